@@ -1,0 +1,34 @@
+# One door for everything a contributor runs. `make` alone prints what there is.
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint fmt generate
+
+GO ?= go
+ARGS ?=
+GO_FILES = $$(find . -name '*.go' -not -path './.*')
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what the tests need beside Go: PostgreSQL 15 or newer, pgTAP, plpgsql_check, a C compiler
+	@sh scripts/setup.sh
+
+build: ## Build the programs into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
+	bin/autopost demo $(ARGS)
+
+test: setup ## Formatting, vet and all tests with the race detector
+	@unformatted=$$(gofmt -l $(GO_FILES)); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) test -race ./...
+
+lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
+	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)
+
+fmt: ## Format the Go code
+	gofmt -w $(GO_FILES)
+
+generate: setup ## Write db/schema.sql and docs/reference/ anew from the migrations and the configuration
+	$(GO) run ./scripts/generate

@@ -1,0 +1,113 @@
+package autopost
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is the state of a delivery; the table of allowed moves is enforced by
+// the trigger autopost.guard_transition.
+type Status string
+
+// The statuses of a delivery.
+const (
+	StatusQueued          Status = "queued"
+	StatusClaimed         Status = "claimed"
+	StatusSending         Status = "sending"
+	StatusSent            Status = "sent"
+	StatusRetry           Status = "retry"
+	StatusDeduped         Status = "deduped"
+	StatusFailedPermanent Status = "failed_permanent"
+	StatusDead            Status = "dead"
+)
+
+// Platform names a row of autopost.platforms and the adapter that speaks to it.
+type Platform string
+
+// The platforms that ship.
+const (
+	Telegram Platform = "telegram"
+	MAX      Platform = "max"
+)
+
+// Delivery is one claimed delivery: a row of autopost.claimed_delivery, leased
+// to this daemon under ClaimToken until LeaseUntil.
+type Delivery struct {
+	WorkspaceID string
+	DeliveryID  string
+	MessageID   string
+	ChannelID   string
+	Platform    Platform
+	// TargetID is the platform's chat or channel, "chat" or "chat:thread".
+	TargetID   string
+	AuthRef    string
+	RateGroup  string
+	Attempt    int
+	ClaimToken string
+	LeaseUntil time.Time
+	// SendAt is the reserved slot; nil when neither channel nor group is limited.
+	SendAt *time.Time
+	// RenderedText is the platform's dialect, ready to be sent verbatim.
+	RenderedText string
+	RenderMeta   RenderMeta
+	Payload      Payload
+	// Settings are the channel's (protect_content, disable_notification, …).
+	Settings              json.RawMessage
+	TraceID               string
+	OnUnknown             string
+	UnknownOutcomes       int
+	LastCallAt            *time.Time
+	LastProviderMessageID *string
+}
+
+// RenderMeta is what rendering decided, once, at enqueue.
+type RenderMeta struct {
+	// ParseMode is "HTML" when RenderedText is the platform's HTML dialect, "" when it is plain.
+	ParseMode      string     `json:"parse_mode,omitempty"`
+	DisablePreview bool       `json:"disable_preview,omitempty"`
+	Buttons        [][]Button `json:"buttons,omitempty"`
+	// Steps are the calls that make up this delivery, in order. At least one.
+	Steps    []Step         `json:"steps"`
+	Progress SeriesProgress `json:"series_progress"`
+}
+
+// Button opens a URL; rows of them stand under a message.
+type Button struct {
+	Text string `json:"text"`
+	URL  string `json:"url"`
+}
+
+// Step is one call that the platform acknowledges with one or more message ids.
+type Step struct {
+	// Name identifies the step within its delivery ("text", "media-1").
+	Name string `json:"step"`
+	// Text says that RenderedText goes with this step: as the message when Items
+	// is empty, as caption or message text otherwise.
+	Text bool `json:"text,omitempty"`
+	// Items are indexes into Payload.Media, in sending order.
+	Items []int `json:"items,omitempty"`
+	// Captions are the items' own, rendered in the same dialect; nil = none. Same length as Items, or absent.
+	Captions []*string `json:"captions,omitempty"`
+}
+
+// SeriesProgress is what the platform has acknowledged of a delivery so far.
+type SeriesProgress struct {
+	// Steps holds the ids of each acknowledged step by its name.
+	Steps              map[string][]string `json:"steps,omitempty"`
+	SentItems          []int               `json:"sent_items,omitempty"`
+	ProviderMessageIDs []string            `json:"provider_message_ids,omitempty"`
+}
+
+// Done reports whether the platform has acknowledged the step.
+func (p SeriesProgress) Done(step string) bool {
+	_, ok := p.Steps[step]
+	return ok
+}
+
+// Acknowledged is a step as the platform confirmed it: the p_delta of
+// autopost.record_series_progress.
+type Acknowledged struct {
+	Step  string   `json:"step"`
+	IDs   []string `json:"ids"`
+	Items []int    `json:"items,omitempty"`
+}

@@ -1,0 +1,34 @@
+package autopost
+
+// Payload is the normalised content of a message, as autopost.normalize_payload
+// stored it. Adapters read Media; the text they send is RenderedText.
+type Payload struct {
+	Type  string  `json:"type"`
+	Text  string  `json:"text,omitempty"`
+	Link  string  `json:"link,omitempty"`
+	Media []Media `json:"media,omitempty"`
+}
+
+// MediaKind is what a medium is to a reader.
+type MediaKind string
+
+// The kinds of media of the raw payload.
+const (
+	MediaImage     MediaKind = "image"
+	MediaVideo     MediaKind = "video"
+	MediaAudio     MediaKind = "audio"
+	MediaFile      MediaKind = "file"
+	MediaAnimation MediaKind = "animation"
+)
+
+// Media is one item of a payload.
+type Media struct {
+	Type MediaKind `json:"type"`
+	// BlobRef is "sha256:" and the lower-case hexadecimal digest of the content in the media origin.
+	BlobRef string `json:"blob_ref,omitempty"`
+	// FileID is the platform's own id, where the post was given one.
+	FileID  string `json:"file_id,omitempty"`
+	URL     string `json:"url,omitempty"`
+	Caption string `json:"caption,omitempty"`
+	Alt     string `json:"alt,omitempty"`
+}
