@@ -1,0 +1,110 @@
+// Command autopost-sim serves the simulated platforms, for demonstrations and
+// for trying workflows without a real account. It takes every well-formed token
+// and makes chats as they are spoken to; see package world for its paths.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/world"
+)
+
+const (
+	exitFailure = 1
+	exitMisuse  = 2
+	// grace is how long running requests may take to end after a signal; a request
+	// that hangs by a fault never does by itself.
+	grace = 2 * time.Second
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run serves until ctx ends and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("autopost-sim", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	listen := flags.String("listen", "127.0.0.1:9090", "loopback address to listen on")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return exitMisuse
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "autopost-sim takes no arguments, only flags: %q\n", flags.Args())
+		return exitMisuse
+	}
+	if err := loopback(*listen); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitMisuse
+	}
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitFailure
+	}
+	base := "http://" + listener.Addr().String()
+	fmt.Fprintf(stdout, "AUTOPOST_TELEGRAM_API_URL=%s/telegram\nAUTOPOST_MAX_API_URL=%s/max\n", base, base)
+	fmt.Fprintf(stderr, "what arrives is shown at %s/_control/\n", base)
+	if err := serve(ctx, listener); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitFailure
+	}
+	return 0
+}
+
+// loopback refuses addresses that others could reach: the simulators ask nobody who they are.
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("listen address %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("listen address %q is not a loopback address", address)
+	}
+	return nil
+}
+
+func serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler: world.New(world.Options{
+			Telegram: telegram.Options{AnyBot: true, AnyChat: true},
+			MAX:      maxmessenger.Options{AnyBot: true, AnyChat: true},
+		}),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve simulators: %w", err)
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := server.Shutdown(stopping); err != nil {
+		// What still runs hangs by a fault; closing ends it.
+		if err := server.Close(); err != nil {
+			return fmt.Errorf("stop simulators: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/adapter"
+	"autopost/internal/sim"
+)
+
+func testExpired(t *testing.T, h Harness) {
+	for _, kind := range everyKind {
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, h)
+			d := b.withMedia(b.delivery(mediaStep("media-1", 0)), kind)
+			ref := d.Payload.Media[0].BlobRef
+			require.NoError(t, b.media.Keep(t.Context(), ref, h.FileKinds[kind], "gone-id", noExpiry))
+			o := b.send(t, d)
+			require.True(t, o.OK, "%v", o.Error)
+			require.Equal(t, []string{ref + " " + h.FileKinds[kind]}, b.media.Forgets())
+			require.Len(t, b.posts(), 2)
+			require.Len(t, b.accepted(), 1)
+			id, ok, err := b.media.Cached(t.Context(), ref, h.FileKinds[kind])
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.NotEqual(t, "gone-id", id)
+		})
+	}
+}
+
+func testExpiredTwice(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	require.NoError(t, b.media.Keep(t.Context(), d.Payload.Media[0].BlobRef, h.FileKinds[autopost.MediaImage], "gone-id", noExpiry))
+	b.fault(t, h.Expired.fault(h.MediaMethods[autopost.MediaImage]))
+	requireClass(t, b.send(t, d), h.Expired.Want)
+	require.Len(t, b.posts(), 2)
+}
+
+func testMissingOrigin(t *testing.T, h Harness) {
+	want := Class{autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaMissingOrigin, 0}
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	b.media.Lose(d.Payload.Media[0].BlobRef)
+	requireClass(t, b.send(t, d), want)
+
+	d.Payload.Media[0] = autopost.Media{Type: autopost.MediaImage, URL: "https://example.org/a.png"}
+	requireClass(t, b.send(t, d), want)
+	require.Empty(t, b.posts())
+}
+
+func testMissingSecret(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	o := b.adapter.Send(t.Context(), autopost.Call{Delivery: b.delivery(textStep), Media: b.media})
+	requireClass(t, o, Class{autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, 0})
+	require.Empty(t, b.core.Log.Entries())
+}
+
+func testRows(t *testing.T, h Harness) {
+	for _, row := range h.Rows {
+		t.Run(fmt.Sprintf("%d %s %s", row.Status, row.Code, row.Description), func(t *testing.T) {
+			b := newBench(t, h)
+			row.Description += " " + h.Secret
+			b.fault(t, row.fault(h.TextMethod))
+			o := b.send(t, b.delivery(textStep))
+			requireClass(t, o, row.Want)
+			require.Contains(t, string(o.Error.Raw), "[redacted]", "the platform's words are kept, without the secret")
+			require.Len(t, b.posts(), 1)
+		})
+	}
+}
+
+func testNothingWritten(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	b.connect(t, "http://"+listener.Addr().String())
+	requireClass(t, b.send(t, b.delivery(textStep)), Class{autopost.Transient, autopost.ScopePlatform, autopost.CodeNetConnect, 0})
+}
+
+func testUntrusted(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = quiet()
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	b.connect(t, server.URL)
+	requireClass(t, b.send(t, b.delivery(textStep)), Class{autopost.Permanent, autopost.ScopePlatform, autopost.CodeTLSUntrusted, 0})
+}
+
+func testLostAnswer(t *testing.T, h Harness) {
+	for _, effect := range []sim.Effect{
+		sim.EffectAcceptThenDrop, sim.EffectReset, sim.EffectResetBeforeBody, sim.EffectResetMidBody, sim.EffectGarbage,
+	} {
+		t.Run(string(effect), func(t *testing.T) {
+			b := newBench(t, h)
+			// A call before it, so that the connection is a reused one, which net/http is quick to try again.
+			require.True(t, b.send(t, b.delivery(textStep)).OK)
+			b.fault(t, sim.Fault{Method: h.TextMethod, Effect: effect})
+			requireUnknown(t, b.send(t, b.delivery(textStep)))
+			require.Len(t, b.posts(), 2, "no hidden repetition")
+			taken := 1
+			if effect == sim.EffectAcceptThenDrop {
+				taken = 2
+			}
+			require.Len(t, b.accepted(), taken)
+		})
+	}
+}
+
+func testDefinite5xx(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	b.fault(t, h.Definite5xx.fault(h.TextMethod))
+	requireClass(t, b.send(t, b.delivery(textStep)), h.Definite5xx.Want)
+}
+
+func testCancelWaiting(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	b.fault(t, sim.Fault{Method: h.TextMethod, Effect: sim.EffectHang})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_ = b.core.Log.WaitFor(ctx, func(entries []sim.Entry) bool { return len(entries) > 0 })
+		cancel()
+	}()
+	requireUnknown(t, b.sendContext(ctx, t, b.delivery(textStep)))
+	require.Len(t, b.posts(), 1)
+}
+
+func testCancelBefore(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	requireClass(t, b.sendContext(ctx, t, b.delivery(textStep)), Class{autopost.Transient, autopost.ScopeDelivery, adapter.CodeNotStarted, 0})
+	require.Empty(t, b.core.Log.Entries())
+}
+
+// testCanary lets a server throw back all it got, in every form and with every status.
+func testCanary(t *testing.T, h Harness) {
+	forms := map[string]func(string) string{
+		"html":          func(s string) string { return "<html>" + s + "</html>" },
+		"telegram":      func(s string) string { return fmt.Sprintf(`{"ok":false,"description":%s}`, quoted(s)) },
+		"max":           func(s string) string { return fmt.Sprintf(`{"code":%s,"message":%s}`, quoted(s), quoted(s)) },
+		"simple":        func(s string) string { return fmt.Sprintf(`{"success":false,"message":%s}`, quoted(s)) },
+		"long":          func(s string) string { return strings.Repeat("x", 2000) + s + strings.Repeat("x", 3000) },
+		"malformed":     func(s string) string { return `{"ok":false,"description":"` + s },
+		"nothing of it": func(string) string { return "" },
+	}
+	for name, form := range forms {
+		for _, status := range []int{200, 204, 302, 400, 401, 403, 404, 413, 429, 500, 502} {
+			t.Run(fmt.Sprintf("%s %d", name, status), func(t *testing.T) {
+				b := newBench(t, h)
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					w.Header().Set("Location", "/"+r.URL.Path)
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, form(r.URL.Path+" "+r.Header.Get("Authorization")))
+				}))
+				t.Cleanup(server.Close)
+				b.connect(t, server.URL)
+				require.False(t, b.send(t, b.delivery(textStep)).OK)
+				require.False(t, b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)).OK)
+			})
+		}
+	}
+}
+
+func quoted(s string) string {
+	out, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(out)
+}
+
+func testRedirect(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	b.connect(t, server.URL)
+	o := b.send(t, b.delivery(textStep))
+	server.Close()
+	require.Equal(t, autopost.ScopePlatform, o.Error.Scope)
+	require.True(t, o.Error.Known)
+	require.Equal(t, 1, requests)
+}
+
+func testBadStep(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	want := Class{autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, 0}
+	requireClass(t, b.send(t, b.delivery(mediaStep("media-1", 0))), want)
+	requireClass(t, b.send(t, b.delivery()), want)
+	d := b.delivery(mediaStep("media-1", 0))
+	d.Payload.Media = []autopost.Media{{Type: "hologram", BlobRef: b.media.Add(autopost.MediaFile)}}
+	requireClass(t, b.send(t, d), want)
+	require.Empty(t, b.core.Log.Entries())
+}
+
+func testBadSettings(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.delivery(textStep)
+	d.Settings = json.RawMessage(`{"disable_notification":"yes"}`)
+	requireClass(t, b.send(t, d), Class{autopost.Permanent, autopost.ScopeChannel, autopost.CodeValidationFailed, 0})
+	require.Empty(t, b.core.Log.Entries())
+}
+
+func testBadTarget(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	for _, target := range []string{"", "no chat", "-100:x"} {
+		d := b.delivery(textStep)
+		d.TargetID = target
+		o := b.send(t, d)
+		require.NotNil(t, o.Error)
+		require.Equal(t, autopost.ScopeChannel, o.Error.Scope)
+		require.Equal(t, autopost.Permanent, o.Error.Category)
+	}
+	require.Empty(t, b.core.Log.Entries())
+}
+
+func testContentClosed(t *testing.T, h Harness) {
+	for name, fault := range map[string]sim.Fault{
+		"sent":    {Method: "none", Effect: sim.EffectReset},
+		"reset":   {Effect: sim.EffectReset},
+		"refused": h.Definite5xx.fault(""),
+		"garbage": {Effect: sim.EffectGarbage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, h)
+			b.fault(t, fault)
+			b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0, 1)), autopost.MediaImage, autopost.MediaVideo))
+			require.Zero(t, b.media.OpenContents())
+		})
+	}
+}

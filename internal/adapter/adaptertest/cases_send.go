@@ -1,0 +1,178 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+)
+
+var everyKind = []autopost.MediaKind{
+	autopost.MediaImage, autopost.MediaVideo, autopost.MediaAnimation, autopost.MediaAudio, autopost.MediaFile,
+}
+
+func testText(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	before := time.Now().Add(-2 * time.Second)
+	o := b.send(t, b.delivery(textStep))
+	requireOnePost(t, b, o, h.TextMethod)
+	require.Equal(t, "News & more", b.posts()[0].Text)
+	require.NotEmpty(t, b.posts()[0].Marks)
+	require.NotNil(t, o.SentAt)
+	require.WithinRange(t, *o.SentAt, before, time.Now().Add(2*time.Second))
+	require.Empty(t, b.emitted, "the only step is told by the outcome")
+	var raw struct {
+		IDs   []string            `json:"ids"`
+		Steps map[string][]string `json:"steps"`
+	}
+	require.NoError(t, json.Unmarshal(o.Raw, &raw))
+	require.Equal(t, b.posts()[0].MessageIDs, raw.IDs)
+	require.Equal(t, raw.IDs, raw.Steps["text"])
+}
+
+func testPlain(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.delivery(textStep)
+	d.RenderMeta.ParseMode, d.RenderedText = "", "1 < 2 & <b>3</b>"
+	requireOnePost(t, b, b.send(t, d), h.TextMethod)
+	require.Equal(t, d.RenderedText, b.posts()[0].Text)
+}
+
+func testKinds(t *testing.T, h Harness) {
+	for _, kind := range everyKind {
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, h)
+			step := mediaStep("media-1", 0)
+			step.Text = true
+			o := b.send(t, b.withMedia(b.delivery(step), kind))
+			requireOnePost(t, b, o, h.MediaMethods[kind])
+			post := b.posts()[0]
+			require.Equal(t, "News & more", post.Text)
+			require.Len(t, post.Media, 1)
+			require.Equal(t, b.media.digests()[0], post.Media[0].Digest)
+		})
+	}
+}
+
+func testAlbum(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	second := "<i>two</i>"
+	step := mediaStep("media-1", 0, 1, 2)
+	step.Captions = []*string{nil, &second, nil}
+	step.Text = true
+	d := b.withMedia(b.delivery(step), autopost.MediaImage, autopost.MediaImage, autopost.MediaVideo)
+	o := b.send(t, d)
+	requireOnePost(t, b, o, h.AlbumMethod)
+	post := b.posts()[0]
+	require.Equal(t, "News & more", post.Text)
+	require.Len(t, post.Media, 3)
+	for i, medium := range d.Payload.Media {
+		require.Equal(t, medium.BlobRef, "sha256:"+post.Media[i].Digest, "order")
+	}
+	var raw struct {
+		IDs []string `json:"ids"`
+	}
+	require.NoError(t, json.Unmarshal(o.Raw, &raw))
+	require.Equal(t, post.MessageIDs, raw.IDs)
+}
+
+func testPartialSeries(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(textStep, mediaStep("media-1", 0), mediaStep("media-2", 1)), autopost.MediaImage, autopost.MediaFile)
+	bad := b.Definite5xx.fault(h.MediaMethods[autopost.MediaFile])
+	bad.From, bad.To = 1, 1
+	if h.MediaMethods[autopost.MediaFile] == h.TextMethod {
+		bad.From, bad.To = 3, 3
+	}
+	b.fault(t, bad)
+
+	o := b.send(t, d)
+	requireClass(t, o, b.Definite5xx.Want)
+	require.Len(t, b.emitted, 2)
+	require.Equal(t, "text", b.emitted[0].Step)
+	require.Equal(t, []int{0}, b.emitted[1].Items)
+	require.Len(t, b.accepted(), 2)
+
+	d.RenderMeta.Progress.Steps = map[string][]string{}
+	for _, ack := range b.emitted {
+		d.RenderMeta.Progress.Steps[ack.Step] = ack.IDs
+	}
+	first := b.emitted[0].IDs[0]
+	o = b.send(t, d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Equal(t, first, o.ProviderMessageID, "the first message of the whole")
+	require.Len(t, b.accepted(), 3, "the tail only")
+	require.Len(t, b.emitted, 2, "the last step is told by the outcome")
+	var raw struct {
+		IDs []string `json:"ids"`
+	}
+	require.NoError(t, json.Unmarshal(o.Raw, &raw))
+	var all []string
+	for _, e := range b.accepted() {
+		all = append(all, e.MessageIDs...)
+	}
+	require.Equal(t, all, raw.IDs)
+}
+
+func testReuse(t *testing.T, h Harness) {
+	for _, kind := range everyKind {
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, h)
+			d := b.withMedia(b.delivery(mediaStep("media-1", 0)), kind)
+			require.True(t, b.send(t, d).OK)
+			id, ok, err := b.media.Cached(t.Context(), d.Payload.Media[0].BlobRef, h.FileKinds[kind])
+			require.NoError(t, err)
+			require.True(t, ok, "kept under %s", h.FileKinds[kind])
+			requests := len(b.core.Log.Entries())
+
+			b.media.Lose(d.Payload.Media[0].BlobRef)
+			o := b.send(t, d)
+			require.True(t, o.OK, "%v", o.Error)
+			require.Len(t, b.core.Log.Entries(), requests+1, "one call, nothing uploaded")
+			again := b.accepted()[1].Media[0]
+			require.Equal(t, id, again.ID)
+			require.False(t, again.Uploaded)
+		})
+	}
+}
+
+func testOptions(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(textStep, mediaStep("media-1", 0)), autopost.MediaImage)
+	d.RenderMeta.DisablePreview = true
+	d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org/a"}}, {{Text: "More", URL: "https://example.org/b"}}}
+	d.Settings = json.RawMessage(`{"disable_notification":true,"protect_content":true,"unknown":1}`)
+	o := b.send(t, d)
+	require.True(t, o.OK, "%v", o.Error)
+	posts := b.accepted()
+	require.Len(t, posts[0].Buttons, 2)
+	require.Equal(t, "https://example.org/a", posts[0].Buttons[0][0].URL)
+	require.Empty(t, posts[1].Buttons, "under the text only")
+	for _, e := range posts {
+		require.Empty(t, e.Notes)
+	}
+}
+
+func testConcurrent(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	outcomes := make([]autopost.Outcome, 8)
+	var group sync.WaitGroup
+	for i := range outcomes {
+		group.Go(func() {
+			outcomes[i] = b.adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media})
+		})
+	}
+	group.Wait()
+	ids := map[string]bool{}
+	for _, o := range outcomes {
+		require.True(t, o.OK, "%v", o.Error)
+		ids[o.ProviderMessageID] = true
+	}
+	require.Len(t, ids, len(outcomes))
+	require.Len(t, b.accepted(), len(outcomes))
+}

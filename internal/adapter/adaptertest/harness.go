@@ -1,0 +1,202 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/adapter"
+	"autopost/internal/outbound"
+	"autopost/internal/sim"
+)
+
+// Harness binds the suite to a platform.
+type Harness struct {
+	Secret, Target string
+	// World makes a fresh platform that knows the secret and the target and has no rate limits.
+	World func(t *testing.T) (*sim.Core, http.Handler)
+	// New makes the adapter under test.
+	New func(baseURL string, client adapter.Doer) (autopost.Adapter, error)
+	// Schema checks every request against the platform's published schema.
+	Schema Schema
+
+	// TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
+	TextMethod, AlbumMethod string
+	MediaMethods            map[autopost.MediaKind]string
+	// FileKinds are the kinds under which ids of uploads are kept.
+	FileKinds map[autopost.MediaKind]string
+	// Expired is the platform's answer to an id of a medium that it does not take.
+	Expired Row
+	// Definite5xx is a server error in the platform's own form.
+	Definite5xx Row
+	// Rows is the table of error classes for posting a text.
+	Rows []Row
+}
+
+// Row is an answer of the platform and what the adapter must make of it.
+type Row struct {
+	Status int
+	// Code is the platform's error key where it has one.
+	Code        string
+	Description string
+	// RetryAfter is in seconds.
+	RetryAfter int
+	Want       Class
+}
+
+// Class is the part of an error that decides what becomes of the delivery.
+type Class struct {
+	Category     autopost.Category
+	Scope        autopost.Scope
+	Code         string
+	RetryAfterMS int64
+}
+
+// bench is a platform, an adapter that speaks to it, and the media of the delivery.
+type bench struct {
+	Harness
+	core    *sim.Core
+	adapter autopost.Adapter
+	media   *Materials
+	emitted []autopost.Acknowledged
+}
+
+func newBench(t *testing.T, h Harness) *bench {
+	t.Helper()
+	core, handler := h.World(t)
+	server := httptest.NewServer(inspect(t, handler, h.Schema))
+	t.Cleanup(server.Close)
+	b := &bench{Harness: h, core: core, media: NewMaterials()}
+	b.connect(t, server.URL)
+	return b
+}
+
+// connect points the adapter at an address.
+func (b *bench) connect(t *testing.T, address string) {
+	t.Helper()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	b.adapter, err = b.New(address, client)
+	require.NoError(t, err)
+}
+
+// delivery is a post with markup to the target.
+func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
+	return autopost.Delivery{
+		DeliveryID: "d-1", TargetID: b.Target, RenderedText: "<b>News</b> &amp; more",
+		RenderMeta: autopost.RenderMeta{ParseMode: "HTML", Steps: steps},
+	}
+}
+
+// withMedia gives the delivery media of the kinds, with content in the origin.
+func (b *bench) withMedia(d autopost.Delivery, kinds ...autopost.MediaKind) autopost.Delivery {
+	for _, kind := range kinds {
+		d.Payload.Media = append(d.Payload.Media, autopost.Media{Type: kind, BlobRef: b.media.Add(kind)})
+	}
+	return d
+}
+
+func (b *bench) send(t *testing.T, d autopost.Delivery) autopost.Outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return b.sendContext(ctx, t, d)
+}
+
+func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delivery) autopost.Outcome {
+	t.Helper()
+	outcome := b.adapter.Send(ctx, autopost.Call{
+		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
+		Emit: func(_ context.Context, a autopost.Acknowledged) error {
+			b.emitted = append(b.emitted, a)
+			return nil
+		},
+	})
+	RequireSound(t, outcome, b.Secret)
+	return outcome
+}
+
+// posts are the entries of the calls that make messages.
+func (b *bench) posts() []sim.Entry {
+	var out []sim.Entry
+	for _, e := range b.core.Log.Entries() {
+		if b.posting(e.Method) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (b *bench) posting(method string) bool {
+	if method == b.TextMethod || method == b.AlbumMethod {
+		return true
+	}
+	for _, m := range b.MediaMethods {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bench) accepted() []sim.Entry {
+	return slices.DeleteFunc(b.posts(), func(e sim.Entry) bool { return !e.Accepted })
+}
+
+func (b *bench) fault(t *testing.T, f sim.Fault) {
+	t.Helper()
+	require.NoError(t, b.core.Faults.Add(f))
+}
+
+func (r Row) fault(method string) sim.Fault {
+	return sim.Fault{
+		Method: method, Effect: sim.EffectStatus,
+		Status: r.Status, Code: r.Code, Description: r.Description, RetryAfter: r.RetryAfter,
+	}
+}
+
+// RequireSound checks what holds for every outcome: exactly one verdict, sizes,
+// valid JSON, and no trace of the secret.
+func RequireSound(t *testing.T, o autopost.Outcome, secret string) {
+	t.Helper()
+	require.Equal(t, o.OK, o.Error == nil, "exactly one of OK and Error: %+v", o)
+	if o.OK {
+		require.NotEmpty(t, o.ProviderMessageID)
+	} else {
+		require.NotEmpty(t, o.Error.Code)
+		require.NotEmpty(t, o.Error.Message)
+		require.LessOrEqual(t, len(o.Error.Raw), 2<<10)
+		require.Equal(t, !o.Error.Known, o.Error.Code == autopost.CodeUnknownOutcome, "known and code agree: %+v", o.Error)
+	}
+	require.LessOrEqual(t, len(o.Raw), 8<<10)
+	text, err := json.Marshal(o)
+	require.NoError(t, err, "raw parts are JSON")
+	require.NotContains(t, string(text), secret)
+	if len(secret) > 8 {
+		require.NotContains(t, string(text), secret[len(secret)-8:], "not even its end")
+	}
+}
+
+func requireClass(t *testing.T, o autopost.Outcome, want Class) {
+	t.Helper()
+	require.NotNil(t, o.Error, "sent: %+v", o)
+	require.Equal(t, want, Class{o.Error.Category, o.Error.Scope, o.Error.Code, o.Error.RetryAfterMS}, "%s", o.Error)
+	require.True(t, o.Error.Known, "%s", o.Error)
+}
+
+func requireUnknown(t *testing.T, o autopost.Outcome) {
+	t.Helper()
+	require.NotNil(t, o.Error, "sent: %+v", o)
+	require.False(t, o.Error.Known, "%s", o.Error)
+	require.Equal(t, autopost.CodeUnknownOutcome, o.Error.Code)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	require.Equal(t, autopost.ScopeDelivery, o.Error.Scope)
+}

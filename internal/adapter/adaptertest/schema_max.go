@@ -1,0 +1,199 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// maxAPI is the published OpenAPI document, as far as it says what a request may hold.
+type maxAPI struct {
+	Paths      map[string]map[string]maxOperation `json:"paths"`
+	Components struct {
+		Schemas map[string]maxSchema `json:"schemas"`
+	} `json:"components"`
+}
+
+type maxOperation struct {
+	Parameters []struct {
+		Name     string `json:"name"`
+		In       string `json:"in"`
+		Required bool   `json:"required"`
+	} `json:"parameters"`
+	RequestBody *struct {
+		Content map[string]struct {
+			Schema maxSchema `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
+}
+
+type maxSchema struct {
+	Ref           string               `json:"$ref"`
+	Type          string               `json:"type"`
+	Nullable      bool                 `json:"nullable"`
+	MaxLength     int                  `json:"maxLength"`
+	Enum          []any                `json:"enum"`
+	Properties    map[string]maxSchema `json:"properties"`
+	Required      maxNames             `json:"required"`
+	Items         *maxSchema           `json:"items"`
+	AllOf         []maxSchema          `json:"allOf"`
+	Additional    *json.RawMessage     `json:"additionalProperties"`
+	Discriminator *struct {
+		PropertyName string         `json:"propertyName"`
+		Mapping      map[string]any `json:"mapping"`
+	} `json:"discriminator"`
+}
+
+// maxNames are the required properties of an object. The document also writes a
+// boolean into some properties, against OpenAPI, which says nothing.
+type maxNames []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *maxNames) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "true" || string(raw) == "false" {
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(n))
+}
+
+// MAXSchema checks requests to the API, not those to upload hosts, against the
+// published OpenAPI document.
+func MAXSchema(t *testing.T) Schema {
+	var api maxAPI
+	if !SharedData(t, "max-bot-api.openapi.json", &api) {
+		return func(*http.Request, []byte) error { return nil }
+	}
+	return func(r *http.Request, body []byte) error {
+		if strings.HasPrefix(r.URL.Path, "/upload/") {
+			return nil
+		}
+		operation, ok := api.Paths[r.URL.Path][strings.ToLower(r.Method)]
+		if !ok {
+			return fmt.Errorf("there is no %s %s", r.Method, r.URL.Path)
+		}
+		if err := operation.query(r); err != nil {
+			return fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+		}
+		if operation.RequestBody == nil {
+			if len(body) > 0 {
+				return fmt.Errorf("%s %s takes no body", r.Method, r.URL.Path)
+			}
+			return nil
+		}
+		var value any
+		if err := json.Unmarshal(body, &value); err != nil {
+			return err
+		}
+		return api.check(operation.RequestBody.Content["application/json"].Schema, "body", value)
+	}
+}
+
+func (o maxOperation) query(r *http.Request) error {
+	known := map[string]bool{}
+	for _, p := range o.Parameters {
+		if p.In == "query" {
+			known[p.Name] = true
+			if p.Required && !r.URL.Query().Has(p.Name) {
+				return fmt.Errorf("%s is missing", p.Name)
+			}
+		}
+	}
+	for name := range r.URL.Query() {
+		if !known[name] {
+			return fmt.Errorf("%s is unknown", name)
+		}
+	}
+	return nil
+}
+
+// flat resolves references and joins the parts of a schema. A discriminator is
+// followed once: the schemas it names refer back to the one that has it.
+func (api maxAPI) flat(s maxSchema, value any, followed bool) maxSchema {
+	if s.Ref != "" {
+		return api.flat(api.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")], value, followed)
+	}
+	if object, ok := value.(map[string]any); ok && s.Discriminator != nil && !followed {
+		name, _ := object[s.Discriminator.PropertyName].(string)
+		if ref, ok := s.Discriminator.Mapping[name].(string); ok {
+			return api.flat(maxSchema{Ref: ref}, value, true)
+		}
+	}
+	out := s
+	out.Properties = map[string]maxSchema{}
+	for name, property := range s.Properties {
+		out.Properties[name] = property
+	}
+	out.Required = slices.Clone(s.Required)
+	for _, part := range s.AllOf {
+		part = api.flat(part, value, followed)
+		for name, property := range part.Properties {
+			out.Properties[name] = property
+		}
+		out.Required = append(out.Required, part.Required...)
+		out.Enum = append(out.Enum, part.Enum...)
+		if out.Type == "" {
+			out.Type = part.Type
+		}
+	}
+	return out
+}
+
+func (api maxAPI) check(s maxSchema, at string, value any) error {
+	s = api.flat(s, value, false)
+	if value == nil {
+		if !s.Nullable {
+			return fmt.Errorf("%s is null", at)
+		}
+		return nil
+	}
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, value) {
+		return fmt.Errorf("%s: %v is none of %v", at, value, s.Enum)
+	}
+	switch v := value.(type) {
+	case string:
+		if s.Type != "string" || (s.MaxLength > 0 && len(utf16.Encode([]rune(v))) > s.MaxLength) {
+			return fmt.Errorf("%s is a string, wanted %s of at most %d", at, s.Type, s.MaxLength)
+		}
+	case bool:
+		if s.Type != "boolean" {
+			return fmt.Errorf("%s is a boolean, wanted %s", at, s.Type)
+		}
+	case []any:
+		if s.Items == nil {
+			return fmt.Errorf("%s is an array, wanted %s", at, s.Type)
+		}
+		for i, item := range v {
+			if err := api.check(*s.Items, fmt.Sprintf("%s[%d]", at, i), item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		return api.object(s, at, v)
+	}
+	return nil
+}
+
+func (api maxAPI) object(s maxSchema, at string, value map[string]any) error {
+	for _, name := range s.Required {
+		if _, ok := value[name]; !ok {
+			return fmt.Errorf("%s.%s is missing", at, name)
+		}
+	}
+	for name, v := range value {
+		property, ok := s.Properties[name]
+		if !ok {
+			if s.Additional != nil {
+				continue
+			}
+			return fmt.Errorf("%s.%s is unknown", at, name)
+		}
+		if err := api.check(property, at+"."+name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

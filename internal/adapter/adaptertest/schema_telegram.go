@@ -1,0 +1,167 @@
+package adaptertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+type telegramField struct {
+	Name     string   `json:"name"`
+	Types    []string `json:"types"`
+	Required bool     `json:"required"`
+}
+
+type telegramObject struct {
+	Fields []telegramField `json:"fields"`
+}
+
+// telegramAPI is the published description of methods and types.
+type telegramAPI struct {
+	Methods map[string]telegramObject `json:"methods"`
+	Types   map[string]telegramObject `json:"types"`
+}
+
+// TelegramSchema checks requests against the published methods and types.
+func TelegramSchema(t *testing.T) Schema {
+	var api telegramAPI
+	if !SharedData(t, "telegram-bot-api.json", &api) {
+		return func(*http.Request, []byte) error { return nil }
+	}
+	return func(r *http.Request, body []byte) error {
+		method := path.Base(r.URL.Path)
+		described, ok := api.Methods[method]
+		if !ok {
+			return fmt.Errorf("there is no method %s", method)
+		}
+		params, attached, err := telegramParams(r, body, described)
+		if err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		for name := range attached {
+			if !strings.Contains(string(body), "attach://"+name) {
+				return fmt.Errorf("%s: part %s belongs to nothing", method, name)
+			}
+		}
+		return api.object(method, described, params)
+	}
+}
+
+// telegramParams gives the parameters as JSON values, files as "file", and the
+// file parts that are no parameters.
+func telegramParams(r *http.Request, body []byte, described telegramObject) (map[string]any, map[string]bool, error) {
+	params, attached := map[string]any{}, map[string]bool{}
+	mediaType, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if mediaType == "application/json" {
+		return params, attached, json.Unmarshal(body, &params)
+	}
+	form, err := multipart.NewReader(bytes.NewReader(body), options["boundary"]).ReadForm(1 << 26)
+	if err != nil {
+		return nil, nil, err
+	}
+	types := map[string][]string{}
+	for _, field := range described.Fields {
+		types[field.Name] = field.Types
+	}
+	for name, values := range form.Value {
+		params[name] = values[0]
+		if known := types[name]; len(known) > 0 && known[len(known)-1] != "String" {
+			var value any
+			if err := json.Unmarshal([]byte(values[0]), &value); err != nil {
+				return nil, nil, fmt.Errorf("%s is not JSON: %w", name, err)
+			}
+			params[name] = value
+		}
+	}
+	for name := range form.File {
+		if _, ok := types[name]; ok {
+			params[name] = "file"
+		} else {
+			attached[name] = true
+		}
+	}
+	return params, attached, nil
+}
+
+func (api telegramAPI) object(name string, described telegramObject, value map[string]any) error {
+	known := map[string]bool{}
+	for _, field := range described.Fields {
+		known[field.Name] = true
+		v, given := value[field.Name]
+		if !given {
+			if field.Required {
+				return fmt.Errorf("%s: %s is missing", name, field.Name)
+			}
+			continue
+		}
+		if err := api.any(field.Types, v); err != nil {
+			return fmt.Errorf("%s: %s: %w", name, field.Name, err)
+		}
+	}
+	for given := range value {
+		if !known[given] {
+			return fmt.Errorf("%s: %s is unknown", name, given)
+		}
+	}
+	return nil
+}
+
+// any accepts a value that one of the types describes. The items of an array may be
+// of different types of the list, as in an album.
+func (api telegramAPI) any(types []string, value any) error {
+	if items, ok := value.([]any); ok {
+		var inner []string
+		for _, name := range types {
+			if of, ok := strings.CutPrefix(name, "Array of "); ok {
+				inner = append(inner, of)
+			}
+		}
+		for i, item := range items {
+			if err := api.any(inner, item); err != nil {
+				return fmt.Errorf("item %d: %w", i, err)
+			}
+		}
+		return nil
+	}
+	err := fmt.Errorf("%v fits none of %s", value, strings.Join(types, ", "))
+	for _, name := range types {
+		mismatch := api.one(name, value)
+		if mismatch == nil {
+			return nil
+		}
+		err = fmt.Errorf("%w; %w", err, mismatch)
+	}
+	return err
+}
+
+func (api telegramAPI) one(name string, value any) error {
+	ok := false
+	switch name {
+	case "Integer":
+		number, isNumber := value.(float64)
+		ok = isNumber && strconv.FormatFloat(number, 'f', -1, 64) == strconv.FormatInt(int64(number), 10)
+	case "Boolean":
+		_, ok = value.(bool)
+	case "String", "InputFile":
+		_, ok = value.(string)
+	default:
+		fields, isObject := value.(map[string]any)
+		if isObject {
+			return api.object(name, api.Types[name], fields)
+		}
+	}
+	if !ok {
+		return fmt.Errorf("%T is no %s", value, name)
+	}
+	return nil
+}

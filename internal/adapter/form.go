@@ -1,0 +1,105 @@
+package adapter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+
+	"autopost"
+)
+
+// Form is a multipart/form-data body that streams its files and knows its exact
+// length beforehand: platforms refuse or mishandle chunked uploads.
+type Form struct {
+	head   bytes.Buffer
+	writer *multipart.Writer
+	parts  []io.Reader
+	files  []*autopost.Content
+	length int64
+}
+
+// NewForm makes an empty form.
+func NewForm() *Form {
+	f := &Form{}
+	f.writer = multipart.NewWriter(&f.head)
+	return f
+}
+
+// Field adds a plain value.
+func (f *Form) Field(name, value string) {
+	// Writing to a buffer does not fail.
+	_ = f.writer.WriteField(name, value)
+}
+
+// File adds a file. The form closes it.
+func (f *Form) File(name string, content *autopost.Content) {
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", multipart.FileContentDisposition(name, content.Filename))
+	header.Set("Content-Type", content.ContentType)
+	_, _ = f.writer.CreatePart(header)
+	f.flush()
+	f.parts = append(f.parts, &exact{content: content, left: content.Size})
+	f.files = append(f.files, content)
+	f.length += content.Size
+}
+
+func (f *Form) flush() {
+	f.length += int64(f.head.Len())
+	f.parts = append(f.parts, bytes.NewReader(bytes.Clone(f.head.Bytes())))
+	f.head.Reset()
+}
+
+// Attach ends the form and makes it the body of req, which closes the files. The
+// form can be sent once and is not to be closed any more.
+func (f *Form) Attach(req *http.Request) {
+	_ = f.writer.Close()
+	f.flush()
+	req.Body = &body{Reader: io.MultiReader(f.parts...), form: f}
+	req.ContentLength = f.length
+	req.Header.Set("Content-Type", f.writer.FormDataContentType())
+}
+
+// Close closes the files of a form that was not attached.
+func (f *Form) Close() error {
+	var err error
+	for _, file := range f.files {
+		err = errors.Join(err, file.Close())
+	}
+	f.files = nil
+	return err
+}
+
+type body struct {
+	io.Reader
+	form *Form
+}
+
+func (b *body) Close() error { return b.form.Close() }
+
+// exact reads a file that must have the size it was announced with.
+type exact struct {
+	content *autopost.Content
+	left    int64
+}
+
+func (e *exact) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > e.left {
+		p = p[:e.left]
+	}
+	n, err := e.content.Read(p)
+	e.left -= int64(n)
+	switch {
+	case errors.Is(err, io.EOF) && e.left > 0:
+		return n, fmt.Errorf("%w: %s ends %d bytes early", errContent, e.content.Filename, e.left)
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, fmt.Errorf("%w: read %s: %w", errContent, e.content.Filename, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,91 @@
+package maxmessenger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+// DefaultBaseURL is the host that MAX serves since July 2026. Its certificate
+// chains to the Russian national authority: the client needs that bundle.
+const DefaultBaseURL = "https://platform-api2.max.ru"
+
+// Config configures an adapter.
+type Config struct {
+	// BaseURL is where /messages begins; [DefaultBaseURL] when empty.
+	BaseURL string
+	// Client makes the calls, those to the upload hosts too. Required.
+	Client adapter.Doer
+}
+
+// Adapter sends deliveries to MAX. It is safe for concurrent use.
+type Adapter struct {
+	base   *url.URL
+	client adapter.Doer
+}
+
+// New makes an adapter, without effect on the outside.
+func New(cfg Config) (*Adapter, error) {
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultBaseURL
+	}
+	base, err := url.Parse(cfg.BaseURL)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, fmt.Errorf("max base URL %q is not an http or https address", cfg.BaseURL)
+	}
+	return &Adapter{base: base, client: cfg.Client}, nil
+}
+
+// Platform implements autopost.Adapter.
+func (*Adapter) Platform() autopost.Platform { return autopost.MAX }
+
+// Send implements autopost.Adapter.
+func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome {
+	s := sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
+	if failure := s.prepare(); failure != nil {
+		return autopost.Failed(*failure)
+	}
+	return adapter.Run(ctx, call, s.step)
+}
+
+// sender sends one delivery.
+type sender struct {
+	adapter *Adapter
+	call    autopost.Call
+	hide    adapter.Redactor
+	chat    string
+	silent  bool
+}
+
+func (s *sender) prepare() *autopost.Error {
+	if s.call.Secret.IsZero() {
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token")
+	}
+	if strings.ContainsFunc(s.call.Secret.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the token has characters that no header may hold")
+	}
+	chat, err := strconv.ParseInt(s.call.Delivery.TargetID, 10, 64)
+	if err != nil {
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target is not a chat id")
+	}
+	s.chat = strconv.FormatInt(chat, 10)
+	var settings struct {
+		DisableNotification bool `json:"disable_notification"`
+	}
+	if raw := s.call.Delivery.Settings; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &settings); err != nil {
+			return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeValidationFailed,
+				s.hide.Text(fmt.Sprintf("channel settings: %v", err)))
+		}
+	}
+	s.silent = settings.DisableNotification
+	return nil
+}
+
+var _ autopost.Adapter = (*Adapter)(nil)

@@ -1,0 +1,281 @@
+package maxmessenger_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/maxmessenger"
+	"autopost/internal/outbound"
+	"autopost/internal/sim"
+	simmax "autopost/internal/sim/maxmessenger"
+)
+
+type bench struct {
+	core   *sim.Core
+	server *simmax.Server
+	media  *adaptertest.Materials
+	url    string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	core, server := platform(t)
+	listener := httptest.NewServer(server)
+	t.Cleanup(listener.Close)
+	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
+}
+
+func send(t *testing.T, base string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
+	t.Helper()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: base, Client: client})
+	require.NoError(t, err)
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: media})
+	adaptertest.RequireSound(t, o, token)
+	return o
+}
+
+func (b *bench) delivery(kinds ...autopost.MediaKind) autopost.Delivery {
+	step := autopost.Step{Name: "media-1"}
+	d := autopost.Delivery{TargetID: target, RenderedText: "<b>a</b>"}
+	for i, kind := range kinds {
+		d.Payload.Media = append(d.Payload.Media, autopost.Media{Type: kind, BlobRef: b.media.Add(kind)})
+		step.Items = append(step.Items, i)
+	}
+	d.RenderMeta = autopost.RenderMeta{ParseMode: "HTML", Steps: []autopost.Step{step}}
+	return d
+}
+
+func TestCaptionsBecomeTheTextOfAStepWithoutText(t *testing.T) {
+	b := newBench(t)
+	d := b.delivery(autopost.MediaImage, autopost.MediaImage, autopost.MediaImage)
+	one, three := "<b>one</b>", "three"
+	d.RenderMeta.Steps[0].Captions = []*string{&one, nil, &three}
+	o := send(t, b.url, b.media, d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Equal(t, "one\n\nthree", b.server.Messages(chatID)[0].Text)
+	for _, e := range b.core.Log.Entries() {
+		require.Empty(t, e.Notes, "%s: the token stays at home, lengths are exact, slots take no body", e.Method)
+	}
+}
+
+func TestNotReadyIsRetriedWithTheSameUpload(t *testing.T) {
+	b := newBench(t)
+	b.server.SetProcessing(simmax.Processing{Attempts: 1})
+	d := b.delivery(autopost.MediaVideo)
+	o := send(t, b.url, b.media, d)
+	require.Equal(t, "attachment.not.ready", o.Error.Code)
+	require.EqualValues(t, 1000, o.Error.RetryAfterMS)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+
+	o = send(t, b.url, b.media, d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
+}
+
+func TestMixedAlbumUploadsAgainOnlyWhatWasKnown(t *testing.T) {
+	b := newBench(t)
+	d := b.delivery(autopost.MediaImage, autopost.MediaImage)
+	require.NoError(t, b.media.Keep(t.Context(), d.Payload.Media[1].BlobRef, "image", "gone", time.Time{}))
+	o := send(t, b.url, b.media, d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 2)
+	require.Equal(t, []string{d.Payload.Media[1].BlobRef + " image"}, b.media.Forgets())
+}
+
+func TestAFailedUploadIsDefinite(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault    sim.Fault
+		category autopost.Category
+		scope    autopost.Scope
+		code     string
+	}{
+		"slot refused": {sim.Fault{Method: "POST /uploads", Effect: sim.EffectStatus, Status: 401, Code: "verify.token", Description: token},
+			autopost.Permanent, autopost.ScopeChannel, "max_unauthorized"},
+		"slot limited": {sim.Fault{Method: "POST /uploads", Effect: sim.EffectStatus, Status: 429, Code: "too.many.requests"},
+			autopost.Transient, autopost.ScopeChannel, "max_429"},
+		"slot lost": {sim.Fault{Method: "POST /uploads", Effect: sim.EffectAcceptThenDrop},
+			autopost.Transient, autopost.ScopeDelivery, "max_upload_failed"},
+		"slot of a gateway": {sim.Fault{Method: "POST /uploads", Effect: sim.EffectGarbage},
+			autopost.Transient, autopost.ScopePlatform, "max_5xx"},
+		"too large": {sim.Fault{Method: "upload image", Effect: sim.EffectStatus, Status: 413},
+			autopost.Permanent, autopost.ScopeDelivery, "media_rejected"},
+		"extension": {sim.Fault{Method: "upload image", Effect: sim.EffectStatus, Status: 415, Description: "File extension is forbidden"},
+			autopost.Permanent, autopost.ScopeDelivery, "media_rejected"},
+		"other refusal": {sim.Fault{Method: "upload image", Effect: sim.EffectStatus, Status: 404},
+			autopost.Transient, autopost.ScopeDelivery, "max_upload_failed"},
+		"upload lost": {sim.Fault{Method: "upload image", Effect: sim.EffectAcceptThenDrop},
+			autopost.Transient, autopost.ScopeDelivery, "max_upload_failed"},
+		"upload reset": {sim.Fault{Method: "upload image", Effect: sim.EffectResetMidBody},
+			autopost.Transient, autopost.ScopeDelivery, "max_upload_failed"},
+		"upload of a gateway": {sim.Fault{Method: "upload image", Effect: sim.EffectGarbage},
+			autopost.Transient, autopost.ScopeDelivery, "max_upload_failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			require.NoError(t, b.core.Faults.Add(c.fault))
+			o := send(t, b.url, b.media, b.delivery(autopost.MediaImage))
+			require.NotNil(t, o.Error)
+			require.True(t, o.Error.Known)
+			require.Equal(t, c.code, o.Error.Code)
+			require.Equal(t, c.category, o.Error.Category)
+			require.Equal(t, c.scope, o.Error.Scope)
+			require.Empty(t, b.server.Messages(chatID))
+			require.Zero(t, b.media.OpenContents())
+		})
+	}
+}
+
+// api answers every call with what the test says, by path.
+func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byte)) string {
+	t.Helper()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if seen != nil {
+			seen(r, body)
+		}
+		if r.URL.Path == "/uploads" {
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": server.URL + "/host/" + r.URL.Query().Get("type"), "token": answers["slot token"]})
+			return
+		}
+		_, _ = io.WriteString(w, answers[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const posted = `{"message":{"timestamp":1795000000123,"body":{"mid":"mid.1","seq":116327994376978687}}}`
+
+func TestMessageRequest(t *testing.T) {
+	d := autopost.Delivery{TargetID: target, RenderedText: "plain & simple", Settings: json.RawMessage(`{"disable_notification":true}`)}
+	d.RenderMeta = autopost.RenderMeta{
+		DisablePreview: true, Steps: []autopost.Step{{Name: "text", Text: true}},
+		Buttons: [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}},
+	}
+	base := api(t, map[string]string{"/messages": posted}, func(r *http.Request, body []byte) {
+		require.Equal(t, token, r.Header.Get("Authorization"))
+		require.Equal(t, "chat_id="+target+"&disable_link_preview=true", r.URL.RawQuery)
+		require.JSONEq(t, `{"text":"plain & simple","link":null,"notify":false,"attachments":[{"type":"inline_keyboard",
+			"payload":{"buttons":[[{"type":"link","text":"Open","url":"https://example.org"}]]}}]}`, string(body))
+	})
+	o := send(t, base, adaptertest.NewMaterials(), d)
+	require.Equal(t, "mid.1", o.ProviderMessageID)
+	require.EqualValues(t, 1795000000123, o.SentAt.UnixMilli())
+}
+
+func TestUploadAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind               autopost.MediaKind
+		path, answer, slot string
+		token              string
+	}{
+		"photos":           {autopost.MediaImage, "/host/image", `{"photos":{"b":{"token":"B"},"a":{"token":"A"}}}`, "", "A"},
+		"image by token":   {autopost.MediaImage, "/host/image", `{"token":"T"}`, "", "T"},
+		"file":             {autopost.MediaFile, "/host/file", `{"fileId":1,"token":"F"}`, "", "F"},
+		"video":            {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>1</retval>`, "S", "S"},
+		"video refused":    {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>0</retval>`, "S", ""},
+		"image, no token":  {autopost.MediaImage, "/host/image", `{"photos":{}}`, "", ""},
+		"file, html":       {autopost.MediaFile, "/host/file", `<html>`, "", ""},
+		"audio, no answer": {autopost.MediaAudio, "/host/audio", "", "S", "S"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			media := adaptertest.NewMaterials()
+			base := api(t, map[string]string{"/messages": posted, c.path: c.answer, "slot token": c.slot}, func(r *http.Request, body []byte) {
+				switch r.URL.Path {
+				case "/messages":
+					require.Contains(t, string(body), `{"token":"`+c.token+`"}`)
+				case c.path:
+					require.Empty(t, r.Header.Get("Authorization"))
+				}
+			})
+			d := autopost.Delivery{TargetID: target, RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "media-1", Items: []int{0}}}}}
+			d.Payload.Media = []autopost.Media{{Type: c.kind, BlobRef: media.Add(c.kind)}}
+			o := send(t, base, media, d)
+			require.Equal(t, c.token != "", o.OK)
+			if c.token == "" {
+				require.Equal(t, "max_upload_failed", o.Error.Code)
+				require.True(t, o.Error.Known)
+			}
+		})
+	}
+}
+
+func TestAnswersOfStatus200ThatAreNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer, code string
+		known        bool
+	}{
+		"success false":            {`{"success":false,"message":"no"}`, "max_simple_error", true},
+		"success false, not ready": {`{"success":false,"message":"Key: errors.process.attachment.file.not.processed"}`, "attachment.not.ready", true},
+		"a code":                   {`{"code":"account.blocked","message":"x"}`, "max_account_blocked", true},
+		"no id":                    {`{"message":{"body":{}}}`, autopost.CodeUnknownOutcome, false},
+		"success without message":  {`{"success":true}`, autopost.CodeUnknownOutcome, false},
+		"html":                     {`<html>`, autopost.CodeUnknownOutcome, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := autopost.Delivery{TargetID: target, RenderedText: "a", RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "text", Text: true}}}}
+			o := send(t, api(t, map[string]string{"/messages": c.answer}, nil), adaptertest.NewMaterials(), d)
+			require.NotNil(t, o.Error)
+			require.Equal(t, c.code, o.Error.Code)
+			require.Equal(t, c.known, o.Error.Known)
+		})
+	}
+}
+
+func TestASlotWithoutAUsableAddressIsAFailedUpload(t *testing.T) {
+	for _, address := range []string{"", "ftp://127.0.0.1/x", "/relative", "http://%zz"} {
+		media := adaptertest.NewMaterials()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": address})
+		}))
+		d := autopost.Delivery{TargetID: target, RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "media-1", Items: []int{0}}}}}
+		d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, BlobRef: media.Add(autopost.MediaImage)}}
+		o := send(t, server.URL, media, d)
+		server.Close()
+		require.Equal(t, "max_upload_failed", o.Error.Code, address)
+		require.Zero(t, media.OpenContents())
+	}
+}
+
+func TestATokenThatNoHeaderMayHoldIsRefused(t *testing.T) {
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: "http://127.0.0.1:1", Client: client})
+	require.NoError(t, err)
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: autopost.Delivery{TargetID: target}, Secret: autopost.NewSecret("abc\ndef")})
+	require.Equal(t, "max_unauthorized", o.Error.Code)
+}
+
+// gifs makes a picture of every content.
+type gifs struct{ *adaptertest.Materials }
+
+func (g gifs) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
+	content, err := g.Materials.Open(ctx, blobRef)
+	if err == nil {
+		content.ContentType, content.Filename = "image/gif", "a.gif"
+	}
+	return content, err
+}
+
+func TestAnAnimatedPictureIsAnImage(t *testing.T) {
+	b := newBench(t)
+	d := b.delivery(autopost.MediaAnimation)
+	for range 2 { // the second time by the token kept
+		o := send(t, b.url, gifs{b.media}, d)
+		require.True(t, o.OK, "%v", o.Error)
+	}
+	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
+	require.Equal(t, "image", b.server.Messages(chatID)[1].Media[0].Kind)
+}

@@ -1,0 +1,100 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"autopost"
+)
+
+// Receipt is what a platform gave for one step.
+type Receipt struct {
+	// IDs are the ids of the messages made, at least one.
+	IDs []string
+	// SentAt is the platform's own time; zero when it does not tell.
+	SentAt time.Time
+}
+
+// SendStep makes the call of one step.
+type SendStep func(ctx context.Context, step autopost.Step) (Receipt, *autopost.Error)
+
+// Run sends the delivery's steps that are not acknowledged yet, in order, gives
+// each but the last to call.Emit before the next begins, and assembles the outcome.
+func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcome {
+	meta := call.Delivery.RenderMeta
+	if len(meta.Steps) == 0 {
+		return autopost.Failed(*Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the delivery has no steps"))
+	}
+	done := made{Steps: map[string][]string{}}
+	var sentAt time.Time
+	for i, step := range meta.Steps {
+		if meta.Progress.Done(step.Name) {
+			done.add(step.Name, meta.Progress.Steps[step.Name])
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return done.failed(Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotStarted,
+				fmt.Sprintf("step %s: %v", step.Name, err)))
+		}
+		receipt, failure := send(ctx, step)
+		if failure != nil {
+			return done.failed(failure)
+		}
+		done.add(step.Name, receipt.IDs)
+		if sentAt.IsZero() {
+			sentAt = receipt.SentAt
+		}
+		if i == len(meta.Steps)-1 {
+			break
+		}
+		ack := autopost.Acknowledged{Step: step.Name, IDs: receipt.IDs, Items: step.Items}
+		if err := call.Emit(ctx, ack); err != nil {
+			// The platform has the step and the database may not: sending it again would be blind.
+			return done.failed(Unknown(Hide(call.Secret).Text(fmt.Sprintf("step %s has ids %v, not recorded: %v", step.Name, receipt.IDs, err))))
+		}
+	}
+	if len(done.IDs) == 0 {
+		return done.failed(Unknown("the steps are acknowledged without an id"))
+	}
+	return autopost.Sent(done.IDs[0], sentAt, done.raw())
+}
+
+// Buttons are those that go with the step: under the text, or under the first
+// step of a delivery without text.
+func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {
+	carrier := meta.Steps[0].Name
+	for _, s := range meta.Steps {
+		if s.Text {
+			carrier = s.Name
+			break
+		}
+	}
+	if step.Name != carrier {
+		return nil
+	}
+	return meta.Buttons
+}
+
+// made is what the platform has of the delivery so far.
+type made struct {
+	IDs   []string            `json:"ids"`
+	Steps map[string][]string `json:"steps"`
+}
+
+func (m *made) add(step string, ids []string) {
+	m.IDs = append(m.IDs, ids...)
+	m.Steps[step] = ids
+}
+
+func (m *made) raw() json.RawMessage { return encode(m, false) }
+
+// failed keeps the ids of a part that was sent with the failure of the rest.
+func (m *made) failed(failure *autopost.Error) autopost.Outcome {
+	outcome := autopost.Failed(*failure)
+	if len(m.IDs) > 0 {
+		outcome.Raw = m.raw()
+	}
+	return outcome
+}

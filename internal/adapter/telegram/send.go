@@ -1,0 +1,181 @@
+package telegram
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+// kinds maps a medium to its method and to the name of its parameter, which is also
+// the field of the answer that holds the file id, and the kind that the id is good for.
+var kinds = map[autopost.MediaKind]struct{ method, name string }{
+	autopost.MediaImage:     {"sendPhoto", "photo"},
+	autopost.MediaVideo:     {"sendVideo", "video"},
+	autopost.MediaAnimation: {"sendAnimation", "animation"},
+	autopost.MediaAudio:     {"sendAudio", "audio"},
+	autopost.MediaFile:      {"sendDocument", "document"},
+}
+
+// item is one medium of a step.
+type item struct {
+	medium  autopost.Media
+	method  string
+	kind    string
+	caption string
+	// fileID is Telegram's id; the content is uploaded when it is empty.
+	fileID string
+}
+
+func (s *sender) step(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+	if len(step.Items) == 0 {
+		return s.post(ctx, s.message(step), nil)
+	}
+	items, failure := s.items(step)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	known := false
+	for i := range items {
+		if failure := s.find(ctx, &items[i]); failure != nil {
+			return adapter.Receipt{}, failure
+		}
+		known = known || items[i].fileID != ""
+	}
+	receipt, failure := s.post(ctx, s.media(step, items), items)
+	if failure == nil || !known || (failure.Code != autopost.CodeMediaExpired && failure.Code != codeURLFetch) {
+		return receipt, failure
+	}
+	// The answer does not say which id is meant.
+	for i := range items {
+		s.forget(ctx, &items[i])
+	}
+	return s.post(ctx, s.media(step, items), items)
+}
+
+func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
+	items := make([]item, len(step.Items))
+	for i, index := range step.Items {
+		medium, failure := adapter.Item(s.call.Delivery, index)
+		if failure != nil {
+			return nil, failure
+		}
+		kind, ok := kinds[medium.Type]
+		if !ok {
+			return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
+				"medium "+strconv.Itoa(index)+" is of no kind that Telegram has")
+		}
+		items[i] = item{medium: medium, method: kind.method, kind: kind.name}
+		switch {
+		case i == 0 && step.Text:
+			items[i].caption = s.call.Delivery.RenderedText
+		case i < len(step.Captions) && step.Captions[i] != nil:
+			items[i].caption = *step.Captions[i]
+		}
+	}
+	return items, nil
+}
+
+func (s *sender) find(ctx context.Context, it *item) *autopost.Error {
+	if it.medium.FileID != "" {
+		it.fileID = it.medium.FileID
+		return nil
+	}
+	id, failure := adapter.Cached(ctx, s.call.Media, it.medium, it.kind)
+	it.fileID = id
+	return failure
+}
+
+// forget makes the item be uploaded. A failing cache does not matter here: the id of
+// the upload will overwrite the refused one.
+func (s *sender) forget(ctx context.Context, it *item) {
+	if it.fileID != "" && it.medium.FileID == "" {
+		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind)
+	}
+	it.fileID = ""
+}
+
+// request is one call to be made.
+type request struct {
+	method string
+	params []param
+	// uploads are indexes of the items whose content goes along, by the name of their part.
+	uploads map[string]int
+}
+
+func (s *sender) message(step autopost.Step) request {
+	meta := s.call.Delivery.RenderMeta
+	r := request{method: "sendMessage", params: s.start()}
+	r.add("text", s.call.Delivery.RenderedText)
+	r.parseMode(meta, s.call.Delivery.RenderedText)
+	if meta.DisablePreview {
+		r.add("link_preview_options", linkPreview{IsDisabled: true})
+	}
+	r.buttons(adapter.Buttons(meta, step))
+	return r
+}
+
+func (s *sender) media(step autopost.Step, items []item) request {
+	if len(items) > 1 {
+		return s.album(items)
+	}
+	it := items[0]
+	r := request{method: it.method, params: s.start(), uploads: map[string]int{}}
+	if it.fileID != "" {
+		r.add(it.kind, it.fileID)
+	} else {
+		r.uploads[it.kind] = 0
+	}
+	if it.caption != "" {
+		r.add("caption", it.caption)
+	}
+	r.parseMode(s.call.Delivery.RenderMeta, it.caption)
+	r.buttons(adapter.Buttons(s.call.Delivery.RenderMeta, step))
+	return r
+}
+
+// album has no buttons: sendMediaGroup knows no reply_markup.
+func (s *sender) album(items []item) request {
+	r := request{method: "sendMediaGroup", params: s.start(), uploads: map[string]int{}}
+	group := make([]inputMedia, len(items))
+	for i, it := range items {
+		group[i] = inputMedia{Type: it.kind, Media: it.fileID, Caption: it.caption}
+		if it.caption != "" {
+			group[i].ParseMode = s.call.Delivery.RenderMeta.ParseMode
+		}
+		if it.fileID == "" {
+			name := "f" + strconv.Itoa(i)
+			group[i].Media = "attach://" + name
+			r.uploads[name] = i
+		}
+	}
+	r.add("media", group)
+	return r
+}
+
+// post makes the call and keeps the ids of what was uploaded. A failing cache is no
+// failure of the post, it costs one more upload some day.
+func (s *sender) post(ctx context.Context, r request, items []item) (adapter.Receipt, *autopost.Error) {
+	messages, failure := s.exchange(ctx, r, items)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	var receipt adapter.Receipt
+	if date := messages[0].Date; date > 0 {
+		receipt.SentAt = time.Unix(date, 0).UTC()
+	}
+	for _, m := range messages {
+		receipt.IDs = append(receipt.IDs, strconv.FormatInt(m.MessageID, 10))
+	}
+	for _, i := range r.uploads {
+		if i >= len(messages) {
+			continue
+		}
+		if id := messages[i].fileID(items[i].kind); id != "" {
+			_ = s.call.Media.Keep(ctx, items[i].medium.BlobRef, items[i].kind, id, time.Time{})
+		}
+	}
+	return receipt, nil
+}

@@ -1,0 +1,143 @@
+package telegram_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/telegram"
+	"autopost/internal/outbound"
+)
+
+// exchange sends a delivery to a server with a fixed answer and gives the body that it got.
+func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autopost.Outcome, []byte) {
+	t.Helper()
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		answer(w, r)
+	}))
+	defer server.Close()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	adapter, err := telegram.New(telegram.Config{BaseURL: server.URL + "/proxy/", Client: client})
+	require.NoError(t, err)
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: adaptertest.NewMaterials()})
+	adaptertest.RequireSound(t, o, token)
+	client.CloseIdleConnections()
+	return o, body
+}
+
+func reply(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+const posted = `{"ok":true,"result":{"message_id":4711,"date":1795000000}}`
+
+func text(targetID string) autopost.Delivery {
+	return autopost.Delivery{
+		TargetID: targetID, RenderedText: "<b>a</b>",
+		RenderMeta: autopost.RenderMeta{ParseMode: "HTML", Steps: []autopost.Step{{Name: "text", Text: true}}},
+	}
+}
+
+func TestMessageBody(t *testing.T) {
+	d := text("-1001234567890:77")
+	d.RenderMeta.DisablePreview = true
+	d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}}
+	d.Settings = json.RawMessage(`{"disable_notification":true,"protect_content":true}`)
+	o, body := exchange(t, d, func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "/proxy/bot"+token+"/sendMessage", r.URL.Path)
+		reply(200, posted)(w, r)
+	})
+	require.Equal(t, "4711", o.ProviderMessageID)
+	require.EqualValues(t, 1795000000, o.SentAt.Unix())
+	require.JSONEq(t, `{"chat_id":-1001234567890,"message_thread_id":77,"text":"<b>a</b>","parse_mode":"HTML",
+		"link_preview_options":{"is_disabled":true},"disable_notification":true,"protect_content":true,
+		"reply_markup":{"inline_keyboard":[[{"text":"Open","url":"https://example.org"}]]}}`, string(body))
+}
+
+func TestTargetByName(t *testing.T) {
+	_, body := exchange(t, text("@demo_shop"), reply(200, posted))
+	require.JSONEq(t, `{"chat_id":"@demo_shop","text":"<b>a</b>","parse_mode":"HTML"}`, string(body))
+}
+
+func TestAlbumOfKnownIDs(t *testing.T) {
+	second := "two"
+	d := text("5")
+	d.RenderMeta.ParseMode = ""
+	d.RenderMeta.Steps = []autopost.Step{{Name: "album", Text: true, Items: []int{1, 0}, Captions: []*string{nil, &second}}}
+	d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}}
+	d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, FileID: "P"}, {Type: autopost.MediaVideo, FileID: "V"}}
+	o, body := exchange(t, d, reply(200, `{"ok":true,"result":[{"message_id":8,"date":1},{"message_id":9,"date":1}]}`))
+	require.Equal(t, "8", o.ProviderMessageID)
+	require.JSONEq(t, `{"ids":["8","9"],"steps":{"album":["8","9"]}}`, string(o.Raw))
+	require.JSONEq(t, `{"chat_id":5,"media":[{"type":"video","media":"V","caption":"<b>a</b>"},{"type":"photo","media":"P","caption":"two"}]}`, string(body))
+}
+
+func TestAGivenIDThatIsRefusedAndHasNoContent(t *testing.T) {
+	d := text("5")
+	d.RenderMeta.Steps = []autopost.Step{{Name: "media-1", Items: []int{0}}}
+	d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, FileID: "P"}}
+	o, _ := exchange(t, d, reply(400, `{"ok":false,"error_code":400,"description":"Bad Request: wrong file identifier/HTTP URL specified"}`))
+	require.Equal(t, autopost.CodeMediaMissingOrigin, o.Error.Code)
+}
+
+func TestAnswersThatAreNotPlain(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		code   string
+		known  bool
+		wait   int64
+	}{
+		"200 without an id":       {reply(200, `{"ok":true,"result":{}}`), autopost.CodeUnknownOutcome, false, 0},
+		"200 without a message":   {reply(200, `{"ok":true,"result":[]}`), autopost.CodeUnknownOutcome, false, 0},
+		"200 of a bare true":      {reply(200, `{"ok":true,"result":true}`), autopost.CodeUnknownOutcome, false, 0},
+		"200 html":                {reply(200, `<html>`), autopost.CodeUnknownOutcome, false, 0},
+		"200 that says no":        {reply(200, `{"ok":false,"error_code":403,"description":"Forbidden: x"}`), "tg_forbidden", true, 0},
+		"500 that says yes":       {reply(500, posted), autopost.CodeUnknownOutcome, false, 0},
+		"504 of a gateway's json": {reply(504, `{"error":"timeout"}`), autopost.CodeUnknownOutcome, false, 0},
+		"413 of a gateway":        {reply(413, `<html>`), autopost.CodeMediaTooLarge, true, 0},
+		"404 of something else":   {reply(404, `<html>`), "tg_bad_token_or_method", true, 0},
+		"429 of a gateway": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "12")
+			reply(429, "<html>")(w, r)
+		}, "tg_429", true, 12_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _ := exchange(t, text("5"), c.answer)
+			require.NotNil(t, o.Error)
+			require.Equal(t, c.code, o.Error.Code)
+			require.Equal(t, c.known, o.Error.Known)
+			require.Equal(t, c.wait, o.Error.RetryAfterMS)
+		})
+	}
+}
+
+func TestMigrationTellsTheNewChat(t *testing.T) {
+	o, _ := exchange(t, text("5"), reply(400, `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1009876543210}}`))
+	require.Equal(t, "tg_chat_migrated", o.Error.Code)
+	var raw struct {
+		Parameters struct {
+			MigrateTo int64 `json:"migrate_to_chat_id"`
+		} `json:"parameters"`
+	}
+	require.NoError(t, json.Unmarshal(o.Error.Raw, &raw))
+	require.EqualValues(t, -1009876543210, raw.Parameters.MigrateTo)
+}
+
+func TestNewRefusesWhatIsNoAddress(t *testing.T) {
+	for _, base := range []string{"api.telegram.org", "ftp://api.telegram.org", "http://", ":"} {
+		_, err := telegram.New(telegram.Config{BaseURL: base})
+		require.Error(t, err, base)
+	}
+}

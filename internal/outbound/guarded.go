@@ -1,0 +1,147 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultFetchTimeout = 30 * time.Second
+	defaultFetchBytes   = 64 << 20
+	maxRedirects        = 3
+	fetchDialTimeout    = 5 * time.Second
+)
+
+// Resolver turns a host into addresses; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// GuardedConfig configures [Guarded]. The zero value is usable.
+type GuardedConfig struct {
+	// Allow lists networks that may be fetched from, at any port, although they are not public.
+	Allow []netip.Prefix
+	// Timeout covers a fetch whole, redirects and body included; 30 s when zero.
+	Timeout time.Duration
+	// MaxBytes caps every body as it is read, that is after decompression; 64 MiB when zero.
+	MaxBytes int64
+	// Resolver is net.DefaultResolver when nil.
+	Resolver Resolver
+}
+
+// Guarded makes the client for addresses that came with a payload or a feed. It
+// connects to public addresses at the ports 80, 443, 8080 and 8443 only, follows at
+// most three redirects, each checked as the first address was, carries no credential
+// to another host, and never uses a proxy.
+func Guarded(cfg GuardedConfig) *Client {
+	g := &guard{allow: cfg.Allow, resolver: cfg.Resolver}
+	if g.resolver == nil {
+		g.resolver = net.DefaultResolver
+	}
+	g.dialer = net.Dialer{Timeout: fetchDialTimeout, KeepAlive: dialKeepAlive, Control: g.control}
+	transport := &http.Transport{
+		DialContext:            counting(g.dial),
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ForceAttemptHTTP2:      true,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           maxIdlePerHost,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+	return &Client{http: &http.Client{
+		Transport:     &checked{next: transport, maxBytes: cmp.Or(cfg.MaxBytes, defaultFetchBytes)},
+		CheckRedirect: redirect,
+		Timeout:       cmp.Or(cfg.Timeout, defaultFetchTimeout),
+	}}
+}
+
+// redirect bounds the hops and drops what must not reach another host. net/http
+// keeps credentials for subdomains and for another port, and names the page it came from.
+func redirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("%w: more than %d", ErrRedirect, maxRedirects)
+	}
+	first := via[0].URL
+	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Referer"} {
+			req.Header.Del(name)
+		}
+		req.URL.User = nil
+	}
+	return nil
+}
+
+// guard decides at connect time, on the address that is dialled, so that no
+// second resolution can slip another one in.
+type guard struct {
+	allow    []netip.Prefix
+	resolver Resolver
+	dialer   net.Dialer
+}
+
+func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrBlockedPort, portText)
+	}
+	addrs, err := g.resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	if len(addrs) == 0 {
+		return nil, errors.New("the name has no address")
+	}
+	// One refused address refuses all: a name that also points inside is an attempt to get there.
+	for _, addr := range addrs {
+		if err := g.check(netip.AddrPortFrom(addr, uint16(port))); err != nil {
+			return nil, err
+		}
+	}
+	var failed error
+	for _, addr := range addrs {
+		conn, err := g.dialer.DialContext(ctx, network, netip.AddrPortFrom(addr.Unmap(), uint16(port)).String())
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+func (g *guard) control(_, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %s", ErrBlockedAddress, address)
+	}
+	return g.check(target)
+}
+
+func (g *guard) check(target netip.AddrPort) error {
+	addr := target.Addr().Unmap()
+	for _, prefix := range g.allow {
+		if prefix.Contains(addr.WithZone("")) {
+			return nil
+		}
+	}
+	if !public(addr) {
+		return fmt.Errorf("%w: %s", ErrBlockedAddress, addr)
+	}
+	if !slices.Contains([]uint16{80, 443, 8080, 8443}, target.Port()) {
+		return fmt.Errorf("%w: %d", ErrBlockedPort, target.Port())
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package outbound
+
+import (
+	"fmt"
+	"io"
+)
+
+// Limit passes on at most limit bytes of body and then fails with [ErrTooLarge]
+// instead of ending as if that had been all.
+func Limit(body io.ReadCloser, limit int64) io.ReadCloser {
+	return &limited{body: body, left: limit, limit: limit}
+}
+
+type limited struct {
+	body        io.ReadCloser
+	left, limit int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	// One byte beyond the cap tells a body that ends there from one that goes on.
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.body.Read(p)
+	if int64(n) > l.left {
+		n = int(l.left)
+		l.left = 0
+		return n, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, l.limit)
+	}
+	l.left -= int64(n)
+	return n, err
+}
+
+func (l *limited) Close() error { return l.body.Close() }
+
+// ReadAll reads a body of at most limit bytes, else it fails with [ErrTooLarge].
+func ReadAll(r io.Reader, limit int64) ([]byte, error) {
+	return io.ReadAll(Limit(io.NopCloser(r), limit))
+}

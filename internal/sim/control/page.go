@@ -1,0 +1,142 @@
+package control
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"autopost/internal/sim"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"segments": segments,
+	"size":     size,
+	"classes":  func(kinds []string) string { return strings.Join(kinds, " ") },
+}).Parse(pageText))
+
+// chatView is one chat on the page: what arrived in it and what was refused.
+type chatView struct {
+	Platform, Chat, Title string
+	Link                  string
+	Posts, Refusals       []sim.Entry
+	Accepted, Refused     int
+}
+
+// shown is how many posts and refusals of a chat the page holds at most.
+const shown = 100
+
+func (s *server) page(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	chats := byChat(s.core.Log.Entries())
+	chosen := slices.DeleteFunc(slices.Clone(chats), func(c *chatView) bool {
+		return q.Get("platform") != "" && c.Platform != q.Get("platform") || q.Has("chat") && c.Chat != q.Get("chat")
+	})
+	var b bytes.Buffer
+	err := page.Execute(&b, map[string]any{
+		"Totals": s.core.Log.Totals(), "Chats": chats, "Chosen": chosen, "Filtered": len(q) > 0, "Faults": s.core.Faults.List(),
+	})
+	if err != nil {
+		http.Error(w, "render page: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	// Text comes from posts; whatever is in it, the page loads and runs nothing.
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	// The client may have gone; there is nobody left to tell.
+	_, _ = w.Write(b.Bytes())
+}
+
+// byChat groups the entries, newest first within a chat, platforms and chats in order.
+func byChat(entries []sim.Entry) []*chatView {
+	views := map[[2]string]*chatView{}
+	var order []*chatView
+	for _, e := range slices.Backward(entries) {
+		key := [2]string{e.Platform, e.Chat}
+		v := views[key]
+		if v == nil {
+			v = &chatView{Platform: e.Platform, Chat: e.Chat, Title: e.ChatTitle}
+			v.Link = "?platform=" + url.QueryEscape(e.Platform) + "&chat=" + url.QueryEscape(e.Chat)
+			views[key] = v
+			order = append(order, v)
+		}
+		if v.Title == "" {
+			v.Title = e.ChatTitle
+		}
+		failed := e.Status >= 400 || e.Fault != "" || e.End.IsZero()
+		if e.Accepted && (len(e.MessageIDs) > 0 || isEdit(e)) {
+			v.Accepted++
+			if len(v.Posts) < shown {
+				v.Posts = append(v.Posts, e)
+			}
+		}
+		if failed {
+			v.Refused++
+			if len(v.Refusals) < shown {
+				v.Refusals = append(v.Refusals, e)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *chatView) int {
+		return strings.Compare(a.Platform+"\x00"+a.Title+"\x00"+a.Chat, b.Platform+"\x00"+b.Title+"\x00"+b.Chat)
+	})
+	return order
+}
+
+func isEdit(e sim.Entry) bool {
+	return strings.HasPrefix(e.Method, "edit") || strings.HasPrefix(e.Method, "PUT ")
+}
+
+// segment is a stretch of text under the same marks.
+type segment struct {
+	Text  string
+	Kinds []string
+	URL   string
+}
+
+// segments cuts a text at the borders of its marks.
+func segments(text string, marks []sim.Mark) []segment {
+	units := utf16.Encode([]rune(text))
+	cuts := []int{0, len(units)}
+	for _, m := range marks {
+		cuts = append(cuts, clamp(m.From, len(units)), clamp(m.From+m.Length, len(units)))
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	var out []segment
+	for i := range len(cuts) - 1 {
+		s := segment{Text: string(utf16.Decode(units[cuts[i]:cuts[i+1]]))}
+		for _, m := range marks {
+			if m.From <= cuts[i] && cuts[i+1] <= m.From+m.Length {
+				s.Kinds = append(s.Kinds, m.Type)
+				if m.URL != "" {
+					s.URL = m.URL
+				}
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func clamp(n, limit int) int { return max(0, min(n, limit)) }
+
+func size(bytes int64) string {
+	switch {
+	case bytes == 0:
+		return ""
+	case bytes < 1<<10:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}

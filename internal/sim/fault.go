@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Effect is what a fault does to a request.
+type Effect string
+
+// The effects of faults.
+const (
+	// EffectStatus answers with Status, Code, Description and RetryAfter in the
+	// platform's own error form. Nothing is stored.
+	EffectStatus Effect = "status"
+	// EffectSlow handles the request at once and answers after DelayMS.
+	EffectSlow Effect = "slow"
+	// EffectHang stores nothing and never answers: it ends when the client gives up.
+	EffectHang Effect = "hang"
+	// EffectResetBeforeBody resets the connection when the headers have been read.
+	EffectResetBeforeBody Effect = "reset_before_body"
+	// EffectResetMidBody resets the connection when half the body has been read.
+	EffectResetMidBody Effect = "reset_mid_body"
+	// EffectReset reads the whole request, stores nothing and resets the connection.
+	EffectReset Effect = "reset"
+	// EffectAcceptThenDrop handles the request and closes the connection without an answer.
+	EffectAcceptThenDrop Effect = "accept_then_drop"
+	// EffectGarbage stores nothing and answers 502 with a proxy's HTML page.
+	EffectGarbage Effect = "garbage"
+)
+
+// Fault is a rule: which calls it concerns and what happens to them. Empty
+// selectors concern every call. The rules are asked in the order in which they
+// were added; the first whose window holds the call is applied.
+//
+// A rule that names a chat can only act when the chat is known, which for
+// Telegram takes the body: there the two early resets act like EffectReset.
+type Fault struct {
+	// ID is given by Add.
+	ID       int    `json:"id"`
+	Platform string `json:"platform,omitempty"`
+	Chat     string `json:"chat,omitempty"`
+	// Method is compared without case ("sendMessage", "POST /messages").
+	Method string `json:"method,omitempty"`
+	// Credential is a CredentialHash.
+	Credential string `json:"credential,omitempty"`
+	// From and To are the first and last of the calls selected by this rule that it
+	// acts on, counted from 1 since it was added. From 0 is 1, To 0 is without end.
+	From int `json:"from,omitempty"`
+	To   int `json:"to,omitempty"`
+
+	Effect Effect `json:"effect"`
+	// Status is an HTTP status, 400 to 599, for EffectStatus.
+	Status int `json:"status,omitempty"`
+	// Code is the platform's error key, where it has one (MAX).
+	Code        string `json:"code,omitempty"`
+	Description string `json:"description,omitempty"`
+	// RetryAfter is in seconds.
+	RetryAfter int `json:"retry_after,omitempty"`
+	// MigrateTo goes into Telegram's parameters.migrate_to_chat_id.
+	MigrateTo int64 `json:"migrate_to_chat_id,omitempty"`
+	// DelayMS is for EffectSlow, in milliseconds.
+	DelayMS int64 `json:"delay_ms,omitempty"`
+
+	// Matched counts the selected calls, Applied those the rule acted on.
+	Matched int `json:"matched"`
+	Applied int `json:"applied"`
+}
+
+// Validate says what is wrong with the rule.
+func (f Fault) Validate() error {
+	switch f.Effect {
+	case EffectStatus:
+		if f.Status < 400 || f.Status > 599 {
+			return fmt.Errorf("status %d is not an error status", f.Status)
+		}
+	case EffectSlow:
+		if f.DelayMS <= 0 {
+			return errors.New("slow needs a positive delay_ms")
+		}
+	case EffectHang, EffectResetBeforeBody, EffectResetMidBody, EffectReset, EffectAcceptThenDrop, EffectGarbage:
+	default:
+		return fmt.Errorf("unknown effect %q", f.Effect)
+	}
+	if f.From < 0 || f.To < 0 || (f.To > 0 && f.To < f.From) {
+		return fmt.Errorf("window %d to %d is empty", f.From, f.To)
+	}
+	return nil
+}
+
+func (f Fault) early() bool {
+	return f.Effect == EffectResetBeforeBody || f.Effect == EffectResetMidBody
+}
+
+func (f Fault) selects(e Entry) bool {
+	return (f.Platform == "" || f.Platform == e.Platform) &&
+		(f.Chat == "" || f.Chat == e.Chat) &&
+		(f.Method == "" || strings.EqualFold(f.Method, e.Method)) &&
+		(f.Credential == "" || f.Credential == e.Credential)
+}
+
+// Faults is the script of faults. The zero value is empty and ready; it is safe
+// for concurrent use.
+type Faults struct {
+	mu    sync.Mutex
+	last  int
+	rules []*Fault
+}
+
+// Add appends a rule with fresh counters; the error is Validate's.
+func (s *Faults) Add(f Fault) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	f.ID, f.Matched, f.Applied = s.last, 0, 0
+	s.rules = append(s.rules, &f)
+	return nil
+}
+
+// List returns the rules with their counters, oldest first.
+func (s *Faults) List() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Fault, len(s.rules))
+	for i, f := range s.rules {
+		out[i] = *f
+	}
+	return out
+}
+
+// Remove takes a rule away and reports whether there was one.
+func (s *Faults) Remove(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, f := range s.rules {
+		if f.ID == id {
+			s.rules = append(s.rules[:i:i], s.rules[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// Clear takes all rules away.
+func (s *Faults) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = nil
+}
+
+// match counts the call for every rule that selects it and was not asked
+// before, and returns the first one that acts. With headersOnly only the early
+// effects are asked.
+func (s *Faults) match(e Entry, asked map[int]bool, headersOnly bool) (Fault, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found *Fault
+	for _, f := range s.rules {
+		if asked[f.ID] || (headersOnly && !f.early()) || !f.selects(e) {
+			continue
+		}
+		asked[f.ID] = true
+		f.Matched++
+		if found == nil && f.Matched >= f.From && (f.To == 0 || f.Matched <= f.To) {
+			f.Applied++
+			found = f
+		}
+	}
+	if found == nil {
+		return Fault{}, false
+	}
+	return *found, true
+}

@@ -1,0 +1,163 @@
+// Package feeds serves documents that tests and demos set: feeds that change
+// under a fixed address, with validators and conditional requests, and media
+// files, of which some are made on the spot.
+package feeds
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"autopost/internal/sim"
+)
+
+const maxDocument = 64 << 20 // bytes of a document set by PUT
+
+// Server is a shelf of documents by name. It answers GET and HEAD, and PUT to
+// set a document.
+type Server struct {
+	core     *sim.Core
+	platform string
+	// generate makes a document that was never set; nil makes none.
+	generate func(name string) (contentType string, body []byte, ok bool)
+
+	mu        sync.Mutex
+	documents map[string]document
+}
+
+type document struct {
+	contentType string
+	body        []byte
+	etag        string
+	modified    time.Time
+}
+
+// NewFeeds returns an empty shelf, logged as platform "feeds".
+func NewFeeds(core *sim.Core) *Server {
+	return &Server{core: core, platform: "feeds", documents: map[string]document{}}
+}
+
+// NewFiles returns a shelf, logged as platform "files", that makes files of the
+// names that Generate knows.
+func NewFiles(core *sim.Core) *Server {
+	return &Server{core: core, platform: "files", documents: map[string]document{}, generate: Generate}
+}
+
+// Set puts a document on the shelf, or replaces it. Its validators change only
+// with its content.
+func (s *Server) Set(name, contentType string, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	etag := `"` + sim.Digest(body)[:16] + `"`
+	if old, ok := s.documents[name]; ok && old.etag == etag && old.contentType == contentType {
+		return
+	}
+	// HTTP dates have whole seconds.
+	s.documents[name] = document{contentType: contentType, body: body, etag: etag, modified: time.Now().Truncate(time.Second)}
+}
+
+// Get returns a document's content type and body; ok is false when there is none.
+func (s *Server) Get(name string) (contentType string, body []byte, ok bool) {
+	d, ok := s.find(name)
+	return d.contentType, d.body, ok
+}
+
+// Reset forgets all documents that were set.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.documents)
+}
+
+func (s *Server) find(name string) (document, bool) {
+	s.mu.Lock()
+	d, ok := s.documents[name]
+	s.mu.Unlock()
+	if ok || s.generate == nil {
+		return d, ok
+	}
+	contentType, body, ok := s.generate(name)
+	if !ok {
+		return document{}, false
+	}
+	s.Set(name, contentType, body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.documents[name], true
+}
+
+// ServeHTTP answers one request; the path is "/" and the document's name.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	x := s.core.Begin(w, r, sim.Entry{Platform: s.platform, Chat: name, Method: r.Method})
+	if x.Cut() {
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(x.Body(), maxDocument+1))
+	x.Arrive()
+	x.Answer(func() sim.Reply {
+		switch {
+		case err != nil:
+			return text(http.StatusBadRequest, "the body cannot be read")
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			return s.get(name, r.Header)
+		case r.Method != http.MethodPut:
+			return text(http.StatusMethodNotAllowed, "only GET, HEAD and PUT")
+		case name == "" || len(body) > maxDocument:
+			return text(http.StatusBadRequest, "a document needs a name and at most 64 MiB")
+		}
+		contentType := r.Header.Get("Content-Type")
+		if contentType == "" {
+			contentType = http.DetectContentType(body)
+		}
+		s.Set(name, contentType, body)
+		return sim.Reply{Status: http.StatusNoContent, Accepted: true}
+	}, func(f sim.Fault) sim.Reply {
+		reply := text(f.Status, f.Description)
+		if f.RetryAfter > 0 {
+			reply.RetryAfter = f.RetryAfter
+			reply.Header = http.Header{"Retry-After": {strconv.Itoa(f.RetryAfter)}}
+		}
+		return reply
+	})
+}
+
+func text(status int, reason string) sim.Reply {
+	if reason == "" {
+		reason = http.StatusText(status)
+	}
+	return sim.Reply{Status: status, ContentType: "text/plain; charset=utf-8", Body: []byte(reason + "\n"), Reason: reason}
+}
+
+func (s *Server) get(name string, asked http.Header) sim.Reply {
+	d, ok := s.find(name)
+	if !ok {
+		return text(http.StatusNotFound, "no such document")
+	}
+	reply := sim.Reply{
+		Status: http.StatusOK, ContentType: d.contentType, Body: d.body, Accepted: true,
+		Header: http.Header{"Etag": {d.etag}, "Last-Modified": {d.modified.UTC().Format(http.TimeFormat)}},
+	}
+	if d.unchanged(asked) {
+		reply.Status, reply.Body, reply.ContentType = http.StatusNotModified, nil, ""
+	}
+	return reply
+}
+
+// unchanged compares the validators; the entity tag decides where one is given.
+func (d document) unchanged(asked http.Header) bool {
+	if tags := asked.Get("If-None-Match"); tags != "" {
+		for tag := range strings.SplitSeq(tags, ",") {
+			tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+			if tag == "*" || tag == d.etag {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(asked.Get("If-Modified-Since"))
+	return err == nil && !d.modified.After(since)
+}

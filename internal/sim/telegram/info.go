@@ -1,0 +1,157 @@
+package telegram
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+type webhook struct {
+	url            string
+	maxConnections int
+	allowedUpdates []string
+}
+
+func (b *bot) user() map[string]any {
+	return map[string]any{"id": b.id, "is_bot": true, "first_name": "Sim " + strconv.FormatInt(b.id, 10), "username": b.username}
+}
+
+func (c *chat) show() map[string]any {
+	out := map[string]any{"id": c.ID, "type": c.Type}
+	if c.Type == "private" {
+		out["first_name"] = c.Title
+	} else {
+		out["title"] = c.Title
+	}
+	if c.Username != "" {
+		out["username"] = c.Username
+	}
+	return out
+}
+
+func (s *Server) getMe(c call) (outcome, *refusal) {
+	me := c.bot.user()
+	for _, name := range []string{"can_join_groups", "can_read_all_group_messages", "supports_inline_queries"} {
+		me[name] = name == "can_join_groups"
+	}
+	return outcome{result: me}, nil
+}
+
+func (s *Server) getChat(c call) (outcome, *refusal) {
+	of, refused := s.reach(c.args.values["chat_id"])
+	if refused != nil {
+		return outcome{}, refused
+	}
+	info := of.show()
+	info["accent_color_id"], info["max_reaction_count"] = 0, 11
+	if of.Protected {
+		info["has_protected_content"] = true
+	}
+	if len(of.Threads) > 0 {
+		info["is_forum"] = true
+	}
+	return outcome{result: info}, nil
+}
+
+func (s *Server) getChatMember(c call) (outcome, *refusal) {
+	id := c.args.values["chat_id"]
+	if id == "" {
+		return outcome{}, badRequest("chat_id is empty")
+	}
+	of := s.chat(id)
+	if of == nil {
+		return outcome{}, badRequest("chat not found")
+	}
+	if c.args.values["user_id"] != strconv.FormatInt(c.bot.id, 10) {
+		return outcome{}, badRequest("PARTICIPANT_ID_INVALID")
+	}
+	member := map[string]any{"user": c.bot.user()}
+	switch {
+	case of.Access == AccessKicked:
+		member["status"], member["until_date"] = "kicked", 0
+	case of.Access == AccessNone:
+		member["status"] = "left"
+	case of.Access == AccessMember:
+		member["status"] = "member"
+	case of.Access == AccessReadOnly && of.Type != "channel":
+		member["status"], member["is_member"], member["can_send_messages"] = "restricted", true, false
+	default:
+		may := of.Access == AccessAdmin
+		member["status"], member["can_be_edited"], member["can_manage_chat"] = "administrator", false, true
+		member["can_delete_messages"] = may
+		if of.Type == "channel" {
+			member["can_post_messages"], member["can_edit_messages"] = may, may
+		}
+	}
+	return outcome{result: member}, nil
+}
+
+var (
+	secretForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	webhookPorts = []string{"", "80", "88", "443", "8443"}
+)
+
+func (s *Server) setWebhook(c call) (outcome, *refusal) {
+	target := c.args.values["url"]
+	if target == "" {
+		return s.deleteWebhook(c)
+	}
+	u, err := url.Parse(target)
+	switch {
+	case err != nil || u.Host == "":
+		return outcome{}, badRequest("invalid webhook URL specified")
+	case u.Scheme != "https":
+		return outcome{}, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
+	case !slices.Contains(webhookPorts, u.Port()):
+		return outcome{}, badRequest("bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443")
+	}
+	if secret := c.args.values["secret_token"]; secret != "" && !secretForm.MatchString(secret) {
+		return outcome{}, badRequest("secret token contains unallowed characters")
+	}
+	hook := webhook{url: target, maxConnections: 40}
+	if n, err := strconv.Atoi(c.args.values["max_connections"]); err == nil && n >= 1 {
+		hook.maxConnections = min(n, 100)
+	}
+	if _, err := c.args.object("allowed_updates", &hook.allowedUpdates); err != nil {
+		return outcome{}, badRequest("can't parse allowed_updates JSON array")
+	}
+	description := "Webhook was set"
+	if c.bot.webhook.url == target {
+		description = "Webhook is already set"
+	}
+	c.bot.webhook = hook
+	return outcome{result: true, description: description}, nil
+}
+
+func (s *Server) deleteWebhook(c call) (outcome, *refusal) {
+	description := "Webhook was deleted"
+	if c.bot.webhook.url == "" {
+		description = "Webhook is already deleted"
+	}
+	c.bot.webhook = webhook{}
+	return outcome{result: true, description: description}, nil
+}
+
+func (s *Server) getWebhookInfo(c call) (outcome, *refusal) {
+	hook := c.bot.webhook
+	info := map[string]any{"url": hook.url, "has_custom_certificate": false, "pending_update_count": 0}
+	if hook.url != "" {
+		info["max_connections"] = hook.maxConnections
+	}
+	if len(hook.allowedUpdates) > 0 {
+		info["allowed_updates"] = hook.allowedUpdates
+	}
+	return outcome{result: info}, nil
+}
+
+func (s *Server) getUpdates(c call) (outcome, *refusal) {
+	if c.bot.webhook.url != "" {
+		return outcome{}, &refusal{
+			code:        http.StatusConflict,
+			description: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+		}
+	}
+	return outcome{result: []any{}}, nil
+}

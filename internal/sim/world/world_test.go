@@ -1,0 +1,147 @@
+package world_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/sim"
+	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/world"
+)
+
+const (
+	telegramToken = "1234567:AAExampleToken"
+	maxToken      = "f9LHod-EXAMPLE-TOKEN"
+)
+
+func newWorld(t *testing.T) (*world.World, string) {
+	t.Helper()
+	w := world.New(world.Options{})
+	require.NoError(t, w.Telegram.AddBot(telegramToken))
+	require.NoError(t, w.MAX.AddBot(maxToken))
+	w.Telegram.AddChat(telegram.Chat{ID: -1001, Title: "News <ru>"})
+	w.MAX.AddChat(maxmessenger.Chat{ID: -7, Title: "Shop"})
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	return w, server.URL
+}
+
+func do(t *testing.T, method, url, authorization, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	got, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(got)
+}
+
+func TestEverythingUnderOneHandler(t *testing.T) {
+	w, url := newWorld(t)
+	status, _ := do(t, "POST", url+"/telegram/bot"+telegramToken+"/sendMessage", "",
+		`{"chat_id":-1001,"text":"<b>Hi</b> <a href=\"https://e.org/\">there</a> &lt;script&gt;","parse_mode":"HTML"}`)
+	require.Equal(t, 200, status)
+	status, _ = do(t, "POST", url+"/max/messages?chat_id=-7", maxToken, `{"text":"hello"}`)
+	require.Equal(t, 200, status)
+	status, _ = do(t, "POST", url+"/max/messages?chat_id=-8", maxToken, `{"text":"lost"}`)
+	require.Equal(t, 404, status)
+	_, slot := do(t, "POST", url+"/max/uploads?type=file", maxToken, "")
+	require.Contains(t, slot, url+"/max/upload/file/", "upload URLs are absolute")
+	status, _ = do(t, "GET", url+"/files/photo-1.png", "", "")
+	require.Equal(t, 200, status)
+	status, _ = do(t, "GET", url+"/feeds/none", "", "")
+	require.Equal(t, 404, status)
+	require.Len(t, w.Telegram.Messages(-1001), 1)
+	require.Len(t, w.MAX.Messages(-7), 1)
+
+	var log struct {
+		Totals  sim.Totals  `json:"totals"`
+		Entries []sim.Entry `json:"entries"`
+	}
+	_, body := do(t, "GET", url+"/_control/log?platform=telegram&chat=-1001", "", "")
+	require.NoError(t, json.Unmarshal([]byte(body), &log))
+	require.Len(t, log.Entries, 1)
+	require.Equal(t, "Hi there <script>", log.Entries[0].Text)
+	require.Equal(t, int64(2), log.Totals.Messages)
+	require.NotContains(t, body, telegramToken)
+
+	status, page := do(t, "GET", url+"/", "", "")
+	require.Equal(t, 200, status)
+	for _, part := range []string{
+		`<span class="bold">Hi</span>`, `href="https://e.org/"`, "&lt;script&gt;", "News &lt;ru&gt;", "hello",
+		"chat.not.found: Chat -8 not found", "prefers-color-scheme: dark", `name="viewport"`,
+	} {
+		require.Contains(t, page, part)
+	}
+	require.NotContains(t, page, "AAExampleToken")
+	require.NotContains(t, page, maxToken)
+	_, page = do(t, "GET", url+"/_control/?platform=max&chat=-7", "", "")
+	require.NotContains(t, page, "News &lt;ru&gt;</h2>")
+	require.Contains(t, page, "Shop</h2>")
+}
+
+func TestFaultsOverHTTP(t *testing.T) {
+	w, url := newWorld(t)
+	faults := url + "/_control/faults"
+	status, _ := do(t, "POST", faults, "", `{"platform":"telegram","method":"getMe","effect":"status","status":500,"to":1}`)
+	require.Equal(t, 200, status)
+	status, _ = do(t, "POST", faults, "", `[{"effect":"slow","delay_ms":1,"chat":"x"},{"effect":"hang","chat":"y"}]`)
+	require.Equal(t, 200, status)
+	getMe := url + "/telegram/bot" + telegramToken + "/getMe"
+	status, _ = do(t, "GET", getMe, "", "")
+	require.Equal(t, 500, status)
+	status, _ = do(t, "GET", getMe, "", "")
+	require.Equal(t, 200, status)
+
+	var rules []sim.Fault
+	_, body := do(t, "GET", faults, "", "")
+	require.NoError(t, json.Unmarshal([]byte(body), &rules))
+	require.Len(t, rules, 3)
+	require.Equal(t, 2, rules[0].Matched)
+	require.Equal(t, 1, rules[0].Applied)
+
+	for _, wrong := range []string{`{"effect":"explode"}`, `{"effect":"hang","colour":1}`, `nonsense`, `[{"effect":"hang"},{"effect":"slow"}]`} {
+		status, _ = do(t, "POST", faults, "", wrong)
+		require.Equal(t, 400, status, wrong)
+	}
+	require.Len(t, w.Faults.List(), 3, "all rules of a request or none")
+	status, _ = do(t, "DELETE", faults+"?id=1", "", "")
+	require.Equal(t, 204, status)
+	status, _ = do(t, "DELETE", faults+"?id=1", "", "")
+	require.Equal(t, 404, status)
+	status, _ = do(t, "DELETE", faults, "", "")
+	require.Equal(t, 204, status)
+	require.Empty(t, w.Faults.List())
+}
+
+func TestReset(t *testing.T) {
+	w, url := newWorld(t)
+	w.Feeds.Set("a", "text/plain", []byte("x"))
+	require.NoError(t, w.Faults.Add(sim.Fault{Chat: "z", Effect: sim.EffectHang}))
+	do(t, "POST", url+"/telegram/bot"+telegramToken+"/sendMessage", "", `{"chat_id":-1001,"text":"x"}`)
+	do(t, "POST", url+"/max/messages?chat_id=-7", maxToken, `{"text":"x"}`)
+	status, _ := do(t, "POST", url+"/_control/reset", "", "")
+	require.Equal(t, 204, status)
+	require.Empty(t, w.Log.Entries())
+	require.Empty(t, w.Faults.List())
+	require.Empty(t, w.Telegram.Messages(-1001))
+	require.Empty(t, w.MAX.Messages(-7))
+	_, _, ok := w.Feeds.Get("a")
+	require.False(t, ok)
+	status, _ = do(t, "POST", url+"/telegram/bot"+telegramToken+"/sendMessage", "", `{"chat_id":-1001,"text":"x"}`)
+	require.Equal(t, 200, status, "bots and chats stay")
+	require.Equal(t, int64(2), w.Telegram.Messages(-1001)[0].ID, "message ids go on growing")
+}
