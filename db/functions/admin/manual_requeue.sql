@@ -1,0 +1,59 @@
+create or replace function autopost.requeue_obstacle(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels) returns text
+language sql stable
+as $$
+-- Why a delivery may not be put back into the queue by hand, or null.
+-- Reads: deliveries.
+select case
+	when p_delivery.delivery_id is null then 'unknown_delivery'
+	when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
+	when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
+	when p_delivery.last_error ->> 'scope' = 'channel' and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
+	when exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash and d.channel_id = p_delivery.channel_id
+		and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
+		and (d.status in ('queued', 'claimed', 'sending', 'retry')
+			or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
+	) then 'duplicate' end
+$$;
+
+create or replace function autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
+-- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
+-- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids.
+-- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(manual_requeue).
+declare
+	v_id uuid;
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+	v_reason text;
+	v_results jsonb := '[]';
+	v_count int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
+	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+	perform set_config('autopost.manual_act', 'manual_requeue', true);
+	foreach v_id in array p_delivery_ids loop
+		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
+		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
+		if v_reason is null then
+			update autopost.deliveries d
+			set status = 'retry', next_retry_at = autopost.now_ts(), granted_attempts = d.granted_attempts + 1,
+				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null, updated_at = autopost.now_ts()
+			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
+			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
+				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'from_status', v_delivery.status));
+			v_count := v_count + 1;
+		end if;
+		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null, 'reason', v_reason));
+	end loop;
+	perform set_config('autopost.manual_act', '', true);
+	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids) and d.status = 'retry'), autopost.now_ts());
+	return jsonb_build_object('applied', v_count > 0, 'requeued', v_count, 'results', v_results);
+end
+$$;

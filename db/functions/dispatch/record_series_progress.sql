@@ -1,0 +1,41 @@
+create or replace function autopost.record_series_progress(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_delta jsonb) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step.
+-- p_delta: {"step", "ids": ["…"], "items": [0]}. A step that is recorded already stays as it was: repeatable.
+-- Returns {"applied": true, "send_at", "lease_until", "now"} or {"applied": false, "reason": "stale"}: stop, the claim is over. The
+-- acknowledgement of a stale caller is kept all the same while the delivery is not final: the platform has the step.
+-- Locks, in this order: platform_limits and channels if limited, deliveries. Writes: all three.
+declare
+	v_delivery autopost.deliveries;
+	v_step jsonb := jsonb_build_object(coalesce(p_delta ->> 'step', ''), p_delta -> 'ids');
+	v_slot timestamptz;
+	v_lease timestamptz;
+	v_holds boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
+	if coalesce(p_delta ->> 'step', '') = '' or jsonb_typeof(p_delta -> 'ids') is distinct from 'array' then
+		perform autopost.refuse('delta', 'has no step or no ids', 'pass {"step": "media-1", "ids": ["…"], "items": [0]}');
+	end if;
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token then
+		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)), 'infinity');
+	end if;
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
+	for no key update of d;
+	v_holds := v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token;
+	if v_holds or v_delivery.status in ('queued', 'claimed', 'retry', 'sending') then
+		v_lease := case when v_holds then greatest(v_delivery.sending_lease_until,
+			greatest(v_slot, autopost.now_ts()) + autopost.setting_interval('sending_lease_seconds')) else v_delivery.sending_lease_until end;
+		update autopost.deliveries d
+		set render_meta = autopost.with_progress(d.render_meta, v_step), sending_lease_until = v_lease, updated_at = autopost.now_ts()
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	end if;
+	if not coalesce(v_holds, false) then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	return jsonb_build_object('applied', true, 'now', autopost.now_ts(), 'send_at', v_slot, 'lease_until', v_lease);
+end
+$$;

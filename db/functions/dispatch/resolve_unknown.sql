@@ -1,0 +1,40 @@
+create or replace function autopost.resolve_unknown(
+	p_workspace_id text, p_delivery_id uuid, p_verdict text, p_provider_message_id text, p_operator text, p_reason text
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Settles a delivery that waits because of an unknown outcome: found -> sent with the platform's id; absent -> back into the queue,
+-- where sending again still spends its one allowance. operator and reason are required and kept in the event.
+-- Returns {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" | "unknown_delivery"}.
+-- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent).
+declare
+	v_delivery autopost.deliveries;
+	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> '');
+	if coalesce(p_verdict not in ('found', 'absent'), true) then
+		perform autopost.refuse('verdict', 'is neither found nor absent', 'pass what the platform shows');
+	end if;
+	perform autopost.require('provider_message_id', p_verdict <> 'found' or p_provider_message_id <> '');
+	perform autopost.lock_for_commit(p_workspace_id, array[p_delivery_id], false);
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	if v_delivery.delivery_id is null then
+		return '{"applied": false, "reason": "unknown_delivery"}';
+	elsif v_delivery.status <> 'retry' or v_delivery.unknown_outcomes = 0 then
+		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
+	end if;
+	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
+	if p_verdict = 'found' then
+		perform set_config('autopost.manual_act', 'resolve_unknown', true);
+		perform autopost.settle_sent(p_workspace_id, v_delivery, p_provider_message_id, v_meta);
+		perform set_config('autopost.manual_act', '', true);
+		return '{"applied": true, "status": "sent"}';
+	end if;
+	update autopost.deliveries d
+	set next_retry_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	perform autopost.rearm_gate(p_workspace_id, v_delivery.channel_id, 0);
+	return '{"applied": true, "status": "retry"}';
+end
+$$;

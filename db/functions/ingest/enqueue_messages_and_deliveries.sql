@@ -1,0 +1,40 @@
+create or replace function autopost.enqueue_messages_and_deliveries(
+	p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb, p_now timestamptz default null
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Normalises, hashes, preflights, routes, dedups, renders and enqueues one post, in one transaction, as a run of its own. The post's
+-- media must be in the origin already (blob_ref): what comes with URLs to fetch goes through receive_push.
+-- p_kind: push, pull, api, command, event, file or page. p_now decides for the owner only.
+-- Returns {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id", "enqueued", "deduped", "invalid",
+-- "skipped", "fanout", "deliveries": [first 1,000]}; rejected has "errors". Raises AP001 for a wrong argument.
+-- Locks: messages, channel_gates. Writes: ingest_runs, messages, deliveries, channel_gates, events.
+begin
+	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind, jsonb_build_array(p_raw_payload), p_now) -> 0;
+end
+$$;
+
+create or replace function autopost.enqueue_messages_and_deliveries_batch(
+	p_workspace_id text, p_endpoint_id text, p_kind text, p_items jsonb, p_now timestamptz default null
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- enqueue_messages_and_deliveries for many posts in one transaction and run: p_items is an array of raw payloads. A post that is
+-- rejected does not hold up the rest. Returns an array of its answers in the same order.
+declare
+	v_now timestamptz;
+	v_run_id uuid;
+	v_answers jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.deciding_now(p_now);
+	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
+	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
+	v_answers := autopost.enqueue_posts(p_workspace_id, (
+		select coalesce(jsonb_agg(jsonb_build_object('raw', i.value, 'trace_id', autopost.new_id()) order by i.ordinality), '[]')
+		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
+	return v_answers;
+end
+$$;

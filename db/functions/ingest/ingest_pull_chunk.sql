@@ -1,0 +1,63 @@
+create or replace function autopost.ingest_pull_chunk(
+	p_workspace_id text, p_source_id text, p_endpoint_id text, p_items jsonb, p_now timestamptz default null
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true}]; skip only marks an item as seen.
+-- An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better.
+-- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "results"}: advance to cursor_to only
+-- after this committed. Raises AP001 for a wrong argument.
+-- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.
+declare
+	v_now timestamptz;
+	v_run_id uuid;
+	v_new text[];
+	v_posts jsonb;
+	v_answers jsonb;
+	v_stats jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.deciding_now(p_now);
+	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
+	if (autopost.known_endpoint(p_workspace_id, p_endpoint_id)).source_id is distinct from p_source_id then
+		perform autopost.refuse('endpoint_id', format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id), 'use the source''s enabled endpoint of kind pull_source');
+	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'source_ref', '') = '') then
+		perform autopost.refuse('items', 'is no array of items with a source_ref', 'pass [{"source_ref", "payload"}]');
+	end if;
+	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
+	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	delete from autopost.pull_receipts r
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_now
+	and r.source_ref in (select i.value ->> 'source_ref' from jsonb_array_elements(p_items) i);
+	select array_agg(n.source_ref) into v_new
+	from (
+		select distinct i.value ->> 'source_ref' as source_ref from jsonb_array_elements(p_items) i
+		except
+		select r.source_ref from autopost.pull_receipts r where r.workspace_id = p_workspace_id and r.source_id = p_source_id
+	) n;
+	insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
+	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_now + autopost.setting_interval('pull_receipt_ttl_hours')
+	from unnest(v_new) n (source_ref)
+	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+
+	select coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]')) order by f.n), '[]')
+	into v_posts
+	from (
+		select distinct on (i.value ->> 'source_ref') i.value as item, i.ordinality as n from jsonb_array_elements(p_items) with ordinality i
+		where i.value ->> 'source_ref' = any (v_new)
+		order by i.value ->> 'source_ref', i.ordinality) f
+	where f.item -> 'skip' is distinct from 'true';
+	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
+	select jsonb_build_object(
+		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
+		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
+		'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
+		'duplicate', jsonb_array_length(p_items) - coalesce(cardinality(v_new), 0) + count(*) filter (where a.value ->> 'status' = 'duplicate'),
+		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts))
+	into v_stats
+	from jsonb_array_elements(v_answers) a;
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped'), v_answers);
+	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to', p_items -> -1 -> 'cursor');
+end
+$$;

@@ -1,0 +1,20 @@
+create or replace function autopost.put_media_origin(
+	p_workspace_id text, p_blob_ref text, p_origin_url text, p_content_type text, p_size_bytes bigint, p_kind text, p_width int, p_height int
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Registers content that stands in the media origin under its hash ("sha256:" and 64 hexadecimal digits), or that it was seen again.
+-- Writes: media_origin.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_blob_ref !~ '^sha256:[0-9a-f]{64}$', true) then
+		perform autopost.refuse('blob_ref', 'is no media reference', 'pass "sha256:" and the 64 hexadecimal digits of the content');
+	end if;
+	perform autopost.require('origin_url', p_origin_url <> ''), autopost.require('size_bytes', p_size_bytes >= 0);
+	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind, width, height, last_seen_at, created_at)
+	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind, p_width, p_height, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, blob_ref) do update
+	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes, last_seen_at = excluded.last_seen_at, deleted_at = null;
+	return '{"applied": true}';
+end
+$$;

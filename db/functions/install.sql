@@ -1,0 +1,91 @@
+-- All functions of autopost, in the order of the story; run by autopost migrate, or by hand:
+--   psql -v ON_ERROR_STOP=1 --single-transaction -c 'set role autopost_owner; set check_function_bodies = off' -f db/functions/install.sql -f db/grants.sql
+-- A caller sees the functions of ingest/, dispatch/, monitor/ and admin/; those of lib/ are the owner's own.
+
+-- The ground: time, ids, settings, who may speak for which workspace, what an error and an event look like.
+\ir lib/now_ts.sql
+\ir lib/ids.sql
+\ir lib/refuse.sql
+\ir lib/setting.sql
+\ir lib/enter_workspace.sql
+\ir lib/redact.sql
+\ir lib/emit_event.sql
+
+-- What a post is: judged, brought to its one normal form, hashed, rendered in each platform's dialect.
+\ir lib/text_units.sql
+\ir lib/canonical_url.sql
+\ir lib/normalize_text.sql
+\ir lib/payload_errors.sql
+\ir lib/normalize_payload.sql
+\ir lib/markup.sql
+\ir lib/render.sql
+\ir lib/routing.sql
+
+-- What keeps rows true whoever edits them: the table of transitions, gates, the lookup of secrets.
+\ir lib/guard_transition.sql
+\ir lib/gates.sql
+\ir lib/secret_lookup.sql
+
+-- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction.
+\ir lib/known_endpoint.sql
+\ir lib/runs.sql
+\ir lib/receipts.sql
+\ir lib/fan_out.sql
+\ir lib/enqueue_posts.sql
+\ir lib/take_posts.sql
+\ir lib/poll_interval.sql
+\ir ingest/resolve_endpoint.sql
+\ir ingest/guard_ingress.sql
+\ir ingest/receive_push.sql
+\ir ingest/enqueue_messages_and_deliveries.sql
+\ir ingest/list_due_sources.sql
+\ir ingest/start_ingest_run.sql
+\ir ingest/ingest_pull_chunk.sql
+\ir ingest/set_pull_cursor.sql
+\ir ingest/record_pull_failure.sql
+\ir ingest/finish_ingest_run.sql
+\ir ingest/get_run.sql
+\ir ingest/ready_submission_workspaces.sql
+\ir ingest/claim_submissions.sql
+\ir ingest/put_media_origin.sql
+\ir ingest/commit_submission.sql
+\ir ingest/get_media_blob.sql
+\ir ingest/put_media_blob.sql
+
+-- Out: a workspace is ready, its deliveries are claimed, a call begins, its outcome is committed.
+\ir lib/slots.sql
+\ir lib/claim_group.sql
+\ir lib/series_progress.sql
+\ir lib/retry_policy.sql
+\ir lib/settle.sql
+\ir lib/settle_failure.sql
+\ir lib/commit_items.sql
+\ir lib/hand_back.sql
+\ir dispatch/touch_run.sql
+\ir dispatch/ready_workspaces.sql
+\ir dispatch/next_wake_ms.sql
+\ir dispatch/claim_deliveries.sql
+\ir dispatch/get_credential_binding.sql
+\ir dispatch/start_call.sql
+\ir dispatch/record_series_progress.sql
+\ir dispatch/extend_lease.sql
+\ir dispatch/release_claims.sql
+\ir dispatch/commit_outcome.sql
+\ir dispatch/mark_sent.sql
+\ir dispatch/schedule_retry.sql
+\ir dispatch/fail_permanent.sql
+\ir dispatch/resolve_unknown.sql
+
+-- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
+\ir monitor/recover_sending_leases.sql
+\ir monitor/recover_claimed_leases.sql
+\ir monitor/rearm_gates.sql
+\ir monitor/ensure_event_partitions.sql
+
+-- Operate.
+\ir admin/list_workspaces.sql
+\ir admin/put_setting.sql
+\ir admin/add_api_key.sql
+\ir admin/resolve_api_key.sql
+\ir admin/manual_requeue.sql
+\ir admin/functions_digest.sql

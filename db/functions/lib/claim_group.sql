@@ -1,0 +1,142 @@
+create or replace function autopost.claim_group(
+	p_workspace_id text, p_run_id text, p_limit int, p_platform text, p_rate_group text
+) returns uuid[]
+language plpgsql
+as $$
+-- Claims up to p_limit due deliveries of one rate group: its own gate, then the gates of its channels in the order in which they
+-- became ready, then of each channel as many rows as it may have in flight and has slots for.
+-- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
+-- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
+declare
+	v_limit autopost.platform_limits;
+	v_horizon timestamptz;
+	v_now timestamptz;
+	v_visited text[];
+	v_open text[];
+	v_row record;
+	v_slot timestamptz;
+	v_next jsonb := '{}'; -- channel -> its next free slot
+	v_ids uuid[] := '{}';
+	v_slots timestamptz[] := '{}';
+	v_salt text := gen_random_uuid()::text;
+begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if v_limit.rate_rps > 0 then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+		for no key update of l skip locked;
+		if not found then
+			return v_ids;
+		end if;
+	end if;
+	v_now := autopost.now_ts();
+	v_horizon := v_now + autopost.setting_interval('slot_horizon_ms');
+	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
+		return v_ids;
+	end if;
+
+	select array_agg(v.channel_id) into v_visited
+	from (
+		select g.channel_id from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
+		and g.ready_at <= v_now
+		order by g.ready_at
+		limit p_limit
+		for no key update of g skip locked) v;
+	if v_visited is null then
+		return v_ids;
+	end if;
+	select array_agg(o.channel_id), coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
+	into v_open, v_next
+	from (
+		select c.channel_id, c.rate_rps, c.next_allowed_at from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		and c.channel_id = any (v_visited)
+		and c.enabled
+		and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		and (coalesce(c.rate_rps, 0) = 0 or coalesce(c.next_allowed_at, v_now) < v_horizon)
+		for no key update of c skip locked) o;
+
+	for v_row in
+		select p.*, c.rate_rps
+		from (
+			select u.channel_id, d.delivery_id, d.cost, row_number() over (partition by u.channel_id order by d.due_at, d.delivery_id) as turn
+			from unnest(v_open) u (channel_id)
+			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+			join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = u.channel_id
+			cross join lateral (
+				select d.delivery_id, d.due_at, autopost.step_cost(d.render_meta) as cost
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status in ('queued', 'retry') and d.due_at <= v_now
+				order by d.due_at, d.delivery_id
+				limit greatest(0, least(p_limit, c.max_parallel - g.inflight))
+				for no key update of d skip locked) d
+		) p
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = p.channel_id
+		order by p.turn, array_position(v_visited, p.channel_id)
+		limit p_limit
+	loop
+		v_slot := greatest((v_next ->> v_row.channel_id)::timestamptz, case when v_limit.rate_rps > 0 then greatest(v_now, v_limit.next_allowed_at) end);
+		continue when v_slot >= v_horizon;
+		if v_row.rate_rps > 0 then
+			v_next := v_next || jsonb_build_object(v_row.channel_id, v_slot + autopost.slot_step(v_row.rate_rps, v_row.cost));
+		end if;
+		v_limit.next_allowed_at := coalesce(v_slot + autopost.slot_step(v_limit.rate_rps, v_row.cost), v_limit.next_allowed_at);
+		v_ids := v_ids || v_row.delivery_id;
+		v_slots := v_slots || v_slot;
+	end loop;
+
+	update autopost.deliveries d
+	set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
+		sending_started_at = v_now, sending_lease_until = v_now + autopost.setting_interval('sending_lease_seconds'),
+		send_at = v_slots[array_position(v_ids, d.delivery_id)], updated_at = v_now
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = any (v_ids);
+	update autopost.channels c
+	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	where c.workspace_id = p_workspace_id
+	and c.channel_id = any (v_open) and c.rate_rps > 0
+	and (v_next ->> c.channel_id)::timestamptz is distinct from c.next_allowed_at;
+	update autopost.platform_limits l
+	set next_allowed_at = v_limit.next_allowed_at
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	and v_limit.rate_rps > 0 and v_ids <> '{}';
+	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_ids, v_now, v_horizon);
+	return v_ids;
+end
+$$;
+
+create or replace function autopost.close_visited_gates(
+	p_workspace_id text, p_visited text[], p_claimed uuid[], p_now timestamptz, p_horizon timestamptz
+) returns void
+language plpgsql
+as $$
+-- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
+-- visit. Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next.
+-- Reads: channels, deliveries. Writes: channel_gates.
+declare
+	v_ready timestamptz[];
+	v_taken int[];
+begin
+	select array_agg(case
+			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
+			when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
+			else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id),
+				case when c.rate_rps > 0 then c.next_allowed_at - (p_horizon - p_now) end) end order by u.n),
+		array_agg(t.taken order by u.n)
+	into v_ready, v_taken
+	from unnest(p_visited) with ordinality u (channel_id, n)
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = u.channel_id
+	cross join lateral (
+		select count(*)::int as taken from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_claimed) and d.channel_id = u.channel_id) t;
+	update autopost.channel_gates g
+	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
+		ready_at = v_ready[array_position(p_visited, g.channel_id)]
+	where g.workspace_id = p_workspace_id
+	and g.channel_id = any (p_visited);
+end
+$$;

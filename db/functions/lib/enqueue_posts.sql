@@ -1,0 +1,89 @@
+create or replace function autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz) returns jsonb
+language plpgsql
+as $$
+-- Stores the content once, or recognises it: what was first seen stays, last_* and seen_count move, other tags are noted.
+-- Its row lock makes enqueues of the same content wait for each other.
+-- Returns {"message_id", "fresh"}. Locks: messages. Writes: messages, events(message_tag_mismatch).
+declare
+	v_tags text[] := array(select jsonb_array_elements_text(p_post -> 'tags'));
+	v_message autopost.messages;
+	v_fresh boolean;
+begin
+	insert into autopost.messages as m (workspace_id, message_id, hash_version, content_hash, normalization_version, payload, tags,
+		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
+	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash', autopost.hash_version(), p_post -> 'payload', v_tags,
+		p_post -> 'source', p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+	on conflict (workspace_id, hash_version, content_hash) do update
+	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id, seen_count = m.seen_count + 1
+	returning m.* into v_message;
+	v_fresh := v_message.seen_count = 1;
+	if v_message.tags is distinct from v_tags then
+		perform autopost.emit_note(p_workspace_id, 'message_tag_mismatch', 'ok', null, v_message.message_id, null,
+			jsonb_build_object('first_seen', v_message.tags, 'now', v_tags, 'run_id', p_run_id));
+	end if;
+	return jsonb_build_object('message_id', v_message.message_id, 'fresh', v_fresh);
+end
+$$;
+
+create or replace function autopost.prepare_post(p_item jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What of a post needs no table: {"errors"} or the normal form with hash and tags. p_item: {"raw", "trace_id", "route_tags"}.
+declare
+	v_raw jsonb := p_item -> 'raw';
+	v_errors jsonb := autopost.payload_errors(v_raw);
+	v_payload jsonb;
+begin
+	if v_errors <> '[]' then
+		return jsonb_build_object('errors', v_errors);
+	end if;
+	v_payload := autopost.normalize_payload(v_raw);
+	return p_item || jsonb_build_object(
+		'payload', v_payload,
+		'content_hash', autopost.content_hash(v_payload),
+		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
+		'source_ref', v_raw -> 'source_ref',
+		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
+			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+end
+$$;
+
+create or replace function autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run_id uuid, p_now timestamptz) returns jsonb
+language plpgsql
+as $$
+-- The one way into the queue, for one post or many: all messages first, in the order of their hashes; then deliveries; then, as
+-- the last act, the gates of every channel that got one. p_items: [{"raw", "trace_id", "route_tags"}].
+-- Returns the enqueue answers in the order of the items.
+-- Locks, in this order: messages (content_hash), channel_gates (channel_id).
+declare
+	v_posts jsonb[];
+	v_post jsonb;
+	v_answer jsonb;
+	v_answers jsonb := '[]';
+	v_at int;
+	v_now timestamptz := p_now;
+	v_armed text[] := '{}';
+	v_due timestamptz := 'infinity';
+begin
+	select array_agg(autopost.prepare_post(i.value) order by i.ordinality) into v_posts
+	from jsonb_array_elements(p_items) with ordinality i;
+	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop
+		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);
+	end loop;
+	foreach v_post in array coalesce(v_posts, '{}') loop
+		if v_post ? 'errors' then
+			v_answers := v_answers || jsonb_build_object('status', 'rejected', 'run_id', p_run_id, 'errors', v_post -> 'errors');
+			continue;
+		end if;
+		v_answer := autopost.fan_out(p_workspace_id, v_post, p_run_id, v_now);
+		v_armed := v_armed || array(select jsonb_array_elements_text(v_answer -> 'armed'));
+		v_due := least(v_due, (v_answer ->> 'due')::timestamptz);
+		v_answers := v_answers || (jsonb_build_object(
+			'status', case when (v_answer ->> 'deduped')::int > 0 and (v_answer ->> 'enqueued')::int = 0 and (v_answer ->> 'invalid')::int = 0 then 'duplicate' else 'enqueued' end,
+			'run_id', p_run_id, 'trace_id', v_post -> 'trace_id', 'message_id', v_post -> 'message_id', 'fanout', 'done') || (v_answer - 'armed' - 'due'));
+		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
+	end loop;
+	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	return v_answers;
+end
+$$;

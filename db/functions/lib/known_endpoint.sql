@@ -1,0 +1,28 @@
+create or replace function autopost.known_endpoint(p_workspace_id text, p_endpoint_id text) returns autopost.workspace_endpoints
+language plpgsql stable
+as $$
+-- The enabled endpoint, or AP001.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.require('endpoint_id', p_endpoint_id <> '');
+	select e.* into v_endpoint from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.enabled;
+	if v_endpoint.endpoint_id is null then
+		perform autopost.refuse('endpoint_id', format('there is no enabled endpoint %s', p_endpoint_id), 'insert or enable it in autopost.workspace_endpoints');
+	end if;
+	return v_endpoint;
+end
+$$;
+
+create or replace function autopost.known_sender(p_workspace_id text, p_endpoint_id text) returns void
+language plpgsql stable
+as $$
+-- AP001 unless the endpoint is there and enabled and its workspace takes posts.
+begin
+	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
+		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
+	end if;
+end
+$$;

@@ -1,0 +1,70 @@
+create or replace function autopost.normalize_media(p_media jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The media in their order, each with its fingerprint: the content's hash, else the platform's id, else the canonical URL.
+select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+		'type', e.value ->> 'type',
+		'blob_ref', e.value ->> 'blob_ref',
+		'file_id', e.value ->> 'file_id',
+		'url', autopost.canonical_url(e.value ->> 'url'),
+		'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
+		'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+		'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'), 'url:' || autopost.canonical_url(e.value ->> 'url'))
+	)) order by e.ordinality), '[]')
+from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e
+$$;
+
+create or replace function autopost.normalize_payload(p_raw jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The one normal form of a raw payload, the same for every door: what messages.payload stores and content_hash is taken of.
+-- Takes a payload that payload_errors found nothing wrong with.
+select jsonb_strip_nulls(jsonb_build_object(
+	'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
+	'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
+	'parse_mode', p_raw ->> 'parse_mode',
+	'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
+	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value)) order by l.ordinality), '[]')
+		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
+	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
+	'buttons', nullif((select coalesce(jsonb_agg((
+			select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
+			from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
+		from jsonb_array_elements(coalesce(p_raw -> 'buttons', '[]')) with ordinality r), '[]'),
+	'variants', nullif((select coalesce(jsonb_object_agg(v.key, jsonb_build_object('text', autopost.normalize_text(v.value ->> 'text', p_raw ->> 'parse_mode'))), '{}')
+		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
+$$;
+
+create or replace function autopost.hash_version() returns int
+language sql immutable parallel safe
+as $$
+-- Grows by one with every change of normalize_payload or content_hash.
+select 1
+$$;
+
+create or replace function autopost.content_hash(p_payload jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- SHA-256, in hexadecimal, of what makes two posts the same: the normal form without preview setting, and of each medium its
+-- kind, fingerprint, caption and alt, in order. jsonb's own text is the canonical form: keys sorted, spacing fixed.
+select encode(sha256(convert_to((
+	(p_payload - 'disable_preview' - 'media')
+	|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id' order by m.ordinality), '[]')
+		from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
+	)::text, 'UTF8')), 'hex')
+$$;
+
+create or replace function autopost.tags_of(p_raw jsonb, p_payload jsonb) returns text[]
+language sql immutable parallel safe
+as $$
+-- The payload's own tags and the hashtags of its text: folded, without duplicates, sorted.
+select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+from (
+	select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
+	union all
+	select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu", '(?:^|[^\w&/#])#(\w{1,64})', 'g') m
+	where m[1] ~ '[^\d_]'
+) t
+where t.tag <> ''
+$$;

@@ -1,0 +1,161 @@
+create or replace function autopost.field_error(p_field text, p_reason text, p_remedy text) returns jsonb
+language sql immutable parallel safe
+as $$
+select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+$$;
+
+create or replace function autopost.timestamp_of(p_text text) returns timestamptz
+language plpgsql stable
+as $$
+-- An instant written with its offset (RFC 3339); null when it is none.
+begin
+	if p_text !~ '^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})$' then
+		return null;
+	end if;
+	return p_text::timestamptz;
+exception when datetime_field_overflow or invalid_datetime_format then
+	return null;
+end
+$$;
+
+create or replace function autopost.strings_error(p_payload jsonb, p_field text, p_max int) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What is wrong with a field that must be an array of at most p_max non-empty strings, or nothing.
+select case
+	when not p_payload ? p_field then '[]'::jsonb
+	when jsonb_typeof(p_payload -> p_field) <> 'array'
+		then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+	when jsonb_array_length(p_payload -> p_field) > p_max
+		then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+	when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
+		where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+		then autopost.field_error(p_field, 'holds something that is no string of 1 to 2048 characters', 'remove or correct it')
+	else '[]' end
+$$;
+
+create or replace function autopost.media_errors(p_media jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- What is wrong with the media of a raw payload: an array of {field, reason, remedy}.
+declare
+	v_errors jsonb := '[]';
+	v_item record;
+	v_at text;
+begin
+	if p_media is null then
+		return v_errors;
+	elsif jsonb_typeof(p_media) <> 'array' then
+		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]');
+	elsif jsonb_array_length(p_media) > 50 then
+		return autopost.field_error('media', 'has more than 50 items', 'split the post');
+	end if;
+	for v_item in select e.value, e.ordinality - 1 as n from jsonb_array_elements(p_media) with ordinality e loop
+		v_at := format('media[%s]', v_item.n);
+		if jsonb_typeof(v_item.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"type": "image", "url": "https://…"}');
+			continue;
+		end if;
+		if coalesce(v_item.value ->> 'type', '') not in ('image', 'video', 'audio', 'file', 'animation') then
+			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing', 'use image, video, audio, file or animation');
+		end if;
+		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id') = 0 then
+			v_errors := v_errors || autopost.field_error(v_at, 'has no content', 'give url, blob_ref or file_id');
+		end if;
+		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.url', 'is no http or https URL', 'give an absolute URL without spaces');
+		end if;
+		if v_item.value ? 'blob_ref' and v_item.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$' then
+			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'is no media reference', 'use "sha256:" and 64 hexadecimal digits');
+		end if;
+		if exists (select 1 from jsonb_each(v_item.value) f where f.key in ('caption', 'alt', 'file_id') and jsonb_typeof(f.value) <> 'string') then
+			v_errors := v_errors || autopost.field_error(v_at, 'caption, alt and file_id must be strings', 'correct the type');
+		end if;
+	end loop;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.buttons_errors(p_buttons jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- What is wrong with the buttons of a raw payload: rows of {text, url}.
+begin
+	if p_buttons is null then
+		return '[]';
+	elsif jsonb_typeof(p_buttons) <> 'array' or exists (select 1 from jsonb_array_elements(p_buttons) r where jsonb_typeof(r.value) <> 'array') then
+		return autopost.field_error('buttons', 'must be an array of rows', 'write [[{"text": "Open", "url": "https://…"}]]');
+	elsif exists (
+		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
+		where jsonb_typeof(b.value) <> 'object' or coalesce(btrim(b.value ->> 'text'), '') = '' or length(b.value ->> 'text') > 128
+		or autopost.canonical_url(b.value ->> 'url') is null or length(b.value ->> 'url') > 2048
+	) then
+		return autopost.field_error('buttons', 'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button');
+	end if;
+	return '[]';
+end
+$$;
+
+create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with the envelope of a raw post, as an array of {field, reason, remedy}; empty when it can be taken.
+-- Rules of a platform (lengths, markup) are not judged here: they make single deliveries fail, not the post.
+declare
+	v_errors jsonb := '[]';
+	v_field record;
+begin
+	if jsonb_typeof(p_raw) is distinct from 'object' then
+		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}');
+	end if;
+	for v_field in
+		select f.key, f.value, w.kind from jsonb_each(p_raw) f
+		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('scheduled_for', 'string'),
+			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'), ('template', 'object')) w (key, kind) on w.key = f.key
+		where jsonb_typeof(f.value) <> w.kind
+	loop
+		v_errors := v_errors || autopost.field_error(v_field.key, format('must be a JSON %s', v_field.kind), 'correct the type, or leave the field out');
+	end loop;
+	if v_errors <> '[]' then
+		return v_errors;
+	end if;
+	v_errors := autopost.strings_error(p_raw, 'links', 50) || autopost.strings_error(p_raw, 'tags', 100)
+		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
+		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
+		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
+	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' then
+		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
+	end if;
+	if length(p_raw ->> 'text') > 100000 then
+		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it');
+	end if;
+	if p_raw ? 'source_ref' and length(p_raw ->> 'source_ref') not between 1 and 512 then
+		v_errors := v_errors || autopost.field_error('source_ref', 'must have 1 to 512 characters', 'use the id of the post at its source');
+	end if;
+	if p_raw ? 'parse_mode' and p_raw ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None');
+	end if;
+	if p_raw ? 'link' and btrim(p_raw ->> 'link') <> '' and autopost.canonical_url(p_raw ->> 'link') is null then
+		v_errors := v_errors || autopost.field_error('link', 'is no http or https URL', 'give an absolute URL without spaces');
+	end if;
+	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
+		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
+	end if;
+	if exists (select 1 from jsonb_each(p_raw -> 'variants') v where jsonb_typeof(v.value) <> 'object' or jsonb_typeof(v.value -> 'text') is distinct from 'string') then
+		v_errors := v_errors || autopost.field_error('variants', 'each variant must be {"text": "…"}', 'correct the variant');
+	end if;
+	if p_raw ? 'template' then
+		v_errors := v_errors || autopost.field_error('template.name', 'there is no template of this name', 'leave template out and send text');
+	end if;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.unknown_fields(p_raw jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The names of fields that the raw payload has and the contract does not: they are kept in messages.source, not used.
+select coalesce(jsonb_agg(f.key order by f.key), '[]')
+from jsonb_object_keys(p_raw) f (key)
+where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+$$;

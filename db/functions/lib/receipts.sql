@@ -1,0 +1,45 @@
+create or replace function autopost.receipt_hash(p_raw jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- Tells whether the same request came twice, for posts without a source_ref: the payload as JSON, nothing else normalised.
+select encode(sha256(convert_to(p_raw::text, 'UTF8')), 'hex')
+$$;
+
+create or replace function autopost.take_receipt(p_endpoint autopost.workspace_endpoints, p_raw jsonb, p_receipt_id uuid, p_run_id uuid, p_now timestamptz) returns jsonb
+language plpgsql
+as $$
+-- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec.
+-- Returns null for a new one, else the answer that the first was given, as a duplicate.
+-- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts, events(ingress_dedup_dropped).
+declare
+	v_ref text := p_raw ->> 'source_ref';
+	v_hash text := autopost.receipt_hash(p_raw);
+	v_first autopost.ingress_receipts;
+begin
+	if v_ref is not null then
+		delete from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref and r.expires_at <= p_now;
+	else
+		-- twins without a source_ref have no unique key to wait at: they wait here
+		perform pg_advisory_xact_lock(hashtextextended(p_endpoint.workspace_id || '/' || p_endpoint.endpoint_id || '/' || v_hash, 0));
+		select r.* into v_first from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.payload_hash = v_hash
+		and r.source_ref is null and r.received_at > p_now - make_interval(secs => p_endpoint.hash_drop_window_sec)
+		order by r.received_at desc limit 1;
+	end if;
+	if v_first.receipt_id is null then
+		insert into autopost.ingress_receipts (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash, received_at, expires_at, run_id)
+		values (p_endpoint.workspace_id, p_receipt_id, p_endpoint.endpoint_id, p_endpoint.kind, v_ref, v_hash, p_now,
+			p_now + autopost.setting_interval('receipt_ttl_hours'), p_run_id)
+		on conflict (workspace_id, endpoint_id, source_ref) where source_ref is not null do nothing;
+		if found then
+			return null;
+		end if;
+		select r.* into v_first from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
+	end if;
+	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (v_first.answer ->> 'message_id')::uuid, null,
+		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', v_ref, 'run_id', p_run_id, 'first_run_id', v_first.run_id));
+	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
+end
+$$;

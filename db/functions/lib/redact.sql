@@ -1,0 +1,40 @@
+create or replace function autopost.redact(p_text text) returns text
+language sql immutable parallel safe
+as $$
+-- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, e-mail addresses, phone numbers.
+select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
+	'\m\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'),
+	'\m(bearer|basic|authorization:?)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
+	'\m((?:access_|refresh_|api_?)?(?:token|key|secret|password))(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
+	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
+$$;
+
+create or replace function autopost.redact(p_value jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The same for every string inside a JSON value; keys stay.
+select case jsonb_typeof(p_value)
+	when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
+	when 'array' then (select coalesce(jsonb_agg(autopost.redact(e.value) order by e.ordinality), '[]')
+		from jsonb_array_elements(p_value) with ordinality e)
+	when 'object' then (select coalesce(jsonb_object_agg(o.key, case
+		when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+		else autopost.redact(o.value) end), '{}')
+		from jsonb_each(p_value) o)
+	else p_value end
+$$;
+
+create or replace function autopost.normalised_error(p_error jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters.
+select jsonb_strip_nulls(jsonb_build_object(
+	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
+	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
+	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
+	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'message', left(autopost.redact(p_error ->> 'message'), 500),
+	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
+$$;

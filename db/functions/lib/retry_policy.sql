@@ -1,0 +1,31 @@
+create or replace function autopost.retry_policy(p_platform text, p_code text) returns autopost.retry_policies
+language sql stable
+as $$
+-- The most specific policy for a platform and an error code.
+-- Reads: retry_policies.
+select r from autopost.retry_policies r
+where r.platform in (p_platform, '*')
+and r.code in (p_code, '*')
+order by r.platform = '*', r.code = '*'
+limit 1
+$$;
+
+create or replace function autopost.max_attempts(p_policy autopost.retry_policies, p_delivery autopost.deliveries) returns int
+language sql stable
+as $$
+-- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted.
+select coalesce(p_policy.max_attempts, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts
+$$;
+
+create or replace function autopost.retry_delay(p_policy autopost.retry_policies, p_attempt int, p_retry_after_ms numeric, p_luck numeric) returns interval
+language sql immutable parallel safe
+as $$
+-- How long to wait after attempt number p_attempt. p_luck: 0 to 1, the draw of the jitter.
+-- A wait that the platform gave is a floor: jitter is only added. Our own varies both ways.
+select interval '1 millisecond' * case
+	when p_retry_after_ms > 0 then p_retry_after_ms * (1 + p_luck * p_policy.jitter)
+	else (1 + (2 * p_luck - 1) * p_policy.jitter) * case p_policy.kind
+		when 'ladder' then p_policy.ladder_ms[least(greatest(p_attempt, 1), cardinality(p_policy.ladder_ms))]
+		else least(p_policy.cap_ms, p_policy.base_ms * p_policy.factor ^ least(greatest(p_attempt, 1) - 1, 60)) end
+	end
+$$;

@@ -1,0 +1,47 @@
+create or replace function autopost.open_run(p_workspace_id text, p_kind text, p_endpoint_id text, p_source_id text) returns uuid
+language plpgsql
+as $$
+-- Writes: ingest_runs.
+declare
+	v_run_id uuid := autopost.new_id();
+begin
+	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use push, pull, api, command, event, file or page');
+	end if;
+	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
+	values (p_workspace_id, v_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+	return v_run_id;
+end
+$$;
+
+create or replace function autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats jsonb, p_items jsonb) returns void
+language sql
+as $$
+-- Adds counts and answers to a run and ends it.
+-- Writes: ingest_runs.
+update autopost.ingest_runs r
+set stats_json = (
+		select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number' then to_jsonb(k.total) else k.value end), '{}')
+		from (
+			select s.key, (array_agg(s.value))[1] as value, sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
+			from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
+			group by s.key) k),
+	items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
+	finished_at = autopost.now_ts()
+where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+$$;
+
+create or replace function autopost.answer_stats(p_answers jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The counters of a run from the answers of its posts.
+select jsonb_build_object(
+	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
+	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
+	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
+	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int), 0),
+	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
+	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
+	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
+from jsonb_array_elements(p_answers) a
+$$;

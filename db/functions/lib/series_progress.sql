@@ -1,0 +1,18 @@
+create or replace function autopost.with_progress(p_render_meta jsonb, p_steps jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- A delivery's render_meta after steps were acknowledged. p_steps: step -> its ids, as the platform gave them. A step that is
+-- recorded already stays as it was; sent_items and provider_message_ids follow from the plan of steps, in its order.
+select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
+	'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
+	'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s, jsonb_array_elements(coalesce(s.value -> 'items', '[]')) with ordinality i
+		where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
+	'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
+			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (s.value ->> 'step')) with ordinality i), '[]')))
+from (
+	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
+	where jsonb_typeof(e.value) = 'array'
+) d
+$$;

@@ -1,0 +1,116 @@
+create or replace function autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean) returns void
+language plpgsql
+as $$
+-- Takes, in the order of the house, all that the settling of these deliveries may touch.
+-- Locks, in this order: platform_limits if p_with_groups (made where missing), channels (channel_id), deliveries (channel_id, delivery_id).
+begin
+	if p_with_groups then
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		and c.channel_id in (select d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+		group by c.workspace_id, c.platform, c.rate_group
+		order by c.platform, c.rate_group
+		on conflict (workspace_id, platform, rate_group) do nothing;
+		perform 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id
+		and exists (select 1 from autopost.deliveries d
+			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)
+			and c.platform = l.platform and c.rate_group = l.rate_group)
+		order by l.platform, l.rate_group
+		for no key update of l;
+	end if;
+	perform 1 from autopost.channels c
+	where c.workspace_id = p_workspace_id
+	and c.channel_id in (select d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+	order by c.channel_id
+	for no key update of c;
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = any (p_delivery_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
+create or replace function autopost.call_started_at(p_delivery autopost.deliveries) returns timestamptz
+language sql stable
+as $$
+-- When the call of the delivery's present attempt began; null when it never did.
+-- Reads: events.
+select e.ts from autopost.events e
+where e.workspace_id = p_delivery.workspace_id
+and e.delivery_id = p_delivery.delivery_id
+and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
+and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
+limit 1
+$$;
+
+create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries, p_claim_token text, p_what text) returns jsonb
+language plpgsql
+as $$
+-- The answer to a commit whose claim is over: the same answer again if that very claim was settled by it, else a refusal with an event.
+-- Writes: events(stale_commit).
+begin
+	if p_delivery.settled ->> 'token' = p_claim_token then
+		return (p_delivery.settled -> 'answer') || '{"repeated": true}';
+	end if;
+	if p_delivery.delivery_id is null then
+		return jsonb_build_object('applied', false, 'reason', 'unknown_delivery');
+	end if;
+	perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', p_delivery, null, jsonb_build_object('call', p_what, 'status', p_delivery.status));
+	return jsonb_build_object('applied', false, 'reason', 'stale', 'status', p_delivery.status);
+end
+$$;
+
+create or replace function autopost.leave_flight(
+	p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb, p_next_retry_at timestamptz, p_provider_message_id text
+) returns jsonb
+language plpgsql
+as $$
+-- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again.
+-- Locks: channel_gates. Writes: deliveries, channel_gates. Returns the answer of the commit.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_was_sending int := (p_delivery.status = 'sending')::int;
+	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
+begin
+	update autopost.deliveries d
+	set status = p_status,
+		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
+		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
+		last_error = coalesce(p_error, d.last_error),
+		next_retry_at = p_next_retry_at,
+		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
+		sent_at = case when p_status = 'sent' then v_now end,
+		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
+		settled = case when p_delivery.claim_token is not null then jsonb_build_object('token', p_delivery.claim_token, 'answer', v_answer) end,
+		updated_at = v_now
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = p_delivery.delivery_id;
+	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
+	return v_answer;
+end
+$$;
+
+create or replace function autopost.settle_sent(p_workspace_id text, p_delivery autopost.deliveries, p_provider_message_id text, p_raw_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- A locked delivery in flight becomes sent; its channel's streak of permanent failures ends.
+-- Writes: deliveries, channels, channel_gates, events(sent).
+declare
+	v_answer jsonb;
+begin
+	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
+		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
+	update autopost.channels c
+	set error_streak = 0
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
+	v_answer := autopost.leave_flight(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
+	update autopost.channel_gates g
+	set last_provider_message_id = p_provider_message_id
+	where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+	return v_answer;
+end
+$$;

@@ -1,0 +1,125 @@
+create or replace function autopost.cool_down(
+	p_workspace_id text, p_channel autopost.channels, p_scope text, p_until timestamptz, p_error jsonb
+) returns void
+language plpgsql
+as $$
+-- Nothing of the scope may start before p_until: the channel, or its whole rate group. Two channels of a group that are limited
+-- inside limit_escalation_seconds make it the group's. Rows are locked by now.
+-- Writes: channels, platform_limits, events(cooldown).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_scope text := p_scope;
+begin
+	if v_scope = 'channel' then
+		if exists (
+			select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.rate_group = p_channel.rate_group
+			and c.channel_id <> p_channel.channel_id
+			and c.last_limited_at > v_now - autopost.setting_interval('limit_escalation_seconds')
+		) then
+			v_scope := 'platform';
+		end if;
+		update autopost.channels c
+		set last_limited_at = v_now, cooldown_until = greatest(c.cooldown_until, p_until)
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+	end if;
+	if v_scope = 'platform' then
+		update autopost.platform_limits l
+		set cooldown_until = greatest(l.cooldown_until, p_until), updated_at = v_now
+		where l.workspace_id = p_workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+	end if;
+	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
+		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
+end
+$$;
+
+create or replace function autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) returns jsonb
+language plpgsql
+as $$
+-- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
+-- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
+-- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice.
+-- Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+declare
+	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
+	v_delivery autopost.deliveries := p_delivery;
+	v_next timestamptz;
+begin
+	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
+	update autopost.deliveries d
+	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error, jsonb_build_object('policy', p_channel.on_unknown));
+	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
+	or (p_channel.on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
+		v_error := v_error || '{"category": "PERMANENT"}';
+		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
+		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
+	end if;
+	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
+		else autopost.now_ts() + autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric) end;
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
+	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
+end
+$$;
+
+create or replace function autopost.settle_transient(
+	p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb, p_not_before timestamptz
+) returns jsonb
+language plpgsql
+as $$
+-- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
+-- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
+declare
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
+	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
+	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+begin
+	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
+		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
+	end if;
+	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
+		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
+		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
+	end if;
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
+	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
+end
+$$;
+
+create or replace function autopost.settle_permanent(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) returns jsonb
+language plpgsql
+as $$
+-- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
+-- disabled. Scope platform: the rate group rests. Rows are locked by now.
+-- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
+	v_streak int;
+	v_answer jsonb;
+begin
+	perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', p_delivery, p_error, null);
+	v_answer := autopost.leave_flight(p_workspace_id, p_delivery, 'failed_permanent', p_error, null, null);
+	if p_error ->> 'scope' = 'channel' then
+		update autopost.channels c
+		set error_streak = c.error_streak + 1,
+			paused_until = greatest(c.paused_until, v_paused_until),
+			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			updated_at = v_now
+		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
+		returning c.error_streak into v_streak;
+		perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', p_delivery.channel_id, null, p_error,
+			jsonb_build_object('until', v_paused_until, 'streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		if p_channel.enabled and v_streak >= autopost.setting('disable_after_permanent_streak') then
+			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
+				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		end if;
+	elsif p_error ->> 'scope' = 'platform' then
+		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
+	end if;
+	return v_answer;
+end
+$$;

@@ -1,0 +1,26 @@
+-- Who may do what. Run after the functions, in their transaction; repeatable, and complete: what is not granted here is not allowed.
+-- A function that callers see is security definer; helpers are invokers and belong to the owner alone. Nobody touches tables.
+revoke all on all functions in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
+revoke all on all tables in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
+grant usage on schema autopost to autopost_engine, autopost_caller, autopost_reader;
+
+do $$
+declare
+	v_function record;
+	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself.
+	v_engine_only constant text[] := array['get_credential_binding', 'add_api_key', 'resolve_api_key', 'put_setting', 'ensure_event_partitions'];
+begin
+	for v_function in
+		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only
+		from pg_catalog.pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace
+		and p.prosecdef
+		and p.prorettype <> 'trigger'::regtype
+	loop
+		execute format('grant execute on function %s to autopost_engine', v_function.signature);
+		if not v_function.engine_only then
+			execute format('grant execute on function %s to autopost_caller', v_function.signature);
+		end if;
+	end loop;
+end
+$$;

@@ -1,0 +1,199 @@
+package pg
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"autopost"
+)
+
+// ReadyWorkspaces names workspaces for which a claim could give something now.
+func (s *Store) ReadyWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_workspaces($1)`, limit)
+}
+
+// NextWake returns how long it is until something can be claimed; false when nothing waits.
+func (s *Store) NextWake(ctx context.Context) (time.Duration, bool, error) {
+	ms, err := call[*int64](ctx, s, `select * from autopost.next_wake_ms()`)
+	if err != nil || ms == nil {
+		return 0, false, err
+	}
+	return time.Duration(*ms) * time.Millisecond, true, nil
+}
+
+const claimColumns = `workspace_id, delivery_id, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt, claim_token,
+	sending_lease_until, send_at, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at,
+	last_provider_message_id`
+
+// ClaimDeliveries leases up to limit due deliveries of a workspace to a run.
+func (s *Store) ClaimDeliveries(ctx context.Context, workspace, runID string, limit int) ([]autopost.Delivery, error) {
+	const claim = `select ` + claimColumns + ` from autopost.claim_deliveries($1, $2, $3)`
+	ask := func() ([]autopost.Delivery, error) {
+		rows, err := s.pool.Query(ctx, claim, workspace, runID, limit)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, scanDelivery)
+	}
+	deliveries, err := ask()
+	if hasState(err, stateFeatureNotSupported) {
+		deliveries, err = ask()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries ws=%s: %w", workspace, translate(err))
+	}
+	return deliveries, nil
+}
+
+func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
+	var d autopost.Delivery
+	err := row.Scan(&d.WorkspaceID, &d.DeliveryID, &d.MessageID, &d.ChannelID, &d.Platform, &d.TargetID, &d.AuthRef, &d.RateGroup, &d.Attempt,
+		&d.ClaimToken, &d.LeaseUntil, &d.SendAt, &d.RenderedText, &d.RenderMeta, &d.Payload, &d.Settings, &d.TraceID, &d.OnUnknown,
+		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID)
+	return d, err
+}
+
+// Start is the answer of start_call, its instants as waits from now by the database's clock.
+type Start struct {
+	Applied  bool
+	SendIn   time.Duration
+	Deadline time.Duration
+	Reason   string
+}
+
+// Progress is the answer of record_series_progress.
+type Progress struct {
+	Applied bool
+	SendIn  time.Duration
+	Reason  string
+}
+
+// Commit is the answer of commit_outcome.
+type Commit struct {
+	Applied     bool
+	Status      string
+	Reason      string
+	NextRetryAt *time.Time
+}
+
+// until returns how far at lies behind the database's now, at least zero.
+func until(at *time.Time, now time.Time) time.Duration {
+	if at == nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}
+
+// StartCall records that the call of a claim begins, or learns why it must not.
+func (s *Store) StartCall(ctx context.Context, workspace, deliveryID, claimToken string) (Start, error) {
+	a, err := call[struct {
+		Applied  bool
+		Reason   string
+		Now      time.Time
+		SendAt   *time.Time `json:"send_at"`
+		Deadline *time.Time
+	}](ctx, s, `select * from autopost.start_call($1, $2, $3)`, workspace, deliveryID, claimToken)
+	if err != nil {
+		return Start{}, fmt.Errorf("start call delivery=%s: %w", deliveryID, err)
+	}
+	return Start{Applied: a.Applied, SendIn: until(a.SendAt, a.Now), Deadline: until(a.Deadline, a.Now), Reason: a.Reason}, nil
+}
+
+// RecordSeriesProgress keeps an acknowledged step.
+func (s *Store) RecordSeriesProgress(ctx context.Context, workspace, deliveryID, claimToken string, ack autopost.Acknowledged) (Progress, error) {
+	a, err := call[struct {
+		Applied bool
+		Reason  string
+		Now     time.Time
+		SendAt  *time.Time `json:"send_at"`
+	}](ctx, s, `select * from autopost.record_series_progress($1, $2, $3, $4)`, workspace, deliveryID, claimToken, ack)
+	if err != nil {
+		return Progress{}, fmt.Errorf("record series progress delivery=%s: %w", deliveryID, err)
+	}
+	return Progress{Applied: a.Applied, SendIn: until(a.SendAt, a.Now), Reason: a.Reason}, nil
+}
+
+// ExtendLease renews a lease to seconds from now.
+func (s *Store) ExtendLease(ctx context.Context, workspace, deliveryID, claimToken string, seconds int) (bool, error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.extend_lease($1, $2, $3, $4)`, workspace, deliveryID, claimToken, seconds)
+	if err != nil {
+		return false, fmt.Errorf("extend lease delivery=%s: %w", deliveryID, err)
+	}
+	return a.Applied, nil
+}
+
+// ReleaseClaims hands back claims whose call has not begun.
+func (s *Store) ReleaseClaims(ctx context.Context, workspace string, tokens []string) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.release_claims($1, $2)`, workspace, tokens)
+	if err != nil {
+		return fmt.Errorf("release claims ws=%s: %w", workspace, err)
+	}
+	return nil
+}
+
+// CommitOutcome settles a claim; asked again with the same token it answers the same.
+func (s *Store) CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (Commit, error) {
+	a, err := call[struct {
+		Applied     bool
+		Status      string
+		Reason      string
+		NextRetryAt instant `json:"next_retry_at"`
+	}](ctx, s, `select * from autopost.commit_outcome($1, $2, $3, $4)`, workspace, deliveryID, claimToken, outcome)
+	if err != nil {
+		return Commit{}, fmt.Errorf("commit outcome delivery=%s: %w", deliveryID, err)
+	}
+	return Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time}, nil
+}
+
+// instant decodes an instant of the database; "infinity" (a held delivery) is none.
+type instant struct{ Time *time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *instant) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "null" || string(raw) == `"infinity"` {
+		return nil
+	}
+	i.Time = new(time.Time)
+	return json.Unmarshal(raw, i.Time)
+}
+
+// TouchRun is the heartbeat of a daemon.
+func (s *Store) TouchRun(ctx context.Context, runID string) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.touch_run($1)`, runID)
+	if err != nil {
+		return fmt.Errorf("touch run %s: %w", runID, err)
+	}
+	return nil
+}
+
+// CredentialBinding says where a credential's secret is kept.
+type CredentialBinding struct {
+	Platform  string `json:"platform"`
+	SecretRef string `json:"secret_ref"`
+}
+
+// GetCredentialBinding returns nil for a credential that is not bound.
+func (s *Store) GetCredentialBinding(ctx context.Context, workspace, authRef string) (*CredentialBinding, error) {
+	binding, err := call[*CredentialBinding](ctx, s, `select * from autopost.get_credential_binding($1, $2)`, workspace, authRef)
+	if err != nil {
+		return nil, fmt.Errorf("get credential binding ws=%s: %w", workspace, err)
+	}
+	return binding, nil
+}
+
+// texts runs a call that answers rows of one text.
+func (s *Store) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	answers, err := query(ctx, s, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, 0, len(answers))
+	for _, a := range answers {
+		list = append(list, string(a.raw))
+	}
+	return list, nil
+}

@@ -1,0 +1,89 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Check is one thing that the doctor looked at.
+type Check struct {
+	Name string `json:"check"`
+	// OK says that nothing needs doing.
+	OK bool `json:"ok"`
+	// Found is what there is; Remedy what to do about it, "" when OK.
+	Found  string `json:"found"`
+	Remedy string `json:"remedy"`
+}
+
+// diagnosis is a question to the database whose answer a rule judges.
+type diagnosis struct {
+	name   string
+	sql    string // answers (ok boolean, found text)
+	remedy string
+}
+
+var diagnoses = []diagnosis{
+	{"version", `select current_setting('server_version_num')::int >= 150000, current_setting('server_version')`,
+		"upgrade to PostgreSQL 15 or newer"},
+	{"encoding", `select getdatabaseencoding() = 'UTF8', getdatabaseencoding()`,
+		"create the database with encoding UTF8"},
+	{"collation", `select exists (select 1 from pg_collation where collname = 'und-x-icu'), coalesce((select 'und-x-icu ' || coalesce(collversion, '') from pg_collation where collname = 'und-x-icu'), 'no ICU')`,
+		"use a PostgreSQL that was built with ICU; hashtags and tags are folded by it"},
+	{"isolation", `select current_setting('default_transaction_isolation') = 'read committed', current_setting('default_transaction_isolation')`,
+		"alter role or database set default_transaction_isolation = 'read committed'"},
+	{"durability", `select current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on', 'fsync ' || current_setting('fsync') || ', full_page_writes ' || current_setting('full_page_writes')`,
+		"set both to on: what is acknowledged must survive a power cut"},
+	{"owner", `select exists (select 1 from pg_roles where rolname = 'autopost_owner' and not rolcanlogin and not rolsuper), coalesce((select 'login ' || rolcanlogin || ', superuser ' || rolsuper from pg_roles where rolname = 'autopost_owner'), 'missing')`,
+		"run autopost migrate; then alter role autopost_owner nologin nosuperuser"},
+	{"daemon role", `select not rolsuper and not rolbypassrls, current_user from pg_roles where rolname = current_user`,
+		"connect directly (not through a pooler), or as a login that is a member of autopost_engine and no superuser"},
+	{"row security", `select count(*) filter (where not c.relforcerowsecurity) = 0, count(*) filter (where c.relforcerowsecurity) || ' tables' from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' where c.relnamespace = to_regnamespace('autopost') and c.relkind in ('r', 'p')`,
+		"run autopost migrate; a table with workspace_id must have forced row-level security"},
+	{"partitions", `select count(*) > 3, count(*) || ' days ahead' from pg_class c where c.relnamespace = to_regnamespace('autopost') and c.relname ~ '^events_\d{8}$' and c.relname > 'events_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')`,
+		"let a daemon run the monitor stage, or select autopost.ensure_event_partitions() as the engine"},
+}
+
+// Diagnose looks at the database as the daemon meets it.
+func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
+	var checks []Check
+	for _, d := range diagnoses {
+		c := Check{Name: d.name, Remedy: d.remedy}
+		if err := s.pool.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && err != pgx.ErrNoRows {
+			return nil, fmt.Errorf("check %s: %w", d.name, err)
+		}
+		checks = append(checks, c)
+	}
+	clock, err := s.diagnoseClock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	schema := Check{Name: "schema", OK: true, Found: "of this binary", Remedy: "run autopost migrate"}
+	if err := s.Ready(ctx); err != nil {
+		schema.OK, schema.Found = false, err.Error()
+	}
+	checks = append(checks, clock, schema)
+	for i := range checks {
+		if checks[i].OK {
+			checks[i].Remedy = ""
+		}
+	}
+	return checks, nil
+}
+
+// diagnoseClock compares the database's clock with this machine's.
+func (s *Store) diagnoseClock(ctx context.Context) (Check, error) {
+	asked := time.Now()
+	var theirs time.Time
+	if err := s.pool.QueryRow(ctx, `select clock_timestamp()`).Scan(&theirs); err != nil {
+		return Check{}, fmt.Errorf("check clock: %w", err)
+	}
+	trip := time.Since(asked)
+	skew := theirs.Sub(asked.Add(trip / 2))
+	return Check{
+		Name: "clock", OK: skew.Abs() <= time.Second+trip, Found: fmt.Sprintf("%s apart", skew.Abs().Round(time.Millisecond)),
+		Remedy: "set both machines' clocks by NTP; the database's clock decides",
+	}, nil
+}

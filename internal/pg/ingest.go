@@ -1,0 +1,160 @@
+package pg
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Endpoint is what resolve_endpoint answers.
+type Endpoint struct {
+	WorkspaceID     string `json:"workspace_id"`
+	EndpointID      string `json:"endpoint_id"`
+	MaxPayloadBytes int    `json:"max_payload_bytes"`
+}
+
+// ResolveEndpoint finds the enabled endpoint of a secret's SHA-256; nil when there is none.
+func (s *Store) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*Endpoint, error) {
+	endpoint, err := call[*Endpoint](ctx, s, `select * from autopost.resolve_endpoint($1, $2)`, kind, secretHash)
+	if err != nil {
+		return nil, fmt.Errorf("resolve endpoint: %w", err)
+	}
+	return endpoint, nil
+}
+
+// Verdict is what guard_ingress answers.
+type Verdict struct {
+	Admitted   bool
+	Reason     string
+	RetryAfter time.Duration
+}
+
+// GuardIngress judges a request by size and rate before it is worked on.
+func (s *Store) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (Verdict, error) {
+	a, err := call[struct {
+		Admitted     bool
+		Reason       string
+		RetryAfterMS float64 `json:"retry_after_ms"`
+	}](ctx, s, `select * from autopost.guard_ingress($1, $2, $3, $4)`, workspace, endpoint, bytes, items)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("guard ingress endpoint=%s: %w", endpoint, err)
+	}
+	return Verdict{Admitted: a.Admitted, Reason: a.Reason, RetryAfter: time.Duration(a.RetryAfterMS * float64(time.Millisecond))}, nil
+}
+
+// ReceivePush takes an array of posts in one transaction.
+func (s *Store) ReceivePush(ctx context.Context, workspace, endpoint string, items json.RawMessage) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.receive_push($1, $2, $3)`, workspace, endpoint, items)
+	if err != nil {
+		return nil, fmt.Errorf("receive push endpoint=%s: %w", endpoint, err)
+	}
+	return a, nil
+}
+
+// GetRun returns a run with what became of its posts; nil when the workspace has no such run.
+func (s *Store) GetRun(ctx context.Context, workspace, runID string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.get_run($1, $2)`, workspace, runID)
+	if err != nil {
+		return nil, fmt.Errorf("get run %s: %w", runID, err)
+	}
+	return a, nil
+}
+
+// Submission is a row of claimed_submission.
+type Submission struct {
+	WorkspaceID  string
+	SubmissionID string
+	ClaimToken   string
+	Attempt      int
+	LeaseUntil   time.Time
+	RawPayload   json.RawMessage
+}
+
+// ReadySubmissionWorkspaces names workspaces with a submission that could be taken now.
+func (s *Store) ReadySubmissionWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_submission_workspaces($1)`, limit)
+}
+
+// ClaimSubmissions leases submissions to a run.
+func (s *Store) ClaimSubmissions(ctx context.Context, workspace, runID string, limit int) ([]Submission, error) {
+	rows, err := s.pool.Query(ctx, `select workspace_id, submission_id, claim_token, attempt, lease_until, raw_payload from autopost.claim_submissions($1, $2, $3)`,
+		workspace, runID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim submissions ws=%s: %w", workspace, translate(err))
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Submission])
+	if err != nil {
+		return nil, fmt.Errorf("claim submissions ws=%s: %w", workspace, translate(err))
+	}
+	return list, nil
+}
+
+// CommitSubmission settles a submission.
+func (s *Store) CommitSubmission(ctx context.Context, workspace, submissionID, claimToken string, outcome json.RawMessage) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.commit_submission($1, $2, $3, $4)`, workspace, submissionID, claimToken, outcome)
+	if err != nil {
+		return nil, fmt.Errorf("commit submission %s: %w", submissionID, err)
+	}
+	return a, nil
+}
+
+// MediaOrigin is what put_media_origin takes.
+type MediaOrigin struct {
+	BlobRef, OriginURL, ContentType, Kind string
+	SizeBytes                             int64
+	Width, Height                         int
+}
+
+// PutMediaOrigin registers content that stands in the origin.
+func (s *Store) PutMediaOrigin(ctx context.Context, workspace string, o MediaOrigin) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_media_origin($1, $2, $3, $4, $5, $6, $7, $8)`,
+		workspace, o.BlobRef, o.OriginURL, o.ContentType, o.SizeBytes, o.Kind, o.Width, o.Height)
+	if err != nil {
+		return fmt.Errorf("put media origin %s: %w", o.BlobRef, err)
+	}
+	return nil
+}
+
+// BlobKey names what one credential of a platform calls a content.
+type BlobKey struct {
+	Workspace, BlobRef, Provider, AuthRef, Kind string
+}
+
+// GetMediaBlob returns the platform's id, "" when there is none still valid, and when it expires (zero: until refused).
+func (s *Store) GetMediaBlob(ctx context.Context, k BlobKey) (fileID string, expiresAt time.Time, err error) {
+	a, err := call[*struct {
+		FileID    string     `json:"file_id"`
+		ExpiresAt *time.Time `json:"expires_at"`
+	}](ctx, s, `select * from autopost.get_media_blob($1, $2, $3, $4, $5)`, k.Workspace, k.BlobRef, k.Provider, k.AuthRef, k.Kind)
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("get media blob %s: %w", k.BlobRef, err)
+	}
+	if a == nil {
+		return "", time.Time{}, nil
+	}
+	if a.ExpiresAt != nil {
+		expiresAt = *a.ExpiresAt
+	}
+	return a.FileID, expiresAt, nil
+}
+
+// PutMediaBlob keeps the platform's id; "" forgets it.
+func (s *Store) PutMediaBlob(ctx context.Context, k BlobKey, fileID string, expiresAt time.Time) error {
+	var id *string
+	if fileID != "" {
+		id = &fileID
+	}
+	var expires *time.Time
+	if !expiresAt.IsZero() {
+		expires = &expiresAt
+	}
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_media_blob($1, $2, $3, $4, $5, $6, $7)`,
+		k.Workspace, k.BlobRef, k.Provider, k.AuthRef, k.Kind, id, expires)
+	if err != nil {
+		return fmt.Errorf("put media blob %s: %w", k.BlobRef, err)
+	}
+	return nil
+}

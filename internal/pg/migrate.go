@@ -1,0 +1,190 @@
+package pg
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"autopost/db"
+)
+
+const (
+	stateInsufficientPrivilege = "42501"
+	migrationLock              = 7026111 // advisory lock of whoever migrates a database
+)
+
+// Migrate brings a database up to date: roles, tables, functions, grants and
+// partitions. It is repeatable, waits for another migration of the same database,
+// and needs a direct connection (no pooler) as a role that may create roles, or
+// that is a member of autopost_owner where the roles exist.
+func Migrate(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, migrationLock); err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+	if err := bootstrap(ctx, conn); err != nil {
+		return err
+	}
+	if err := migrateTables(ctx, url); err != nil {
+		return err
+	}
+	if err := installFunctions(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, `select autopost.ensure_event_partitions()`); err != nil {
+		return fmt.Errorf("make the partitions of events: %w", err)
+	}
+	return nil
+}
+
+// bootstrap makes what the owner role needs before it can make anything itself.
+func bootstrap(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, db.Roles)
+	if hasState(err, stateInsufficientPrivilege) {
+		return fmt.Errorf("this role may not prepare the database: %w\nlet a superuser run db/roles.sql and grant autopost_owner to this role", err)
+	}
+	if err != nil {
+		return fmt.Errorf("make roles and schema: %w", err)
+	}
+	return nil
+}
+
+// migrateTables runs the numbered migrations as the owner.
+func migrateTables(ctx context.Context, url string) error {
+	provider, closePool, err := migrations(url)
+	if err != nil {
+		return err
+	}
+	defer closePool()
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate tables: %w", err)
+	}
+	return nil
+}
+
+func migrations(url string) (*goose.Provider, func(), error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, nil, fmt.Errorf("parse the database URL: %w", err)
+	}
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `set role autopost_owner`)
+		return err
+	}))
+	files, err := fs.Sub(db.Migrations, "migrations")
+	if err != nil {
+		return nil, nil, err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files,
+		goose.WithTableName("autopost.schema_migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return provider, func() { closeQuietly(pool) }, nil
+}
+
+func closeQuietly(pool *sql.DB) { _ = pool.Close() }
+
+// Migration is one numbered change of the tables.
+type Migration struct {
+	Version int64
+	Name    string
+	Applied bool
+}
+
+// MigrationStatus lists every migration of this binary and whether the database has it.
+func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
+	provider, closePool, err := migrations(url)
+	if err != nil {
+		return nil, err
+	}
+	defer closePool()
+	states, err := provider.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the state of migrations: %w", err)
+	}
+	list := make([]Migration, 0, len(states))
+	for _, state := range states {
+		list = append(list, Migration{Version: state.Source.Version, Name: state.Source.Path, Applied: state.State == goose.StateApplied})
+	}
+	return list, nil
+}
+
+// functionsSource is every function in the order of db/functions/install.sql, then the grants.
+func functionsSource() (string, error) {
+	story, err := fs.ReadFile(db.Functions, "functions/install.sql")
+	if err != nil {
+		return "", err
+	}
+	var source strings.Builder
+	for line := range strings.Lines(string(story)) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), `\ir `)
+		if !ok {
+			continue
+		}
+		content, err := fs.ReadFile(db.Functions, "functions/"+path)
+		if err != nil {
+			return "", fmt.Errorf("install.sql: %w", err)
+		}
+		source.Write(content)
+		source.WriteByte('\n')
+	}
+	source.WriteString(db.Grants)
+	return source.String(), nil
+}
+
+func functionsDigest() (string, error) {
+	source, err := functionsSource()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// installFunctions re-creates all functions and grants in one transaction, unless
+// the database has exactly these already.
+func installFunctions(ctx context.Context, conn *pgx.Conn) error {
+	source, err := functionsSource()
+	if err != nil {
+		return err
+	}
+	digest, err := functionsDigest()
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var installed string
+		if _, err := tx.Exec(ctx, `set local role autopost_owner; set local check_function_bodies = off`); err != nil {
+			return fmt.Errorf("become the owner: %w", err)
+		}
+		if err := tx.QueryRow(ctx, `select coalesce(max(f.digest), '') from autopost.installed_functions f`).Scan(&installed); err != nil {
+			return fmt.Errorf("read what is installed: %w", err)
+		}
+		if installed == digest {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, source); err != nil {
+			return fmt.Errorf("install functions: %w", err)
+		}
+		if _, err := tx.Exec(ctx, `delete from autopost.installed_functions`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `insert into autopost.installed_functions (digest) values ($1)`, digest); err != nil {
+			return fmt.Errorf("remember what is installed: %w", err)
+		}
+		return nil
+	})
+}

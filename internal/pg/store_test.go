@@ -1,0 +1,148 @@
+package pg_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/pg"
+	"autopost/internal/pgtest"
+)
+
+const setUp = `
+insert into autopost.workspaces (workspace_id) values ('w');
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash) values ('w', 'e', 'webhook_push', repeat('a', 64));
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps)
+values ('w', 'c', 'telegram', '-1001', 'bot', 'bot', null);`
+
+func open(t *testing.T, url string) *pg.Store {
+	t.Helper()
+	store, err := pg.Open(t.Context(), pg.Options{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return store
+}
+
+func push(t *testing.T, store *pg.Store, text string) {
+	t.Helper()
+	items, err := json.Marshal([]map[string]string{{"text": text}})
+	require.NoError(t, err)
+	_, err = store.ReceivePush(t.Context(), "w", "e", items)
+	require.NoError(t, err)
+}
+
+func TestOnePostThroughTheStore(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	store := open(t, db.URL("engine"))
+	ctx := t.Context()
+	require.NoError(t, store.Ready(ctx))
+
+	_, waits, err := store.NextWake(ctx)
+	require.NoError(t, err)
+	require.False(t, waits)
+	push(t, store, "hello")
+	workspaces, err := store.ReadyWorkspaces(ctx, 10)
+	require.NoError(t, err)
+	require.Equal(t, []string{"w"}, workspaces)
+
+	claimed, err := store.ClaimDeliveries(ctx, "w", "run", 10)
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	d := claimed[0]
+	require.Equal(t, "hello", d.RenderedText)
+	require.Equal(t, []autopost.Step{{Name: "text", Text: true}}, d.RenderMeta.Steps)
+	require.Nil(t, d.SendAt)
+
+	start, err := store.StartCall(ctx, "w", d.DeliveryID, d.ClaimToken)
+	require.NoError(t, err)
+	require.True(t, start.Applied)
+	require.Greater(t, start.Deadline, 4*time.Minute)
+	commit, err := store.CommitOutcome(ctx, "w", d.DeliveryID, d.ClaimToken, autopost.Sent("77", time.Now(), nil))
+	require.NoError(t, err)
+	require.Equal(t, pg.Commit{Applied: true, Status: "sent"}, commit)
+	again, err := store.CommitOutcome(ctx, "w", d.DeliveryID, d.ClaimToken, autopost.Sent("77", time.Now(), nil))
+	require.NoError(t, err)
+	require.Equal(t, commit, again)
+}
+
+func TestHeldDeliveryHasNoInstant(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp + `update autopost.channels set on_unknown = 'hold';`)
+	store := open(t, db.URL("engine"))
+	push(t, store, "hello")
+	claimed, err := store.ClaimDeliveries(t.Context(), "w", "run", 10)
+	require.NoError(t, err)
+	_, err = store.StartCall(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken)
+	require.NoError(t, err)
+	commit, err := store.CommitOutcome(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken,
+		autopost.Failed(autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "x", Known: false}))
+	require.NoError(t, err)
+	require.Equal(t, pg.Commit{Applied: true, Status: "retry"}, commit)
+}
+
+func TestErrorsOfOursHaveNames(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	store := open(t, db.URL("engine"))
+	_, err := store.ClaimDeliveries(t.Context(), "w", "run", 0)
+	require.ErrorIs(t, err, pg.ErrArgument)
+	require.ErrorContains(t, err, "limit")
+	_, err = store.ClaimDeliveries(t.Context(), "nowhere", "run", 1)
+	require.ErrorIs(t, err, pg.ErrNoWorkspace)
+}
+
+func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	url := db.URL("caller")
+	// Pooled: the login keeps its own role, which is no member of the engine.
+	store, err := pg.Open(t.Context(), pg.Options{URL: url, Pooled: true})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	_, err = store.ClaimDeliveries(t.Context(), "w", "run", 1)
+	require.ErrorIs(t, err, pg.ErrNotAllowed)
+	db.Exec(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
+	_, err = store.ClaimDeliveries(t.Context(), "w", "run", 1)
+	require.NoError(t, err)
+	_, err = store.GetCredentialBinding(t.Context(), "w", "bot")
+	require.ErrorContains(t, err, "permission denied")
+}
+
+func TestCallsSurviveAFunctionWhoseResultTypeChanged(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	store, err := pg.Open(t.Context(), pg.Options{URL: db.URL("engine"), MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	_, waits, err := store.NextWake(t.Context()) // the plan is cached from here on
+	require.NoError(t, err)
+	require.False(t, waits)
+	db.Exec(`drop function autopost.next_wake_ms();
+		create function autopost.next_wake_ms() returns numeric language sql as 'select 1500';
+		grant execute on function autopost.next_wake_ms() to autopost_engine`)
+	wait, waits, err := store.NextWake(t.Context())
+	require.NoError(t, err)
+	require.True(t, waits)
+	require.Equal(t, 1500*time.Millisecond, wait)
+}
+
+func TestListenRingsForWhatIsDue(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	store := open(t, db.URL("engine"))
+	bells := pg.NewBells()
+	ctx := t.Context()
+	go func() { _ = pg.Listen(ctx, db.URL("engine"), bells, discard()) }()
+	waitFor(t, bells.Deliveries) // connected
+	waitFor(t, bells.Submissions)
+	push(t, store, "ring")
+	waitFor(t, bells.Deliveries)
+	items := json.RawMessage(`[{"media": [{"type": "image", "url": "https://example.com/a.png"}]}]`)
+	_, err := store.ReceivePush(ctx, "w", "e", items)
+	require.NoError(t, err)
+	waitFor(t, bells.Submissions)
+}

@@ -1,0 +1,157 @@
+// Package pgtest gives each test its own migrated PostgreSQL database.
+//
+//	db := pgtest.New(t)
+//	db.Exec(`insert into …`)
+//	n := pgtest.Value[int](db, `select count(*) from autopost.deliveries`)
+//	store := open(db.URL("autopost_engine"))
+//
+// The first call in a test process starts a private, non-durable PostgreSQL and
+// migrates a template; each further database is a copy, which takes some tens of
+// milliseconds. Everything is gone when the process has ended, also by a panic or
+// a kill, and no TestMain is needed. Tests may run in parallel.
+//
+// Without PostgreSQL the tests fail and say what to install: they never skip.
+package pgtest
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// DB is the database of one test. Its helpers speak as the superuser and end the
+// test when their statement fails, so they belong on the test's own goroutine.
+type DB struct {
+	t      testing.TB
+	server *server
+	name   string
+	pool   *pgxpool.Pool
+
+	mu    sync.Mutex
+	roles map[string]string
+}
+
+// New returns a fresh copy of the migrated template, dropped when the test ends.
+func New(t testing.TB) *DB {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	db := &DB{t: t, server: s, name: s.nextName(), roles: map[string]string{}}
+	if err := s.exec(t.Context(), "create database "+db.name+" template "+template); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(db.drop)
+	config, err := pgxpool.ParseConfig(s.database(db.name))
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	config.MaxConns = 4
+	config.ConnConfig.RuntimeParams["application_name"] = "pgtest"
+	if db.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(db.pool.Close)
+	return db
+}
+
+// drop removes the database and its login roles, whoever is still connected.
+func (db *DB) drop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	statements := []string{"drop database " + db.name + " with (force)"}
+	for _, login := range db.roles {
+		statements = append(statements, "drop role "+login)
+	}
+	if err := db.server.exec(ctx, statements...); err != nil {
+		db.t.Errorf("pgtest: %v", err)
+	}
+}
+
+// URL returns a DSN of the database that logs in as a role of this test's own,
+// which is a member of the given one: autopost_engine, autopost_caller,
+// autopost_reader or autopost_owner ("engine" and so on do as well). "" is the
+// superuser.
+func (db *DB) URL(role string) string {
+	db.t.Helper()
+	if role == "" {
+		return db.server.database(db.name)
+	}
+	role = "autopost_" + strings.TrimPrefix(role, "autopost_")
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	login, ok := db.roles[role]
+	if !ok {
+		login = db.name + "_" + strings.TrimPrefix(role, "autopost_")
+		// The password is no secret: the server is reachable by this user's processes alone.
+		err := db.server.exec(db.t.Context(), "create role "+pgx.Identifier{login}.Sanitize()+
+			" login password '"+login+"' in role "+pgx.Identifier{role}.Sanitize())
+		if err != nil {
+			db.t.Fatalf("pgtest: %v", err)
+		}
+		db.roles[role] = login
+	}
+	u := *db.server.url
+	u.User, u.Path = url.UserPassword(login, login), "/"+db.name
+	return u.String()
+}
+
+// Exec runs a statement; without arguments it may be several.
+func (db *DB) Exec(sql string, args ...any) {
+	db.t.Helper()
+	if _, err := db.pool.Exec(db.t.Context(), sql, args...); err != nil {
+		db.t.Fatalf("pgtest: %s: %v", sql, err)
+	}
+}
+
+// Err runs a statement and returns its error, for what the database must refuse.
+func (db *DB) Err(sql string, args ...any) error {
+	_, err := db.pool.Exec(db.t.Context(), sql, args...)
+	return err
+}
+
+// QueryRow runs a query for its first row.
+func (db *DB) QueryRow(sql string, args ...any) pgx.Row {
+	return db.pool.QueryRow(db.t.Context(), sql, args...)
+}
+
+// JSON runs a query for one JSON object.
+func (db *DB) JSON(sql string, args ...any) map[string]any {
+	db.t.Helper()
+	return Value[map[string]any](db, sql, args...)
+}
+
+// Value runs a query for one row of one column.
+func Value[T any](db *DB, sql string, args ...any) T {
+	db.t.Helper()
+	rows, err := db.pool.Query(db.t.Context(), sql, args...)
+	if err != nil {
+		db.t.Fatalf("pgtest: %s: %v", sql, err)
+	}
+	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	if err != nil {
+		db.t.Fatalf("pgtest: %s: %v", sql, err)
+	}
+	return value
+}
+
+// Column runs a query for any number of rows of one column.
+func Column[T any](db *DB, sql string, args ...any) []T {
+	db.t.Helper()
+	rows, err := db.pool.Query(db.t.Context(), sql, args...)
+	if err != nil {
+		db.t.Fatalf("pgtest: %s: %v", sql, err)
+	}
+	values, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		db.t.Fatalf("pgtest: %s: %v", sql, err)
+	}
+	return values
+}

@@ -1,0 +1,125 @@
+package pgtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// sessionPatience bounds every wait for what another session does.
+const sessionPatience = 10 * time.Second
+
+// Session is a named connection for tests of races: its statements interleave
+// with those of other sessions in exactly the order that the test writes down.
+//
+//	a, b := db.Session("a", "engine"), db.Session("b", "engine")
+//	a.Exec(`begin`)
+//	a.Exec(`select … for update`)
+//	waiting := b.Start(`update …`)
+//	require.Equal(t, []string{"a"}, waiting.Blocked())
+//	a.Exec(`commit`)
+//	waiting.Wait()
+type Session struct {
+	t    testing.TB
+	db   *DB
+	name string
+	conn *pgx.Conn
+}
+
+// Pending is a statement on its way.
+type Pending struct {
+	session *Session
+	sql     string
+	done    chan struct{}
+	rows    [][]any
+	err     error
+}
+
+// Session opens a connection as DB.URL(role) does, closed when the test ends.
+func (db *DB) Session(name, role string) *Session {
+	db.t.Helper()
+	config, err := pgx.ParseConfig(db.URL(role))
+	if err != nil {
+		db.t.Fatalf("pgtest: session %s: %v", name, err)
+	}
+	config.RuntimeParams["application_name"] = name
+	conn, err := pgx.ConnectConfig(db.t.Context(), config)
+	if err != nil {
+		db.t.Fatalf("pgtest: session %s: %v", name, err)
+	}
+	db.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return &Session{t: db.t, db: db, name: name, conn: conn}
+}
+
+// Start sends a statement and returns at once. The session's previous statement
+// must have ended.
+func (s *Session) Start(sql string, args ...any) *Pending {
+	p := &Pending{session: s, sql: sql, done: make(chan struct{})}
+	ctx := s.t.Context()
+	go func() {
+		defer close(p.done)
+		rows, err := s.conn.Query(ctx, sql, args...)
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.rows, p.err = pgx.CollectRows(rows, func(row pgx.CollectableRow) ([]any, error) { return row.Values() })
+	}()
+	return p
+}
+
+// Exec runs a statement to its end, which must be a success, and returns its rows.
+func (s *Session) Exec(sql string, args ...any) [][]any {
+	s.t.Helper()
+	return s.Start(sql, args...).Wait()
+}
+
+// Wait returns the rows of the statement, which must end well within some seconds.
+func (p *Pending) Wait() [][]any {
+	p.session.t.Helper()
+	if err := p.Err(); err != nil {
+		p.session.t.Fatalf("pgtest: session %s: %s: %v", p.session.name, p.sql, err)
+	}
+	return p.rows
+}
+
+// Err waits for the end of the statement and returns its error: a refusal, or
+// what PostgreSQL made of a deadlock.
+func (p *Pending) Err() error {
+	p.session.t.Helper()
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(sessionPatience):
+		p.session.t.Fatalf("pgtest: session %s: still running after %s: %s", p.session.name, sessionPatience, p.sql)
+		return nil
+	}
+}
+
+// Blocked waits until the statement waits for a lock, and returns the names of
+// the sessions that stand in its way, sorted. It fails the test when the
+// statement ends instead.
+func (p *Pending) Blocked() []string {
+	p.session.t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(sessionPatience)
+	pid := p.session.conn.PgConn().PID()
+	for {
+		blockers := Column[string](p.session.db, `
+			select distinct application_name from pg_catalog.pg_stat_activity
+			where pid = any (pg_catalog.pg_blocking_pids($1)) order by 1`, pid)
+		if len(blockers) > 0 {
+			return blockers
+		}
+		select {
+		case <-p.done:
+			p.session.t.Fatalf("pgtest: session %s did not block: %s (error: %v)", p.session.name, p.sql, p.err)
+		case <-deadline:
+			p.session.t.Fatalf("pgtest: session %s neither blocks nor ends: %s", p.session.name, p.sql)
+		case <-poll.C:
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// Package telemetry sets up how the programs tell what they do.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+)
+
+const redacted = "[redacted]"
+
+// NewLogger returns a logger that writes to w what is at least of the given
+// level: coloured lines where w is a terminal, JSON objects otherwise.
+//
+// It is the last net, not the first, under a credential on its way into a log:
+// values whose key names one are replaced, and within any other text passwords of
+// URLs, bot tokens in Telegram addresses and bearer tokens are.
+func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return newLogger(w, level, isTerminal(w))
+}
+
+func newLogger(w io.Writer, level slog.Level, terminal bool) *slog.Logger {
+	scrubbed := scrubber{w}
+	if terminal {
+		return slog.New(tint.NewTextHandler(scrubbed, &tint.Options{
+			Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: redactKeys,
+		}))
+	}
+	return slog.New(slog.NewJSONHandler(scrubbed, &slog.HandlerOptions{Level: level, ReplaceAttr: redactKeys}))
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// redactKeys replaces the value of an attribute named like a credential, and of
+// every attribute in a group named so.
+func redactKeys(groups []string, attr slog.Attr) slog.Attr {
+	if namesSecret(attr.Key) || slices.ContainsFunc(groups, namesSecret) {
+		return slog.String(attr.Key, redacted)
+	}
+	return attr
+}
+
+func namesSecret(key string) bool {
+	key = strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(key))
+	for _, word := range []string{"token", "secret", "password", "passwd", "authorization", "apikey", "cookie"} {
+		if strings.HasSuffix(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// credentials finds what may stand within a message, an error or a URL; the first
+// group is kept.
+var credentials = []*regexp.Regexp{
+	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@"]*:)[^\s/"]*@`),
+	regexp.MustCompile(`(/bot\d+(?::|%3[Aa]))[\w%-]+`),
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic|oauth)\s+)[\w+/=.~-]{8,}`),
+	regexp.MustCompile(`(?i)((?:password|access_token|refresh_token|client_secret)(?:=|%3d))(?:'[^']*'|[^\s&"]+)`),
+}
+
+// scrubber cleans each record as a whole: handlers write one at a time.
+type scrubber struct{ to io.Writer }
+
+func (s scrubber) Write(record []byte) (int, error) {
+	clean := record
+	for i, pattern := range credentials {
+		replacement := "${1}" + redacted
+		if i == 0 {
+			replacement += "@"
+		}
+		clean = pattern.ReplaceAll(clean, []byte(replacement))
+	}
+	if _, err := s.to.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(record), nil
+}
