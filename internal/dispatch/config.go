@@ -1,0 +1,75 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Config tells a Dispatcher how much to do at once and how long to wait. The
+// zero value of every field means its default.
+type Config struct {
+	// RunID names this daemon's run in the database. Default: a new UUID.
+	RunID string
+	// LimitPerWorkspace bounds one claim (DISPATCHER_LIMIT_PER_WORKSPACE). Default 100.
+	LimitPerWorkspace int
+	// Senders is how many platform calls may run at once. Default 64.
+	Senders int
+	// Poll is the longest time between two rounds when nothing wakes the
+	// dispatcher; it is all there is while the listener is dead. Default 5 s.
+	Poll time.Duration
+	// Lease is the length of a fresh lease (SENDING_LEASE_SECONDS). It must not be
+	// longer than the database's, else a call could outlive its lease. Default 300 s.
+	Lease time.Duration
+	// AdapterTimeout bounds one call, or one step of a delivery that takes several
+	// (ADAPTER_TIMEOUT_MS). It must fit the lease. Default 60 s.
+	AdapterTimeout time.Duration
+	// Heartbeat is how often the run is touched; recovery takes a run that was not
+	// seen for 45 s as dead. Default 15 s.
+	Heartbeat time.Duration
+	// Drain is how long calls that have begun may go on after a stop. Default 30 s.
+	Drain time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.LimitPerWorkspace = cmp.Or(c.LimitPerWorkspace, 100)
+	c.Senders = cmp.Or(c.Senders, 64)
+	c.Poll = cmp.Or(c.Poll, 5*time.Second)
+	c.Lease = cmp.Or(c.Lease, 300*time.Second)
+	c.AdapterTimeout = cmp.Or(c.AdapterTimeout, 60*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
+	c.Drain = cmp.Or(c.Drain, 30*time.Second)
+	if c.RunID == "" {
+		c.RunID = uuid.NewString()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"limit per workspace", int64(c.LimitPerWorkspace)},
+		{"senders", int64(c.Senders)},
+		{"poll", int64(c.Poll)},
+		{"lease", int64(c.Lease)},
+		{"adapter timeout", int64(c.AdapterTimeout)},
+		{"heartbeat", int64(c.Heartbeat)},
+		{"drain", int64(c.Drain)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("dispatch config: %s must be positive", f.name)
+		}
+	}
+	if room := c.Lease - c.margin(); c.AdapterTimeout > room {
+		return fmt.Errorf("dispatch config: adapter timeout %s does not fit the lease %s: set ADAPTER_TIMEOUT_MS to %d or less",
+			c.AdapterTimeout, c.Lease, room.Milliseconds())
+	}
+	return nil
+}
+
+// margin is what a call leaves of its lease for the commit.
+func (c Config) margin() time.Duration { return min(10*time.Second, c.Lease/10) }

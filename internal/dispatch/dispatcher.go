@@ -1,0 +1,311 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"autopost"
+)
+
+const (
+	workspacesPerRound = 100
+	// queryTimeout bounds each call to the database: a half-open connection must
+	// not stop the loop.
+	queryTimeout = 10 * time.Second
+	// gather is how long a round waits after a delivery has ended, so that those
+	// which end together are replaced by one claim.
+	gather = 5 * time.Millisecond
+	// A gate can be due and yet give nothing (another daemon holds it): rounds that
+	// claim nothing are this far apart at least, doubling up to emptyMost.
+	emptyLeast = 20 * time.Millisecond
+	emptyMost  = time.Second
+	// settleGrace is what is left for commits when the drain's time is over.
+	settleGrace = 5 * time.Second
+)
+
+// Dispatcher claims, sends and commits until it is stopped. Any number of them,
+// in any number of processes, may share a database.
+type Dispatcher struct {
+	cfg  Config
+	deps Deps
+	log  *slog.Logger
+	wake <-chan struct{}
+	room *room
+	// inHand counts the deliveries of this daemon; undecided those of them whose
+	// call has neither begun nor been given up.
+	inHand    sync.WaitGroup
+	undecided sync.WaitGroup
+	unsent    unsent
+	// empty and failed count the rounds in a row that claimed nothing though a gate
+	// was due, and that failed.
+	empty  int
+	failed int
+}
+
+// life holds the three times for which things go on: rounds until a stop is asked
+// for, calls until the drain's time is over, commits a little longer.
+type life struct {
+	run    context.Context
+	call   context.Context
+	settle context.Context
+}
+
+// New makes a Dispatcher without effect; an error means that cfg contradicts itself.
+func New(cfg Config, deps Deps) (*Dispatcher, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Dispatcher{
+		cfg:  cfg,
+		deps: deps,
+		log:  deps.Log.With("run_id", cfg.RunID),
+		wake: deps.Wake,
+		room: newRoom(cfg.Senders),
+	}, nil
+}
+
+// Run works until ctx ends, then hands back what has not begun, gives begun calls
+// their time and returns nil. It is to be called once.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	call, cutCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutCalls()
+	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutSettling()
+
+	if !d.announce(ctx) {
+		return nil
+	}
+	// The heart beats until the last commit: a drain takes longer than a silent
+	// run is believed to be alive.
+	var heart sync.WaitGroup
+	heart.Go(func() { d.beat(settle) })
+
+	l := life{run: ctx, call: call, settle: settle}
+	for ctx.Err() == nil {
+		d.pause(ctx, d.runOnce(l))
+	}
+	calls := time.AfterFunc(d.cfg.Drain, cutCalls)
+	defer calls.Stop()
+	commits := time.AfterFunc(d.cfg.Drain+settleGrace, cutSettling)
+	defer commits.Stop()
+	d.undecided.Wait()
+	d.handBack(l.settle)
+	d.inHand.Wait()
+	cutSettling()
+	heart.Wait()
+	return nil
+}
+
+// announce makes the run known before its first claim: recovery takes the leases
+// of an unknown run for those of a driver without a heartbeat.
+func (d *Dispatcher) announce(ctx context.Context) bool {
+	for n := 0; ctx.Err() == nil; n++ {
+		err := d.touch(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() == nil {
+			d.log.Warn("dispatch.waiting", "error", err)
+		}
+		sleep(ctx, growing(n, 100*time.Millisecond, d.cfg.Poll))
+	}
+	return false
+}
+
+func (d *Dispatcher) beat(ctx context.Context) {
+	ticker := time.NewTicker(d.cfg.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := d.touch(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("dispatch.heartbeat_missed", "error", err)
+			}
+		}
+	}
+}
+
+func (d *Dispatcher) touch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	if err := d.deps.Runs.TouchRun(ctx, d.cfg.RunID); err != nil {
+		return fmt.Errorf("touch run %s: %w", d.cfg.RunID, err)
+	}
+	return nil
+}
+
+// round is what one round over the ready workspaces came to.
+type round struct {
+	claimed int
+	// more says that a claim was filled: there is likely more where it came from.
+	more bool
+	// crowded says that the round ended because there was no room.
+	crowded bool
+	// failed says that not even the ready workspaces were told. One workspace whose
+	// claim fails does not slow the rounds of the others.
+	failed bool
+}
+
+// runOnce claims once for each ready workspace and sets off what it got.
+func (d *Dispatcher) runOnce(l life) round {
+	var r round
+	if d.room.free() == 0 {
+		r.crowded = true
+		return r
+	}
+	workspaces, err := d.readyWorkspaces(l.run)
+	if err != nil {
+		r.failed = true
+		if l.run.Err() == nil {
+			d.log.Error("dispatch.round_failed", "error", err)
+		}
+		return r
+	}
+	for _, workspace := range workspaces {
+		if l.run.Err() != nil {
+			return r
+		}
+		limit := min(d.cfg.LimitPerWorkspace, d.room.free())
+		if limit == 0 {
+			r.crowded = true
+			return r
+		}
+		n, err := d.claim(l, workspace, limit)
+		if err != nil {
+			d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
+			continue
+		}
+		r.claimed += n
+		r.more = r.more || n >= limit
+	}
+	r.more = r.more || (r.claimed > 0 && len(workspaces) == workspacesPerRound)
+	return r
+}
+
+func (d *Dispatcher) readyWorkspaces(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	workspaces, err := d.deps.Queue.ReadyWorkspaces(ctx, workspacesPerRound)
+	if err != nil {
+		return nil, fmt.Errorf("ready workspaces: %w", err)
+	}
+	return workspaces, nil
+}
+
+// claim does not end with the run: the answer of a claim that has committed must
+// arrive, so that its deliveries can be handed back.
+func (d *Dispatcher) claim(l life, workspace string, limit int) (int, error) {
+	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+	defer cancel()
+	asked := time.Now()
+	deliveries, err := d.deps.Queue.ClaimDeliveries(ctx, workspace, d.cfg.RunID, limit)
+	if err != nil {
+		return 0, fmt.Errorf("claim deliveries ws=%s: %w", workspace, err)
+	}
+	for _, delivery := range deliveries {
+		d.take(l, delivery, asked.Add(d.cfg.Lease))
+	}
+	return len(deliveries), nil
+}
+
+func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd time.Time) {
+	p := &pass{
+		Delivery: delivery,
+		adapter:  d.deps.Adapters[delivery.Platform],
+		leaseEnd: leaseEnd,
+		decided:  sync.OnceFunc(d.undecided.Done),
+	}
+	switch {
+	case p.adapter == nil:
+		p.place = settling
+	case p.untilSlot() > 0:
+		p.place = waiting
+	default:
+		p.place = calling
+	}
+	d.room.enter(p.place)
+	d.undecided.Add(1)
+	d.inHand.Go(func() { d.deliver(l, p) })
+}
+
+// pause waits until another round is worth its queries.
+func (d *Dispatcher) pause(ctx context.Context, r round) {
+	if r.failed {
+		sleep(ctx, growing(d.failed, 100*time.Millisecond, d.cfg.Poll))
+		d.failed++
+		return
+	}
+	d.failed = 0
+	switch {
+	case r.crowded:
+		select {
+		case <-ctx.Done():
+		case <-d.room.freed:
+			sleep(ctx, gather)
+		}
+	case r.more:
+	default:
+		d.idle(ctx, d.untilNextGate(ctx, r))
+	}
+}
+
+func (d *Dispatcher) untilNextGate(ctx context.Context, r round) time.Duration {
+	query, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	wait, ok, err := d.deps.Queue.NextWake(query)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("dispatch.next_wake_unknown", "error", err)
+	}
+	if err != nil || !ok {
+		wait = d.cfg.Poll
+	}
+	floor := growing(d.empty, emptyLeast, emptyMost)
+	if r.claimed > 0 || wait >= floor {
+		d.empty = 0
+		return min(wait, d.cfg.Poll)
+	}
+	d.empty++
+	return min(floor, d.cfg.Poll)
+}
+
+func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case _, open := <-d.wake:
+		if !open {
+			d.wake = nil
+		}
+	case <-d.room.freed:
+		// A commit may have re-armed its channel's gate.
+		sleep(ctx, gather)
+	}
+}
+
+// growing is the n-th pause of a series that doubles from least up to most.
+func growing(n int, least, most time.Duration) time.Duration {
+	return min(most, least<<min(n, 16))
+}
+
+// sleep waits for d; false means that ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,258 @@
+package dispatch_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/dispatch"
+)
+
+func untilCancelled(ctx context.Context, _ autopost.Call) autopost.Outcome {
+	<-ctx.Done()
+	return autopost.Failed(autopost.Error{
+		Category: autopost.Transient, Scope: autopost.ScopeDelivery,
+		Code: autopost.CodeUnknownOutcome, Message: ctx.Err().Error(),
+	})
+}
+
+func TestCallEndsInsideItsLease(t *testing.T) {
+	for name, c := range map[string]struct {
+		lease, want time.Duration
+	}{
+		"by the adapter's timeout": {5 * time.Minute, 20 * time.Second},
+		"by what the lease leaves": {18 * time.Second, 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.put("acme", 1)
+				w.onStart = func(string) (dispatch.Start, error) {
+					return dispatch.Start{Applied: true, Deadline: c.lease}, nil
+				}
+				w.onSend = func(ctx context.Context, call autopost.Call) autopost.Outcome {
+					at, ok := ctx.Deadline()
+					require.True(t, ok)
+					require.Equal(t, c.want, time.Until(at))
+					return untilCancelled(ctx, call)
+				}
+				defer w.start(dispatch.Config{AdapterTimeout: 20 * time.Second})()
+				after(time.Minute)
+				require.Equal(t, []time.Duration{c.want}, w.when("commit acme-0"))
+				o, _ := w.outcome("acme-0")
+				require.Equal(t, context.DeadlineExceeded.Error(), o.Error.Message)
+			})
+		})
+	}
+}
+
+func TestCommitIsRepeatedWhileTheDatabaseIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onCommit = func(string) (dispatch.Commit, error) {
+			if time.Since(w.began) < time.Minute {
+				return dispatch.Commit{}, errGone
+			}
+			return dispatch.Commit{Applied: true}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(63 * time.Second)
+
+		_, ok := w.outcome("acme-0")
+		require.True(t, ok)
+		require.Len(t, w.when("send acme-0"), 1)
+		asked := w.when("commit acme-0")
+		require.Equal(t, 100*time.Millisecond, asked[1]-asked[0])
+		require.Equal(t, 2*time.Second, asked[len(asked)-1]-asked[len(asked)-2])
+	})
+}
+
+func TestCommitIsGivenUpWithTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onStart = func(string) (dispatch.Start, error) {
+			return dispatch.Start{Applied: true, Deadline: 30 * time.Second}, nil
+		}
+		w.onCommit = func(string) (dispatch.Commit, error) { return dispatch.Commit{}, errGone }
+		defer w.start(dispatch.Config{})()
+		after(time.Minute)
+		asked := w.when("commit acme-0")
+		require.LessOrEqual(t, asked[len(asked)-1], 30*time.Second)
+		require.Contains(t, w.logs.String(), errGone.Error())
+	})
+}
+
+func TestStaleCommitIsLoggedAndNotRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onCommit = func(string) (dispatch.Commit, error) { return dispatch.Commit{Reason: "stale"}, nil }
+		defer w.start(dispatch.Config{})()
+		after(time.Minute)
+		require.Len(t, w.when("commit acme-0"), 1)
+		require.Contains(t, w.logs.String(), `"refused":"stale"`)
+	})
+}
+
+func TestSeries(t *testing.T) {
+	// series sends three steps of the given length and stops when Emit says so.
+	series := func(length time.Duration) func(context.Context, autopost.Call) autopost.Outcome {
+		return func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			for _, step := range []string{"text", "media-1", "media-2"} {
+				select {
+				case <-time.After(length):
+				case <-ctx.Done():
+					return untilCancelled(ctx, c)
+				}
+				if step == "media-2" {
+					break
+				}
+				if err := c.Emit(ctx, autopost.Acknowledged{Step: step, IDs: []string{"1"}}); err != nil {
+					return autopost.Failed(autopost.Error{Code: "stopped", Known: true, Message: err.Error()})
+				}
+			}
+			return autopost.Sent("1", time.Time{}, nil)
+		}
+	}
+	t.Run("steps are recorded and wait for their slots", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put("acme", 1)
+			w.onSend = series(0)
+			w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
+				return dispatch.Progress{Applied: true, SendIn: time.Second}, nil
+			}
+			defer w.start(dispatch.Config{})()
+			after(time.Minute)
+			require.Equal(t, []time.Duration{time.Second}, w.when("progress media-1"))
+			require.Equal(t, []time.Duration{2 * time.Second}, w.when("commit acme-0"))
+			require.Empty(t, w.when("extend 300"))
+		})
+	})
+	t.Run("each step has the time of a call and the lease is renewed past its half", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put("acme", 1)
+			w.onStart = func(string) (dispatch.Start, error) {
+				return dispatch.Start{Applied: true, Deadline: 100 * time.Second}, nil
+			}
+			w.onSend = series(55 * time.Second)
+			defer w.start(dispatch.Config{Lease: 100 * time.Second})()
+			after(4 * time.Minute)
+			o, ok := w.outcome("acme-0")
+			require.True(t, ok)
+			require.True(t, o.OK, "three steps of 55 s are longer than one timeout, and than the lease")
+			require.Len(t, w.when("extend 100"), 2)
+		})
+	})
+	t.Run("progress is insisted on while the database is gone", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put("acme", 1)
+			w.onSend = series(0)
+			w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
+				if time.Since(w.began) < 90*time.Second {
+					return dispatch.Progress{}, errGone
+				}
+				return dispatch.Progress{Applied: true}, nil
+			}
+			defer w.start(dispatch.Config{})()
+			after(2 * time.Minute)
+			o, ok := w.outcome("acme-0")
+			require.True(t, ok)
+			require.True(t, o.OK)
+		})
+	})
+	for name, lose := range map[string]func(*world){
+		"a lost claim stops the series": func(w *world) {
+			w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
+				return dispatch.Progress{Reason: "stale"}, nil
+			}
+		},
+		"a lease that cannot be renewed stops the series": func(w *world) {
+			w.onStart = func(string) (dispatch.Start, error) {
+				return dispatch.Start{Applied: true, Deadline: 100 * time.Second}, nil
+			}
+			w.onExtend = func(int) (bool, error) { return false, nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.put("acme", 1)
+				w.onSend = series(0)
+				lose(w)
+				defer w.start(dispatch.Config{})()
+				after(time.Minute)
+				require.Empty(t, w.when("progress media-1"))
+				o, _ := w.outcome("acme-0")
+				require.Equal(t, "stopped", o.Error.Code)
+			})
+		})
+	}
+}
+
+func TestStopHandsBackWhatHasNotBegun(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.put("acme", 1, slotIn(900*time.Millisecond))
+		w.put("zeta", 1, slotIn(900*time.Millisecond))
+		w.onSend = func(context.Context, autopost.Call) autopost.Outcome {
+			<-time.After(20 * time.Second)
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		stop := w.start(dispatch.Config{})
+		after(100 * time.Millisecond)
+		w.put("acme", 1)
+		stopped := time.Now()
+		stop()
+
+		require.Equal(t, map[string][]string{"acme": {"token-acme-1"}, "zeta": {"token-zeta-0"}}, w.released)
+		require.Equal(t, 100*time.Millisecond, w.when("release")[0], "at once, not after the calls")
+		o, ok := w.outcome("acme-0")
+		require.True(t, ok)
+		require.True(t, o.OK, "a call that has begun gets its time")
+		require.Equal(t, 20*time.Second-100*time.Millisecond, time.Since(stopped))
+		require.Len(t, w.queue["acme"], 1, "nothing is claimed after a stop")
+		require.Len(t, w.when("touch"), 2, "the heart beats while calls go on")
+	})
+}
+
+func TestStopHandsBackWhatWaitsForASender(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1, slotIn(50*time.Millisecond))
+		w.put("acme", 1)
+		w.onSend = untilCancelled
+		stop := w.start(dispatch.Config{Senders: 1, Drain: 3 * time.Second})
+		after(100 * time.Millisecond)
+		require.Len(t, w.when("send acme-1"), 1)
+		stop()
+		require.Equal(t, map[string][]string{"acme": {"token-acme-0"}}, w.released)
+		require.Empty(t, w.when("start acme-0"))
+	})
+}
+
+func TestDrainEndsCallsThatTakeTooLong(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onSend = untilCancelled
+		stop := w.start(dispatch.Config{Drain: 3 * time.Second})
+		synctest.Wait()
+		stopped := time.Now()
+		stop()
+		require.Equal(t, 3*time.Second, time.Since(stopped))
+		o, ok := w.outcome("acme-0")
+		require.True(t, ok, "the unknown outcome is committed before the end")
+		require.False(t, o.Error.Known)
+	})
+}
+
+func TestStopIsNotHeldUpByADatabaseThatIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onCommit = func(string) (dispatch.Commit, error) { return dispatch.Commit{}, errGone }
+		stop := w.start(dispatch.Config{Drain: 3 * time.Second})
+		synctest.Wait()
+		stopped := time.Now()
+		stop()
+		require.LessOrEqual(t, time.Since(stopped), 9*time.Second)
+	})
+}

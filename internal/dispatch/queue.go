@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"autopost"
+)
+
+// Queue tells what is due and leases it.
+type Queue interface {
+	// ReadyWorkspaces returns up to limit workspaces with due work, in the order in which they are to be served.
+	ReadyWorkspaces(ctx context.Context, limit int) ([]string, error)
+	// NextWake returns how long it is until the next gate is due; ok is false when none is armed.
+	NextWake(ctx context.Context) (wait time.Duration, ok bool, err error)
+	// ClaimDeliveries leases up to limit due deliveries of a workspace to the run. None is a normal answer.
+	ClaimDeliveries(ctx context.Context, workspace, runID string, limit int) ([]autopost.Delivery, error)
+}
+
+// Calls keeps the record of a call while it goes on. All three may be repeated
+// with the same token.
+type Calls interface {
+	StartCall(ctx context.Context, workspace, deliveryID, claimToken string) (Start, error)
+	RecordSeriesProgress(ctx context.Context, workspace, deliveryID, claimToken string, ack autopost.Acknowledged) (Progress, error)
+	// ExtendLease makes the lease end the given number of seconds from now.
+	ExtendLease(ctx context.Context, workspace, deliveryID, claimToken string, seconds int) (applied bool, err error)
+}
+
+// Commits ends a claim, one way or the other.
+type Commits interface {
+	// CommitOutcome records an outcome; repeated with the same token it gives the same answer.
+	CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (Commit, error)
+	// ReleaseClaims hands back deliveries whose call has not begun.
+	ReleaseClaims(ctx context.Context, workspace string, tokens []string) error
+}
+
+// Runs keeps the heartbeat by which recovery tells a live daemon from a dead one.
+type Runs interface {
+	TouchRun(ctx context.Context, runID string) error
+}
+
+// ErrNoCredential says that a credential is not bound, or bound to nothing. Any
+// other error of Credentials means that it could not be looked up just now.
+var ErrNoCredential = errors.New("no such credential")
+
+// Credentials resolves a logical credential key to the credential.
+type Credentials interface {
+	Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error)
+}
+
+// Media gives an adapter its view of the media of one delivery.
+type Media interface {
+	MaterialsFor(d autopost.Delivery) autopost.Materials
+}
+
+// Start is the database's answer to "may this call begin?".
+type Start struct {
+	// Applied is false when the call must not be made; the row has been handed back already.
+	Applied bool
+	// SendIn is how long to wait from now until the slot, by the database's clock. Never negative.
+	SendIn time.Duration
+	// Deadline is how long from now the lease lives.
+	Deadline time.Duration
+	// Reason says why not: stale, paused, disabled, workspace, window or rate.
+	Reason string
+}
+
+// Progress is the answer to an acknowledged step.
+type Progress struct {
+	// Applied is false when the claim is no longer ours; no further step may begin.
+	Applied bool
+	// SendIn is how long to wait from now until the next step's slot. Never negative.
+	SendIn time.Duration
+	Reason string
+}
+
+// Commit is what became of a delivery.
+type Commit struct {
+	// Applied is false when the token was stale: the outcome changed nothing.
+	Applied bool
+	// Status is the delivery's status afterwards.
+	Status      string
+	Reason      string
+	NextRetryAt *time.Time
+}
+
+// Deps is what a Dispatcher works with. All but Wake are required.
+type Deps struct {
+	Queue       Queue
+	Calls       Calls
+	Commits     Commits
+	Runs        Runs
+	Credentials Credentials
+	Media       Media
+	Adapters    map[autopost.Platform]autopost.Adapter
+	// Wake hints that a gate was armed. It may be nil, lose hints, or be closed.
+	Wake <-chan struct{}
+	Log  *slog.Logger
+}

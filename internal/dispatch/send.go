@@ -1,0 +1,276 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"autopost"
+)
+
+const (
+	// startLead is how long before its slot a delivery asks to start: about one
+	// trip to the database.
+	startLead = 5 * time.Millisecond
+	// slotHorizon is how far ahead the database reserves a slot. It bounds the wait
+	// by our clock, which may be wrong by days: start_call knows the true time.
+	slotHorizon = time.Second
+	// slotTolerance is how late a first byte may be before its slot is void.
+	slotTolerance = 100 * time.Millisecond
+	startTries    = 3
+)
+
+// pass is one claimed delivery on its way through this daemon.
+type pass struct {
+	autopost.Delivery
+	adapter autopost.Adapter
+	place   place
+	// leaseEnd is by our monotonic clock, taken before the database was asked: never
+	// later than the lease's true end.
+	leaseEnd time.Time
+	// decided is called once the call has begun or has been given up.
+	decided func()
+}
+
+// untilSlot is how long the delivery has to wait before it asks to start.
+func (p *pass) untilSlot() time.Duration {
+	if p.SendAt == nil {
+		return 0
+	}
+	return min(time.Until(*p.SendAt)-startLead, slotHorizon)
+}
+
+// report is what one attempt came to, for the commit and the log.
+type report struct {
+	outcome autopost.Outcome
+	// took is the time of the adapter's call, late how much after its slot it began.
+	took, late time.Duration
+}
+
+// deliver takes a claimed delivery to its commit, or hands it back.
+func (d *Dispatcher) deliver(l life, p *pass) {
+	defer func() { d.room.leave(p.place) }()
+	defer p.decided()
+	if p.adapter == nil {
+		d.commit(l, p, report{outcome: autopost.Failed(noAdapter(p.Platform))})
+		return
+	}
+	if p.place == waiting {
+		if !sleep(l.run, p.untilSlot()) {
+			d.unsent.add(p)
+			return
+		}
+		d.stand(p, calling)
+	}
+	if !d.room.sender(l.run) {
+		d.unsent.add(p)
+		return
+	}
+	rep, end := d.attempt(l, p)
+	d.room.done()
+	d.stand(p, settling)
+	switch end {
+	case ended:
+		d.commit(l, p, rep)
+	case abandoned:
+		d.unsent.add(p)
+	case refused:
+	}
+}
+
+func (d *Dispatcher) stand(p *pass, at place) {
+	d.room.move(p.place, at)
+	p.place = at
+}
+
+// ending says what is left to do for a delivery after its attempt.
+type ending int
+
+const (
+	ended     ending = iota // there is an outcome to commit
+	abandoned               // never started: to be handed back
+	refused                 // the database has taken it back
+)
+
+// attempt makes the call, if the database lets it begin. The caller holds a sender.
+func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
+	secret, refusal := d.credential(l.call, p)
+	if refusal != nil {
+		return report{outcome: autopost.Failed(*refusal)}, ended
+	}
+	if l.run.Err() != nil {
+		return report{}, abandoned
+	}
+	start, late, err := d.begin(l, p)
+	p.decided()
+	if err != nil {
+		d.log.Warn("delivery.start_unanswered", append(ids(p), "error", err)...)
+		return report{outcome: autopost.Failed(notCalled())}, ended
+	}
+	if !start.Applied {
+		d.log.Info("delivery.not_started", append(ids(p), "reason", start.Reason)...)
+		return report{}, refused
+	}
+	began := time.Now()
+	outcome := d.call(l.call, p, secret)
+	return report{outcome: outcome, took: time.Since(began), late: late}, ended
+}
+
+func (d *Dispatcher) credential(ctx context.Context, p *pass) (autopost.Secret, *autopost.Error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	secret, err := d.deps.Credentials.Credential(ctx, p.WorkspaceID, p.AuthRef, p.Platform)
+	if errors.Is(err, ErrNoCredential) || (err == nil && secret.IsZero()) {
+		e := noCredential(p.AuthRef)
+		return autopost.Secret{}, &e
+	}
+	if err != nil {
+		d.log.Error("delivery.credential_unavailable", append(ids(p), "auth_ref", p.AuthRef, "error", err)...)
+		e := credentialUnavailable(p.AuthRef)
+		return autopost.Secret{}, &e
+	}
+	return secret, nil
+}
+
+// begin records the start and waits for the slot. A start that this daemon then
+// missed is asked for again, so that it gets a slot of its own.
+func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
+	var late time.Duration
+	var start Start
+	for range startTries {
+		var err error
+		start, err = d.start(l, p)
+		if err != nil || !start.Applied {
+			return start, 0, err
+		}
+		slot := time.Now().Add(start.SendIn)
+		sleep(l.call, start.SendIn)
+		if late = time.Since(slot); late <= slotTolerance {
+			break
+		}
+	}
+	return start, late, nil
+}
+
+// start asks until it is answered: a start that was committed and not answered
+// would, left alone, be taken for a call with an unknown outcome.
+func (d *Dispatcher) start(l life, p *pass) (Start, error) {
+	var start Start
+	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+		defer cancel()
+		asked := time.Now()
+		var err error
+		start, err = d.deps.Calls.StartCall(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken)
+		if err == nil && start.Applied {
+			p.leaseEnd = asked.Add(start.Deadline)
+		}
+		return err
+	})
+	if err != nil {
+		return Start{}, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
+	}
+	return start, nil
+}
+
+// call lets the adapter speak, until it is done or its time is over.
+func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) (outcome autopost.Outcome) {
+	limit := newLimit(ctx, d.callTime(p))
+	defer limit.end()
+	defer func() {
+		if v := recover(); v != nil {
+			// The value may hold a URL with a token; its type and the stack do not.
+			kind := fmt.Sprintf("%T", v)
+			d.log.Error("delivery.adapter_panicked", append(ids(p), "panic", kind, "stack", string(debug.Stack()))...)
+			outcome = autopost.Failed(unknown("the adapter panicked: " + kind))
+		}
+	}()
+	return checked(p.adapter.Send(limit, autopost.Call{
+		Delivery: p.Delivery,
+		Secret:   secret,
+		Media:    d.deps.Media.MaterialsFor(p.Delivery),
+		Emit: func(_ context.Context, step autopost.Acknowledged) error {
+			limit.hold()
+			if err := d.acknowledge(ctx, p, step, limit); err != nil {
+				limit.end()
+				return err
+			}
+			return nil
+		},
+	}))
+}
+
+// callTime is how long one call, or the next step, may take from now.
+func (d *Dispatcher) callTime(p *pass) time.Duration {
+	return min(d.cfg.AdapterTimeout, time.Until(p.leaseEnd)-d.cfg.margin())
+}
+
+// acknowledge records a step, renews the lease when half of it is spent, and
+// waits for the slot of the next step.
+func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Acknowledged, limit *limit) error {
+	var progress Progress
+	err := insist(ctx, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+		defer cancel()
+		var err error
+		progress, err = d.deps.Calls.RecordSeriesProgress(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, step)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record step %s of delivery %s: %w", step.Step, p.DeliveryID, err)
+	}
+	if !progress.Applied {
+		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
+	}
+	if time.Until(p.leaseEnd) < d.cfg.Lease/2+progress.SendIn {
+		if err := d.extend(ctx, p, d.cfg.Lease+progress.SendIn); err != nil {
+			return err
+		}
+	}
+	if !sleep(limit, progress.SendIn) {
+		return fmt.Errorf("wait for the step after %s of delivery %s: %w", step.Step, p.DeliveryID, limit.Err())
+	}
+	limit.renew(d.callTime(p))
+	return nil
+}
+
+func (d *Dispatcher) extend(ctx context.Context, p *pass, by time.Duration) error {
+	seconds := int(math.Ceil(by.Seconds()))
+	var applied bool
+	err := insist(ctx, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+		defer cancel()
+		asked := time.Now()
+		var err error
+		applied, err = d.deps.Calls.ExtendLease(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, seconds)
+		if err == nil && applied {
+			p.leaseEnd = asked.Add(time.Duration(seconds) * time.Second)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("extend lease of delivery %s: %w", p.DeliveryID, err)
+	}
+	if !applied {
+		return fmt.Errorf("extend lease of delivery %s: refused: the claim is no longer ours", p.DeliveryID)
+	}
+	return nil
+}
+
+// insist asks with growing pauses until ask succeeds, ctx ends, or until has
+// passed. It asks at least once and returns the last error.
+func insist(ctx context.Context, until time.Time, ask func() error) error {
+	for n := 0; ; n++ {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		pause := growing(n, 100*time.Millisecond, 2*time.Second)
+		if time.Until(until) <= pause || !sleep(ctx, pause) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"autopost"
+	"autopost/internal/dispatch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errGone = errors.New("connection refused")
+
+// call is one thing that the dispatcher asked of the world, and when.
+type call struct {
+	what string
+	at   time.Duration
+}
+
+// world is a database, a platform and a credential store in memory. Hooks
+// replace its answers.
+type world struct {
+	t     *testing.T
+	began time.Time
+	wake  chan struct{}
+	logs  *buffer
+
+	mu       sync.Mutex
+	queue    map[string][]autopost.Delivery
+	made     map[string]int
+	calls    []call
+	outcomes map[string]autopost.Outcome
+	released map[string][]string
+	limits   []int
+	running  int
+	most     int
+
+	onReady    func() error
+	onClaim    func(workspace string) error
+	onTouch    func() error
+	onStart    func(id string) (dispatch.Start, error)
+	onProgress func(ack autopost.Acknowledged) (dispatch.Progress, error)
+	onExtend   func(seconds int) (bool, error)
+	onCommit   func(id string) (dispatch.Commit, error)
+	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
+	onNext     func() (time.Duration, bool, error)
+	onSecret   func() (autopost.Secret, error)
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{
+		t: t, began: time.Now(), wake: make(chan struct{}, 1), logs: &buffer{},
+		queue: map[string][]autopost.Delivery{}, made: map[string]int{},
+		outcomes: map[string]autopost.Outcome{}, released: map[string][]string{},
+	}
+}
+
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (w *world) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, call{what, time.Since(w.began)})
+}
+
+// when returns the times at which something was asked.
+func (w *world) when(what string) []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var at []time.Duration
+	for _, c := range w.calls {
+		if c.what == what {
+			at = append(at, c.at)
+		}
+	}
+	return at
+}
+
+// look reads the world while the dispatcher runs.
+func (w *world) look(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func (w *world) outcome(id string) (autopost.Outcome, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o, ok := w.outcomes[id]
+	return o, ok
+}
+
+// put makes n deliveries due in a workspace, named "<workspace>-<n>".
+func (w *world) put(workspace string, n int, change ...func(*autopost.Delivery)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range n {
+		id := fmt.Sprintf("%s-%d", workspace, w.made[workspace])
+		w.made[workspace]++
+		d := autopost.Delivery{
+			WorkspaceID: workspace, DeliveryID: id, ClaimToken: "token-" + id,
+			Platform: autopost.Telegram, AuthRef: "bot", Attempt: 1,
+		}
+		for _, f := range change {
+			f(&d)
+		}
+		w.queue[workspace] = append(w.queue[workspace], d)
+	}
+}
+
+func slotIn(wait time.Duration) func(*autopost.Delivery) {
+	return func(d *autopost.Delivery) {
+		at := time.Now().Add(wait)
+		d.SendAt = &at
+	}
+}
+
+func (w *world) ReadyWorkspaces(context.Context, int) ([]string, error) {
+	w.note("ready")
+	if w.onReady != nil {
+		if err := w.onReady(); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ready []string
+	for workspace, rows := range w.queue {
+		if len(rows) > 0 {
+			ready = append(ready, workspace)
+		}
+	}
+	return ready, nil
+}
+
+func (w *world) NextWake(context.Context) (time.Duration, bool, error) {
+	if w.onNext != nil {
+		return w.onNext()
+	}
+	return 0, false, nil
+}
+
+func (w *world) ClaimDeliveries(_ context.Context, workspace, _ string, limit int) ([]autopost.Delivery, error) {
+	w.note("claim")
+	if w.onClaim != nil {
+		if err := w.onClaim(workspace); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limits = append(w.limits, limit)
+	n := min(limit, len(w.queue[workspace]))
+	rows := w.queue[workspace][:n]
+	w.queue[workspace] = w.queue[workspace][n:]
+	return rows, nil
+}
+
+func (w *world) StartCall(_ context.Context, _, id, _ string) (dispatch.Start, error) {
+	w.note("start " + id)
+	if w.onStart != nil {
+		return w.onStart(id)
+	}
+	return dispatch.Start{Applied: true, Deadline: 300 * time.Second}, nil
+}
+
+func (w *world) RecordSeriesProgress(_ context.Context, _, _, _ string, ack autopost.Acknowledged) (dispatch.Progress, error) {
+	w.note("progress " + ack.Step)
+	if w.onProgress != nil {
+		return w.onProgress(ack)
+	}
+	return dispatch.Progress{Applied: true}, nil
+}
+
+func (w *world) ExtendLease(_ context.Context, _, _, _ string, seconds int) (bool, error) {
+	w.note(fmt.Sprintf("extend %d", seconds))
+	if w.onExtend != nil {
+		return w.onExtend(seconds)
+	}
+	return true, nil
+}
+
+func (w *world) CommitOutcome(_ context.Context, _, id, _ string, o autopost.Outcome) (dispatch.Commit, error) {
+	w.note("commit " + id)
+	if w.onCommit != nil {
+		answer, err := w.onCommit(id)
+		if err != nil || !answer.Applied {
+			return answer, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcomes[id] = o
+	return dispatch.Commit{Applied: true, Status: "sent"}, nil
+}
+
+func (w *world) ReleaseClaims(_ context.Context, workspace string, tokens []string) error {
+	w.note("release")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.released[workspace] = append(w.released[workspace], tokens...)
+	return nil
+}
+
+func (w *world) TouchRun(context.Context, string) error {
+	w.note("touch")
+	if w.onTouch != nil {
+		return w.onTouch()
+	}
+	return nil
+}
+
+func (w *world) Credential(context.Context, string, string, autopost.Platform) (autopost.Secret, error) {
+	if w.onSecret != nil {
+		return w.onSecret()
+	}
+	return autopost.NewSecret("canary-secret"), nil
+}
+
+func (w *world) MaterialsFor(autopost.Delivery) autopost.Materials { return nil }
+
+func (w *world) Platform() autopost.Platform { return autopost.Telegram }
+
+func (w *world) Send(ctx context.Context, c autopost.Call) autopost.Outcome {
+	w.note("send " + c.Delivery.DeliveryID)
+	w.mu.Lock()
+	w.running++
+	w.most = max(w.most, w.running)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.running--
+	}()
+	if w.onSend != nil {
+		return w.onSend(ctx, c)
+	}
+	return autopost.Sent("77", time.Time{}, nil)
+}
+
+func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
+	d, err := dispatch.New(cfg, dispatch.Deps{
+		Queue: w, Calls: w, Commits: w, Runs: w, Credentials: w, Media: w,
+		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: w},
+		Wake:     w.wake,
+		Log:      slog.New(slog.NewJSONHandler(w.logs, nil)),
+	})
+	require.NoError(w.t, err)
+	return d
+}
+
+// start runs a dispatcher in the bubble; stop asks it to end and waits for it.
+func (w *world) start(cfg dispatch.Config) (stop func()) {
+	d := w.dispatcher(cfg)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(w.t, <-done)
+	}
+}
+
+// after lets d pass and everything that is then due happen.
+func after(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}

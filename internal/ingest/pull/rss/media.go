@@ -1,0 +1,121 @@
+package rss
+
+import (
+	"mime"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mmcdole/gofeed"
+	ext "github.com/mmcdole/gofeed/extensions"
+
+	"autopost"
+	"autopost/internal/ingest/pull"
+)
+
+// maxMedia is the most media that the database takes of one post.
+const maxMedia = 50
+
+// extensions tell the kind where a feed gives no usable MIME type.
+var extensions = map[string]autopost.MediaKind{
+	".jpg": autopost.MediaImage, ".jpeg": autopost.MediaImage, ".png": autopost.MediaImage,
+	".gif": autopost.MediaImage, ".webp": autopost.MediaImage,
+	".mp4": autopost.MediaVideo, ".m4v": autopost.MediaVideo, ".mov": autopost.MediaVideo, ".webm": autopost.MediaVideo,
+	".mp3": autopost.MediaAudio, ".m4a": autopost.MediaAudio, ".ogg": autopost.MediaAudio, ".oga": autopost.MediaAudio,
+	".opus": autopost.MediaAudio, ".aac": autopost.MediaAudio, ".flac": autopost.MediaAudio, ".wav": autopost.MediaAudio,
+}
+
+// mediaOf lists an item's enclosures, then its media:content pictures. The same
+// file in several sizes (one path, another query) counts once.
+func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
+	var list []pull.Media
+	seen := map[string]bool{}
+	add := func(reference string, kind autopost.MediaKind) {
+		address := absolute(base, reference)
+		file, _, _ := strings.Cut(address, "?")
+		if address == "" || kind == "" || seen[file] || len(list) == maxMedia {
+			return
+		}
+		seen[file] = true
+		list = append(list, pull.Media{Type: kind, URL: address})
+	}
+	for _, enclosure := range item.Enclosures {
+		if enclosure != nil {
+			add(enclosure.URL, kindOf(enclosure.Type, enclosure.URL))
+		}
+	}
+	module := item.Extensions["media"]
+	for _, content := range widestFirst(module["content"]) {
+		addPicture(add, content)
+	}
+	for _, group := range module["group"] {
+		// A group is one medium in several forms, each a file of its own.
+		forms := slices.Clone(group.Children["content"])
+		slices.SortStableFunc(forms, func(a, b ext.Extension) int { return width(b) - width(a) })
+		for _, content := range forms {
+			if addPicture(add, content) {
+				break
+			}
+		}
+	}
+	return list
+}
+
+func addPicture(add func(string, autopost.MediaKind), content ext.Extension) bool {
+	reference := content.Attrs["url"]
+	picture := content.Attrs["medium"] == "image" ||
+		content.Attrs["medium"] == "" && kindOf(content.Attrs["type"], reference) == autopost.MediaImage
+	if picture && reference != "" {
+		add(reference, autopost.MediaImage)
+		return true
+	}
+	return false
+}
+
+// widestFirst moves the widest form of each file before its other forms and
+// leaves the order of the files as it is.
+func widestFirst(contents []ext.Extension) []ext.Extension {
+	widest := map[string]int{}
+	var out []ext.Extension
+	for _, content := range contents {
+		file, _, _ := strings.Cut(content.Attrs["url"], "?")
+		at, again := widest[file]
+		if !again {
+			widest[file] = len(out)
+			out = append(out, content)
+		} else if width(content) > width(out[at]) {
+			out[at] = content
+		}
+	}
+	return out
+}
+
+func width(content ext.Extension) int {
+	n, err := strconv.Atoi(content.Attrs["width"])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// kindOf goes by the MIME type, else by the extension; "" is not publishable.
+func kindOf(mimeType, reference string) autopost.MediaKind {
+	name, _, err := mime.ParseMediaType(mimeType)
+	if err == nil {
+		switch family, _, _ := strings.Cut(name, "/"); family {
+		case "image":
+			return autopost.MediaImage
+		case "video":
+			return autopost.MediaVideo
+		case "audio":
+			return autopost.MediaAudio
+		}
+	}
+	u, err := url.Parse(reference)
+	if err != nil {
+		return ""
+	}
+	return extensions[strings.ToLower(path.Ext(u.Path))]
+}

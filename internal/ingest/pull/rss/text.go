@@ -1,0 +1,121 @@
+package rss
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	nethtml "golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// dropControl removes what XML, PostgreSQL or a platform does not take.
+func dropControl(r rune) rune {
+	if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7F {
+		return -1
+	}
+	return r
+}
+
+// clean makes a value from outside one line of printable text.
+func clean(s string) string {
+	return strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, ""))), " ")
+}
+
+// breaks says how many line ends an element puts around itself.
+var breaks = map[atom.Atom]int{
+	atom.Li: 1, atom.Tr: 1, atom.Dt: 1, atom.Dd: 1, atom.Div: 1, atom.Section: 1, atom.Article: 1, atom.Figcaption: 1,
+	atom.P: 2, atom.H1: 2, atom.H2: 2, atom.H3: 2, atom.H4: 2, atom.H5: 2, atom.H6: 2, atom.Ul: 2, atom.Ol: 2, atom.Dl: 2,
+	atom.Blockquote: 2, atom.Pre: 2, atom.Table: 2, atom.Hr: 2, atom.Figure: 2,
+}
+
+// silent elements have content that is not for reading.
+var silent = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Template: true, atom.Iframe: true, atom.Noscript: true, atom.Title: true,
+}
+
+var blankLines = regexp.MustCompile(`\n{3,}`)
+
+// plainText is what a reader sees of HTML: tags gone, blocks on their own lines,
+// entities decoded.
+func plainText(source string) string {
+	var (
+		out      reading
+		skipping atom.Atom
+	)
+	tokens := nethtml.NewTokenizer(strings.NewReader(source))
+	for {
+		switch kind := tokens.Next(); kind {
+		case nethtml.ErrorToken:
+			return tidy(out.String())
+		case nethtml.TextToken:
+			if skipping == 0 {
+				out.write(spaces(string(tokens.Text())))
+			}
+		case nethtml.StartTagToken, nethtml.SelfClosingTagToken, nethtml.EndTagToken:
+			raw := string(tokens.Raw())
+			name, attributes := tokens.TagName()
+			tag := atom.Lookup(name)
+			switch {
+			case skipping != 0:
+				if kind == nethtml.EndTagToken && tag == skipping {
+					skipping = 0
+				}
+			case kind == nethtml.StartTagToken && silent[tag]:
+				skipping = tag
+			case tag == 0 && kind == nethtml.StartTagToken && !attributes && !strings.ContainsAny(raw, "-:"):
+				out.write(raw) // no tag of HTML: "Vec<T>" in a title
+			case tag == atom.Br:
+				out.pending = min(out.pending+1, 2)
+			default:
+				out.pending = max(out.pending, breaks[tag])
+			}
+		}
+	}
+}
+
+// reading collects text and the line ends due before the next of it, so that
+// blocks that end and begin at one place part lines once.
+type reading struct {
+	strings.Builder
+	pending int
+}
+
+func (r *reading) write(text string) {
+	if r.pending > 0 {
+		if strings.TrimSpace(text) == "" {
+			return
+		}
+		r.WriteString(strings.Repeat("\n", r.pending))
+		r.pending = 0
+	}
+	r.WriteString(text)
+}
+
+// spaces turns the line ends of HTML source, which mean nothing, into spaces.
+// Tokens of text come with their entities decoded.
+func spaces(s string) string {
+	return strings.NewReplacer("\r", " ", "\n", " ", "\t", " ", "\u00A0", " ").Replace(s)
+}
+
+// tidy trims lines, runs of spaces and of empty lines.
+func tidy(s string) string {
+	s = strings.Map(dropControl, strings.ToValidUTF8(s, ""))
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	return strings.TrimSpace(blankLines.ReplaceAllString(strings.Join(lines, "\n"), "\n\n"))
+}
+
+// headline is plain text on one line.
+func headline(source string) string { return clean(plainText(source)) }
+
+// shorten cuts s to at most limit characters.
+func shorten(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}

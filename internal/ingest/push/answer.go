@@ -1,0 +1,140 @@
+package push
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// What became of one post.
+const (
+	statusEnqueued  = "enqueued"
+	statusAccepted  = "accepted"
+	statusDuplicate = "duplicate"
+	statusRejected  = "rejected"
+)
+
+// result is the database's answer for one post.
+type result struct {
+	Status    string   `json:"status"`
+	RunID     *string  `json:"run_id"`
+	TraceID   *string  `json:"trace_id"`
+	MessageID *string  `json:"message_id"`
+	Enqueued  int      `json:"enqueued"`
+	Deduped   int      `json:"deduped"`
+	Invalid   int      `json:"invalid"`
+	Skipped   int      `json:"skipped"`
+	Errors    []fault  `json:"errors,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// rejection is how a rejected post is answered among others: it has no ids.
+type rejection struct {
+	Status   string   `json:"status"`
+	Errors   []fault  `json:"errors"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// decode reads the answer for n posts; one that does not fit the question is an
+// error, never a 2xx.
+func decode(raw json.RawMessage, n int) ([]result, error) {
+	var answer struct {
+		RunID   *string  `json:"run_id"`
+		Results []result `json:"results"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	if len(answer.Results) != n {
+		return nil, fmt.Errorf("read answer: %d results for %d posts", len(answer.Results), n)
+	}
+	for i := range answer.Results {
+		r := &answer.Results[i]
+		switch r.Status {
+		case statusEnqueued, statusAccepted, statusDuplicate, statusRejected:
+		default:
+			return nil, fmt.Errorf("read answer: unknown status %q", r.Status)
+		}
+		if r.RunID == nil {
+			r.RunID = answer.RunID
+		}
+	}
+	return answer.Results, nil
+}
+
+// statusOf is 202 when anything was taken, 422 when all is wrong, else 200: what is
+// not wrong was taken before.
+func statusOf(results []result) int {
+	status := http.StatusUnprocessableEntity
+	for _, r := range results {
+		switch r.Status {
+		case statusEnqueued, statusAccepted:
+			return http.StatusAccepted
+		case statusDuplicate:
+			status = http.StatusOK
+		}
+	}
+	return status
+}
+
+func runOf(results []result) string {
+	for _, r := range results {
+		if r.RunID != nil {
+			return *r.RunID
+		}
+	}
+	return ""
+}
+
+func writeSingle(w http.ResponseWriter, status int, r result) {
+	if r.Status == statusRejected {
+		writeProblem(w, problem{Status: status, Detail: "The post is not of the right form; errors says which field, why, and what to do.", Errors: r.Errors})
+		return
+	}
+	writeJSON(w, "application/json", status, r)
+}
+
+func writeArray(w http.ResponseWriter, status int, results []result) {
+	answers := make([]any, len(results))
+	for i, r := range results {
+		answers[i] = r
+		if r.Status == statusRejected {
+			answers[i] = rejection{Status: r.Status, Errors: r.Errors, Warnings: r.Warnings}
+		}
+	}
+	if status == http.StatusUnprocessableEntity {
+		writeProblem(w, problem{Status: status, Detail: "None of the posts is of the right form; results says of each which field, why, and what to do.", Results: answers})
+		return
+	}
+	writeJSON(w, "application/json", status, map[string]any{"results": answers})
+}
+
+// problem is an answer by RFC 9457.
+type problem struct {
+	Type    string  `json:"type"`
+	Title   string  `json:"title"`
+	Status  int     `json:"status"`
+	Detail  string  `json:"detail"`
+	Errors  []fault `json:"errors,omitempty"`
+	Results []any   `json:"results,omitempty"`
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	p.Type, p.Title = "about:blank", http.StatusText(p.Status)
+	writeJSON(w, "application/problem+json", p.Status, p)
+}
+
+func writeJSON(w http.ResponseWriter, contentType string, status int, body any) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	// A source that is gone cannot be told so.
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// retryAfter is in whole seconds, rounded up: never less than what was asked for.
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))))
+}

@@ -1,0 +1,290 @@
+package push
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxItems = 100
+	maxDepth = 32
+	// maxExponent and maxDigits keep numbers within what PostgreSQL's numeric takes.
+	maxExponent = 308
+	maxDigits   = 1000
+)
+
+// fault is one thing that is wrong with a post.
+type fault struct {
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
+}
+
+// item is one post as it was sent, and what is wrong with its form.
+type item struct {
+	raw    json.RawMessage
+	faults []fault
+}
+
+// batch is a body that is JSON of the right outer form.
+type batch struct {
+	items []item
+	array bool
+}
+
+// sound returns the posts that the database can read.
+func (b batch) sound() []json.RawMessage {
+	var raws []json.RawMessage
+	for _, it := range b.items {
+		if len(it.faults) == 0 {
+			raws = append(raws, it.raw)
+		}
+	}
+	return raws
+}
+
+func join(raws []json.RawMessage) json.RawMessage {
+	array := []byte{'['}
+	for i, raw := range raws {
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = append(array, raw...)
+	}
+	return append(array, ']')
+}
+
+// merge puts the database's answers for the sound posts among the others.
+func (b batch) merge(answers []result) []result {
+	all := make([]result, 0, len(b.items))
+	for _, it := range b.items {
+		if len(it.faults) > 0 {
+			all = append(all, result{Status: statusRejected, Errors: it.faults})
+			continue
+		}
+		all = append(all, answers[0])
+		answers = answers[1:]
+	}
+	return all
+}
+
+// parse splits a body into posts. What PostgreSQL's jsonb would refuse is found
+// here, so that a source learns which field is wrong and is not told to retry.
+func parse(body []byte) (batch, *problem) {
+	if refusal := syntax(body); refusal != nil {
+		return batch{}, refusal
+	}
+	var b batch
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); trimmed[0] {
+	case '{':
+		b.items = []item{{raw: trimmed}}
+	case '[':
+		b.array = true
+		var raws []json.RawMessage
+		if err := json.Unmarshal(body, &raws); err != nil {
+			return batch{}, notJSON(0, err.Error())
+		}
+		for _, raw := range raws {
+			b.items = append(b.items, item{raw: raw})
+		}
+	default:
+		return batch{}, wrongForm("neither an object nor an array", "send one post as an object, or an array of them")
+	}
+	if n := len(b.items); n == 0 || n > maxItems {
+		return batch{}, wrongForm(fmt.Sprintf("an array of %d posts", n), fmt.Sprintf("send 1 to %d posts at once", maxItems))
+	}
+	for i := range b.items {
+		b.items[i].faults = faults(b.items[i].raw)
+	}
+	return b, nil
+}
+
+func syntax(body []byte) *problem {
+	for i := 0; i < len(body); {
+		r, size := utf8.DecodeRune(body[i:])
+		if r == utf8.RuneError && size == 1 {
+			return notJSON(int64(i), "invalid UTF-8")
+		}
+		i += size
+	}
+	var whole json.RawMessage
+	err := json.Unmarshal(body, &whole)
+	if wrong := (*json.SyntaxError)(nil); errors.As(err, &wrong) {
+		return notJSON(wrong.Offset, wrong.Error())
+	}
+	if err != nil {
+		return notJSON(0, err.Error())
+	}
+	return nil
+}
+
+func notJSON(offset int64, reason string) *problem {
+	return &problem{
+		Status: http.StatusBadRequest,
+		Detail: fmt.Sprintf("The body is not JSON: %s, at byte %d.", reason, offset),
+	}
+}
+
+func wrongForm(reason, remedy string) *problem {
+	return &problem{
+		Status: http.StatusUnprocessableEntity,
+		Detail: "The body has the wrong form.",
+		Errors: []fault{{Field: "body", Reason: reason, Remedy: remedy}},
+	}
+}
+
+// faults walks one post and returns the first fault of its form, if there is one.
+func faults(raw json.RawMessage) []fault {
+	if raw[0] != '{' {
+		return []fault{{Field: "body", Reason: "not an object", Remedy: "send each post as an object"}}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var at path
+	for {
+		start := decoder.InputOffset()
+		token, err := decoder.Token()
+		if err != nil {
+			// The syntax was checked before: this is the end.
+			return nil
+		}
+		switch token := token.(type) {
+		case json.Delim:
+			if token == '}' || token == ']' {
+				at.leave()
+				continue
+			}
+			if len(at) == maxDepth {
+				return []fault{{Field: at.String(), Reason: fmt.Sprintf("nested deeper than %d levels", maxDepth), Remedy: "send a flatter object"}}
+			}
+			at.enter(token == '[')
+		case string:
+			isKey := at.isKey()
+			if isKey {
+				at.key(token)
+			}
+			if reason := badText(raw[start:decoder.InputOffset()]); reason != "" {
+				return []fault{{Field: at.String(), Reason: reason, Remedy: "remove the character"}}
+			}
+			if !isKey {
+				at.value()
+			}
+		case json.Number:
+			if !storable(token) {
+				return []fault{{Field: at.String(), Reason: "number out of range", Remedy: "send it as a string"}}
+			}
+			at.value()
+		default:
+			at.value()
+		}
+	}
+}
+
+// badText says what jsonb would refuse in a string literal: NUL and half
+// surrogate pairs, which the decoder replaces without a word.
+func badText(literal []byte) string {
+	for i := 0; i < len(literal); i++ {
+		if literal[i] != '\\' {
+			continue
+		}
+		i++
+		if literal[i] != 'u' {
+			continue
+		}
+		unit := escaped(literal[i:])
+		i += 4
+		switch {
+		case unit == 0:
+			return "contains the NUL character"
+		case unit >= 0xDC00 && unit <= 0xDFFF:
+			return "contains half a surrogate pair"
+		case unit >= 0xD800 && unit <= 0xDBFF:
+			if literal[i+1] != '\\' || literal[i+2] != 'u' {
+				return "contains half a surrogate pair"
+			}
+			if low := escaped(literal[i+2:]); low < 0xDC00 || low > 0xDFFF {
+				return "contains half a surrogate pair"
+			}
+			i += 6
+		}
+	}
+	return ""
+}
+
+// escaped reads the code unit of "uXXXX"; the syntax was checked before.
+func escaped(u []byte) uint64 {
+	unit, _ := strconv.ParseUint(string(u[1:5]), 16, 16)
+	return unit
+}
+
+func storable(n json.Number) bool {
+	if len(n) > maxDigits {
+		return false
+	}
+	_, exponent, found := strings.Cut(strings.ToLower(n.String()), "e")
+	if !found {
+		return true
+	}
+	e, err := strconv.Atoi(exponent)
+	return err == nil && e >= -maxExponent && e <= maxExponent
+}
+
+// path is the way from a post's object to where the walk stands.
+type path []level
+
+type level struct {
+	array bool
+	index int
+	name  string
+	// named says that an object's key was read and its value is next.
+	named bool
+}
+
+func (p *path) enter(array bool) { *p = append(*p, level{array: array}) }
+
+// leave ends an object or array, which is a value of the one around it.
+func (p *path) leave() {
+	*p = (*p)[:len(*p)-1]
+	p.value()
+}
+
+func (p path) isKey() bool {
+	top := p[len(p)-1]
+	return !top.array && !top.named
+}
+
+func (p path) key(name string) {
+	p[len(p)-1].name, p[len(p)-1].named = name, true
+}
+
+// value notes that a value was read.
+func (p path) value() {
+	if len(p) == 0 {
+		return
+	}
+	p[len(p)-1].named = false
+	p[len(p)-1].index++
+}
+
+// String is the path in the form media[0].caption, at most 200 bytes of it.
+func (p path) String() string {
+	var b strings.Builder
+	for _, l := range p {
+		switch {
+		case l.array:
+			fmt.Fprintf(&b, "[%d]", l.index)
+		case b.Len() > 0:
+			b.WriteString("." + l.name)
+		default:
+			b.WriteString(l.name)
+		}
+	}
+	name := strings.ReplaceAll(b.String(), "\x00", "")
+	return strings.ToValidUTF8(name[:min(len(name), 200)], "")
+}

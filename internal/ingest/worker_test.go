@@ -1,0 +1,266 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/media"
+)
+
+// queue is a database of submissions in memory: what is claimed is gone, what is
+// committed is kept with its outcome.
+type queue struct {
+	mu        sync.Mutex
+	waiting   map[string][]Submission
+	outcomes  map[string]string
+	origins   []string
+	away      error
+	commitErr error
+}
+
+func (q *queue) ReadySubmissionWorkspaces(context.Context, int) ([]string, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var ready []string
+	for workspace, list := range q.waiting {
+		if len(list) > 0 {
+			ready = append(ready, workspace)
+		}
+	}
+	return ready, q.away
+}
+
+func (q *queue) ClaimSubmissions(_ context.Context, workspace, runID string, limit int) ([]Submission, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(limit, len(q.waiting[workspace]))
+	claimed := q.waiting[workspace][:n]
+	q.waiting[workspace] = q.waiting[workspace][n:]
+	for i := range claimed {
+		claimed[i].ClaimToken = "token-of-" + runID
+	}
+	return claimed, nil
+}
+
+func (q *queue) CommitSubmission(_ context.Context, workspace, id, token string, outcome json.RawMessage) (json.RawMessage, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.commitErr != nil {
+		return nil, q.commitErr
+	}
+	q.outcomes[workspace+"/"+id+"/"+token] = string(outcome)
+	return json.RawMessage(`{"applied":true}`), nil
+}
+
+func (q *queue) PutMediaOrigin(_ context.Context, workspace string, origin media.Origin) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.origins = append(q.origins, workspace+" "+origin.BlobRef)
+	return nil
+}
+
+func (q *queue) add(workspace, id, payload string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting[workspace] = append(q.waiting[workspace], Submission{
+		WorkspaceID: workspace, SubmissionID: id, Attempt: 1, RawPayload: json.RawMessage(payload),
+		LeaseUntil: time.Now().Add(5 * time.Minute),
+	})
+}
+
+func (q *queue) outcome(key string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.outcomes[key]
+}
+
+// web answers for URLs: the last part of a good one becomes its digest.
+type web func(ctx context.Context, url string) *autopost.Error
+
+func (w web) Fetch(ctx context.Context, url string, kind autopost.MediaKind) (media.Origin, *autopost.Error) {
+	if w != nil {
+		if failed := w(ctx, url); failed != nil {
+			return media.Origin{}, failed
+		}
+	}
+	return media.Origin{BlobRef: "sha256:" + url[strings.LastIndex(url, "/")+1:], Kind: kind}, nil
+}
+
+func newWorker(t *testing.T, q *queue, fetcher MediaFetcher, change func(*Config)) *Worker {
+	t.Helper()
+	q.waiting = map[string][]Submission{}
+	q.outcomes = map[string]string{}
+	cfg := Config{Queue: q, Origins: q, Fetcher: fetcher, RunID: "run", Log: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&cfg)
+	}
+	w, err := NewWorker(cfg)
+	require.NoError(t, err)
+	return w
+}
+
+func TestSubmissionIsFetchedRecordedAndCommitted(t *testing.T) {
+	q := &queue{}
+	w := newWorker(t, q, web(nil), nil)
+	q.add("w", "1", `{"text":"x","media":[
+		{"type":"image","url":"https://h/aa"}, {"type":"image","blob_ref":"sha256:bb","url":"https://h/bb"},
+		{"type":"video","file_id":"BAAC","url":"https://h/cc"}, {"type":"video","url":"https://h/dd"}]}`)
+	q.add("w", "2", `{"text":"no media after all"}`)
+	w.runOnce(t.Context())
+
+	require.JSONEq(t, `{"ok":true,"media":[{"index":0,"blob_ref":"sha256:aa"},{"index":3,"blob_ref":"sha256:dd"}]}`,
+		q.outcome("w/1/token-of-run"))
+	require.JSONEq(t, `{"ok":true}`, q.outcome("w/2/token-of-run"))
+	require.ElementsMatch(t, []string{"w sha256:aa", "w sha256:dd"}, q.origins)
+}
+
+func TestFailedMediumFailsTheSubmission(t *testing.T) {
+	q := &queue{}
+	w := newWorker(t, q, web(func(_ context.Context, url string) *autopost.Error {
+		if strings.HasSuffix(url, "/bad") {
+			return &autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "media_fetch_503", Known: true,
+				RetryAfterMS: 7000, Message: "h answered 503"}
+		}
+		return nil
+	}), nil)
+	q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"},{"type":"image","url":"https://h/bad"}]}`)
+	w.runOnce(t.Context())
+	require.JSONEq(t, `{"ok":false,"error":{"category":"TRANSIENT","scope":"delivery","code":"media_fetch_503","known":true,
+		"retry_after_ms":7000,"message":"media[1]: h answered 503"}}`, q.outcome("w/1/token-of-run"))
+}
+
+func TestUnreadableMediaIsPermanent(t *testing.T) {
+	q := &queue{}
+	w := newWorker(t, q, web(nil), nil)
+	q.add("w", "1", `{"media":"picture"}`)
+	w.runOnce(t.Context())
+	require.Contains(t, q.outcome("w/1/token-of-run"), `"code":"validation_failed"`)
+	require.Contains(t, q.outcome("w/1/token-of-run"), `"category":"PERMANENT"`)
+}
+
+func TestSlowWorkspaceDoesNotHoldUpOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		q := &queue{}
+		w := newWorker(t, q, web(func(_ context.Context, url string) *autopost.Error {
+			if strings.HasSuffix(url, "/slow") {
+				<-release
+			}
+			return nil
+		}), nil)
+		q.add("slow", "1", `{"media":[{"type":"image","url":"https://h/slow"}]}`)
+		w.sweep(t.Context())
+		synctest.Wait()
+		q.add("quick", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		w.sweep(t.Context())
+		synctest.Wait()
+		require.NotEmpty(t, q.outcome("quick/1/token-of-run"))
+		require.Empty(t, q.outcome("slow/1/token-of-run"))
+		close(release)
+		w.turns.Wait()
+		require.NotEmpty(t, q.outcome("slow/1/token-of-run"))
+	})
+}
+
+func TestRunSurvivesTheDatabaseAndWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		var log strings.Builder
+		q := &queue{away: errors.New("connection refused")}
+		w := newWorker(t, q, web(nil), func(c *Config) {
+			c.Wake = wake
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- w.Run(ctx) }()
+
+		<-time.After(21 * time.Second) // the bubble's clock: rounds of nothing
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(log.String(), "submissions.unavailable"), "an outage is told once")
+		q.mu.Lock()
+		q.away = nil
+		q.mu.Unlock()
+		<-time.After(5 * time.Second)
+		synctest.Wait()
+		require.Contains(t, log.String(), "submissions.recovered")
+
+		q.add("w", "1", `{"text":"x"}`)
+		before := time.Now()
+		wake <- struct{}{}
+		synctest.Wait()
+		require.NotEmpty(t, q.outcome("w/1/token-of-run"))
+		require.Equal(t, before, time.Now(), "a signal starts a round at once")
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}
+
+func TestStoppingCommitsNothingHalfDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{}
+		w := newWorker(t, q, web(func(ctx context.Context, _ string) *autopost.Error {
+			<-ctx.Done()
+			return &autopost.Error{Category: autopost.Transient, Code: "media_fetch_timeout"}
+		}), nil)
+		q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- w.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		require.NoError(t, <-stopped)
+		require.Empty(t, q.outcomes, "the next worker starts over after the lease")
+	})
+}
+
+func TestBudgetEndsSlowMedia(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{}
+		w := newWorker(t, q, web(func(ctx context.Context, _ string) *autopost.Error {
+			<-ctx.Done()
+			return &autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "media_fetch_timeout", Known: true}
+		}), nil)
+		q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		q.waiting["w"][0].LeaseUntil = time.Now().Add(35 * time.Second)
+		began := time.Now()
+		w.runOnce(t.Context())
+		require.Contains(t, q.outcome("w/1/token-of-run"), "media_fetch_timeout")
+		require.Equal(t, 30*time.Second, time.Since(began), "the lease less its margin")
+
+		q.add("w", "2", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		q.waiting["w"][0].LeaseUntil = time.Now().Add(-24 * time.Hour)
+		began = time.Now()
+		w.runOnce(t.Context())
+		require.Equal(t, 120*time.Second, time.Since(began), "a clock that is off does not end the work at once")
+	})
+}
+
+func TestFailedCommitEndsTheTurnOnly(t *testing.T) {
+	var log strings.Builder
+	q := &queue{commitErr: errors.New("connection reset")}
+	w := newWorker(t, q, web(nil), func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	q.add("w", "1", `{"text":"x"}`)
+	w.runOnce(t.Context())
+	require.Contains(t, log.String(), "id=1: commit: connection reset")
+
+	q.commitErr = nil
+	q.add("w", "1", `{"text":"x"}`)
+	w.runOnce(t.Context())
+	require.JSONEq(t, `{"ok":true}`, q.outcome("w/1/token-of-run"))
+}
+
+func TestWorkerNeedsItsParts(t *testing.T) {
+	_, err := NewWorker(Config{})
+	require.ErrorContains(t, err, "required")
+}

@@ -1,0 +1,168 @@
+// Package monitor is the third stage: it looks after what no caller waits for.
+// It ends expired leases, re-arms gates whose wake-up was lost and keeps the
+// event partitions ahead of the calendar.
+//
+// Each duty is one database function and one file. The database decides what is
+// expired; any number of monitors may run at once. A duty that fails, or a
+// workspace for which it fails, never holds up the others.
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Config tells how often the duties are done. The zero value of every field
+// means its default.
+type Config struct {
+	// Interval is the time between two sweeps for expired leases
+	// (MONITOR_INTERVAL_SECONDS). Default 60 s.
+	Interval time.Duration
+	// GateSweep is the time between two sweeps for gates that should be armed and
+	// are not. Default 30 s.
+	GateSweep time.Duration
+	// Partitions is the time between two looks at the event partitions, which are
+	// made two weeks ahead. Default 24 h.
+	Partitions time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Interval = cmp.Or(c.Interval, time.Minute)
+	c.GateSweep = cmp.Or(c.GateSweep, 30*time.Second)
+	c.Partitions = cmp.Or(c.Partitions, 24*time.Hour)
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Interval < 0 || c.GateSweep < 0 || c.Partitions < 0 {
+		return fmt.Errorf("monitor config: periods must be positive")
+	}
+	return nil
+}
+
+// queryTimeout bounds one call to the database.
+const queryTimeout = 30 * time.Second
+
+// Workspaces lists the workspaces to look after.
+type Workspaces interface {
+	ListWorkspaces(ctx context.Context) ([]string, error)
+}
+
+// Deps is what a Monitor works with. All are required.
+type Deps struct {
+	Workspaces Workspaces
+	Leases     Leases
+	Gates      Gates
+	Partitions Partitions
+	Log        *slog.Logger
+}
+
+// Monitor does its duties until it is stopped.
+type Monitor struct {
+	cfg  Config
+	deps Deps
+}
+
+// New makes a Monitor without effect.
+func New(cfg Config, deps Deps) (*Monitor, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Monitor{cfg: cfg, deps: deps}, nil
+}
+
+// duty is one thing to be done again and again.
+type duty struct {
+	every time.Duration
+	// once does it and reports what it did; it logs its failures itself and returns
+	// false when it has to be done again soon.
+	once func(ctx context.Context) bool
+}
+
+// Run does every duty at once and then periodically, each at its own pace, until
+// ctx ends. It returns nil.
+func (m *Monitor) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, d := range []duty{
+		{m.cfg.Interval, m.recoverLeases},
+		{m.cfg.GateSweep, m.rearmGates},
+		{m.cfg.Partitions, m.ensurePartitions},
+	} {
+		running.Go(func() { m.repeat(ctx, d) })
+	}
+	running.Wait()
+	return nil
+}
+
+func (m *Monitor) repeat(ctx context.Context, d duty) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		wait := d.every
+		if !d.once(ctx) {
+			wait = min(wait, m.cfg.Interval)
+		}
+		timer.Reset(wait)
+	}
+}
+
+// sweep does something for every workspace and adds up what it came to.
+func (m *Monitor) sweep(ctx context.Context, what string, one func(ctx context.Context, workspace string) (int, error)) (total int, ok bool) {
+	workspaces, err := m.list(ctx)
+	if err != nil {
+		m.fail(ctx, what, err)
+		return 0, false
+	}
+	ok = true
+	for _, workspace := range workspaces {
+		if ctx.Err() != nil {
+			return total, false
+		}
+		query, cancel := context.WithTimeout(ctx, queryTimeout)
+		n, err := one(query, workspace)
+		cancel()
+		if err != nil {
+			ok = false
+			m.fail(ctx, what, fmt.Errorf("%s ws=%s: %w", what, workspace, err))
+			continue
+		}
+		total += n
+	}
+	return total, ok
+}
+
+func (m *Monitor) list(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	workspaces, err := m.deps.Workspaces.ListWorkspaces(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list workspaces: %w", err)
+	}
+	return workspaces, nil
+}
+
+// fail logs a failure, unless it is but the echo of a stop.
+func (m *Monitor) fail(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		m.deps.Log.Error("monitor.failed", "duty", what, "error", err)
+	}
+}
+
+// done logs what a duty came to: loudly only where there was something to do.
+func (m *Monitor) done(did bool, name string, attrs ...any) {
+	level := slog.LevelDebug
+	if did {
+		level = slog.LevelInfo
+	}
+	m.deps.Log.Log(context.Background(), level, name, attrs...)
+}

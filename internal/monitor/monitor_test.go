@@ -1,0 +1,161 @@
+package monitor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"autopost/internal/monitor"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errGone = errors.New("connection refused")
+
+// store counts what it was asked and fails where it is told to.
+type store struct {
+	mu    sync.Mutex
+	asked map[string]int
+	fails map[string]bool
+	hangs map[string]bool
+	found int
+	logs  bytes.Buffer
+}
+
+func newStore() *store {
+	return &store{asked: map[string]int{}, fails: map[string]bool{}, hangs: map[string]bool{}}
+}
+
+func (s *store) ask(ctx context.Context, what string) (int, error) {
+	s.mu.Lock()
+	s.asked[what]++
+	fails, hangs, found := s.fails[what], s.hangs[what], s.found
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	if fails {
+		return 0, errGone
+	}
+	return found, nil
+}
+
+func (s *store) count(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[what]
+}
+
+func (s *store) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs.Write(p)
+}
+
+func (s *store) logged() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs.String()
+}
+
+func (s *store) ListWorkspaces(ctx context.Context) ([]string, error) {
+	_, err := s.ask(ctx, "list")
+	return []string{"acme", "zeta"}, err
+}
+
+func (s *store) RecoverSendingLeases(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "sending "+workspace)
+}
+
+func (s *store) RecoverClaimedLeases(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "claimed "+workspace)
+}
+
+func (s *store) RearmGates(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "gates "+workspace)
+}
+
+func (s *store) EnsureEventPartitions(ctx context.Context) error {
+	_, err := s.ask(ctx, "partitions")
+	return err
+}
+
+// watch runs a monitor for d on a fake clock.
+func watch(t *testing.T, s *store, d time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m, err := monitor.New(monitor.Config{}, monitor.Deps{
+			Workspaces: s, Leases: s, Gates: s, Partitions: s,
+			Log: slog.New(slog.NewJSONHandler(s, nil)),
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		require.NoError(t, m.Run(ctx))
+	})
+}
+
+func TestDutiesAreDoneAtTheirPace(t *testing.T) {
+	s := newStore()
+	watch(t, s, 25*time.Hour-time.Second)
+	require.Equal(t, 25*60, s.count("sending acme"))
+	require.Equal(t, 25*60, s.count("claimed zeta"))
+	require.Equal(t, 25*120, s.count("gates zeta"))
+	require.Equal(t, 2, s.count("partitions"))
+}
+
+func TestOneFailureStopsNothingElse(t *testing.T) {
+	for _, fails := range []string{"sending acme", "claimed acme", "gates acme", "partitions"} {
+		t.Run(fails, func(t *testing.T) {
+			s := newStore()
+			s.fails[fails] = true
+			watch(t, s, 10*time.Second)
+			for _, what := range []string{"sending acme", "sending zeta", "claimed acme", "claimed zeta", "gates acme", "gates zeta", "partitions"} {
+				require.Equal(t, 1, s.count(what), what)
+			}
+			require.Contains(t, s.logged(), errGone.Error())
+		})
+	}
+}
+
+func TestHangingDutyStopsNothingElse(t *testing.T) {
+	s := newStore()
+	s.hangs["sending acme"] = true
+	watch(t, s, 45*time.Second)
+	require.Equal(t, 1, s.count("sending zeta"))
+	require.Equal(t, 1, s.count("claimed acme"))
+	require.Equal(t, 2, s.count("gates acme"))
+}
+
+func TestFailedPartitionsAreTriedAgainSoon(t *testing.T) {
+	s := newStore()
+	s.fails["partitions"] = true
+	watch(t, s, 150*time.Second)
+	require.Equal(t, 3, s.count("partitions"))
+}
+
+func TestEachDutyReportsWhatItDid(t *testing.T) {
+	s := newStore()
+	s.found = 2
+	watch(t, s, time.Second)
+	require.Contains(t, s.logged(), `"msg":"monitor.leases_recovered","sending":4,"claimed":4`)
+	require.Contains(t, s.logged(), `"msg":"monitor.gates_rearmed","gates":4`)
+
+	quiet := newStore()
+	watch(t, quiet, time.Second)
+	require.NotContains(t, quiet.logged(), "leases_recovered")
+}
+
+func TestNegativePeriodIsRefused(t *testing.T) {
+	_, err := monitor.New(monitor.Config{Interval: -1}, monitor.Deps{})
+	require.ErrorContains(t, err, "monitor config")
+}
