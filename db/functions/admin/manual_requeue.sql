@@ -1,20 +1,23 @@
 create or replace function autopost.requeue_obstacle(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels) returns text
-language sql stable
+language plpgsql stable
 as $$
 -- Why a delivery may not be put back into the queue by hand, or null.
 -- Reads: deliveries.
-select case
-	when p_delivery.delivery_id is null then 'unknown_delivery'
-	when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
-	when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
-	when p_delivery.last_error ->> 'scope' = 'channel' and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
-	when exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash and d.channel_id = p_delivery.channel_id
-		and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
-		and (d.status in ('queued', 'claimed', 'sending', 'retry')
-			or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
-	) then 'duplicate' end
+begin
+	return (
+		select case
+			when p_delivery.delivery_id is null then 'unknown_delivery'
+			when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
+			when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
+			when p_delivery.last_error ->> 'scope' = 'channel' and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
+			when exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash and d.channel_id = p_delivery.channel_id
+				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
+				and (d.status in ('queued', 'claimed', 'sending', 'retry')
+					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
+			) then 'duplicate' end);
+end
 $$;
 
 create or replace function autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) returns jsonb

@@ -16,6 +16,7 @@ declare
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
+	v_taken jsonb; -- channel -> how many of its rows were claimed
 	v_ids uuid[] := '{}';
 	v_slots timestamptz[] := '{}';
 	v_salt text := gen_random_uuid()::text;
@@ -50,13 +51,19 @@ begin
 	select array_agg(o.channel_id), coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
 	into v_open, v_next
 	from (
+		select l.channel_id, l.rate_rps, l.next_allowed_at
+		from (
+			select c.* from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
+			and c.rate_rps > 0 and coalesce(c.next_allowed_at, v_now) < v_horizon
+			for no key update of c skip locked) l
+		where l.enabled and coalesce(greatest(l.paused_until, l.cooldown_until), v_now) <= v_now
+		union all
 		select c.channel_id, c.rate_rps, c.next_allowed_at from autopost.channels c
-		where c.workspace_id = p_workspace_id
-		and c.channel_id = any (v_visited)
-		and c.enabled
-		and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
-		and (coalesce(c.rate_rps, 0) = 0 or coalesce(c.next_allowed_at, v_now) < v_horizon)
-		for no key update of c skip locked) o;
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
+		and coalesce(c.rate_rps, 0) = 0
+		and c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+	) o;
 
 	for v_row in
 		select p.*, c.rate_rps
@@ -88,6 +95,11 @@ begin
 		v_slots := v_slots || v_slot;
 	end loop;
 
+	select coalesce(jsonb_object_agg(t.channel_id, t.n), '{}') into v_taken
+	from (
+		select d.channel_id, count(*) as n from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		group by d.channel_id) t;
 	update autopost.deliveries d
 	set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
 		sending_started_at = v_now, sending_lease_until = v_now + autopost.setting_interval('sending_lease_seconds'),
@@ -103,18 +115,18 @@ begin
 	set next_allowed_at = v_limit.next_allowed_at
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_ids, v_now, v_horizon);
+	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_taken, v_now, v_horizon);
 	return v_ids;
 end
 $$;
 
 create or replace function autopost.close_visited_gates(
-	p_workspace_id text, p_visited text[], p_claimed uuid[], p_now timestamptz, p_horizon timestamptz
+	p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamptz, p_horizon timestamptz
 ) returns void
 language plpgsql
 as $$
 -- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
--- visit. Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next.
+-- visit (p_taken: channel -> rows claimed). Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next.
 -- Reads: channels, deliveries. Writes: channel_gates.
 declare
 	v_ready timestamptz[];
@@ -130,9 +142,7 @@ begin
 	from unnest(p_visited) with ordinality u (channel_id, n)
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = u.channel_id
-	cross join lateral (
-		select count(*)::int as taken from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_claimed) and d.channel_id = u.channel_id) t;
+	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
 	update autopost.channel_gates g
 	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
 		ready_at = v_ready[array_position(p_visited, g.channel_id)]

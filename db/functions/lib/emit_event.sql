@@ -1,24 +1,28 @@
 create or replace function autopost.emit_event(
 	p_workspace_id text, p_action text, p_result text, p_delivery autopost.deliveries, p_error jsonb, p_meta jsonb
 ) returns void
-language sql volatile
+language plpgsql volatile
 as $$
 -- Writes the event of a transition of one delivery, with its attempt as it stands. Part of the caller's transaction.
 -- Writes: events.
-insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
-	autopost.now_ts(), p_action, p_delivery.attempt, p_result, autopost.redact(p_error),
-	autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}') || jsonb_build_object('trace_id', p_delivery.trace_id))))
+begin
+	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
+		autopost.now_ts(), p_action, p_delivery.attempt, p_result, autopost.redact(p_error),
+		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}') || jsonb_build_object('trace_id', p_delivery.trace_id))));
+end
 $$;
 
 create or replace function autopost.emit_note(
 	p_workspace_id text, p_action text, p_result text, p_channel_id text, p_message_id uuid, p_error jsonb, p_meta jsonb
 ) returns void
-language sql volatile
+language plpgsql volatile
 as $$
 -- Writes an event that has no delivery: of a channel, a message, a rate group or an endpoint. attempt is 0.
 -- Writes: events.
-insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
-values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
-	autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))))
+begin
+	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
+	values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
+		autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
+end
 $$;

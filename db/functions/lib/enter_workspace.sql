@@ -59,12 +59,15 @@ end
 $$;
 
 create or replace function autopost.may_speak_for(p_workspace_id text) returns boolean
-language sql stable
+language plpgsql stable
 as $$
 -- Whether the caller may act for the workspace. Needs all of role_workspaces in sight: call it before one is entered.
-select exists (
-	select 1 from autopost.role_workspaces rw
-	join pg_catalog.pg_roles r on r.rolname = rw.role_name
-	where rw.workspace_id in (p_workspace_id, '*')
-	and pg_catalog.pg_has_role(autopost.speaker(), r.oid, 'member'))
+begin
+	return (
+		select exists (
+			select 1 from autopost.role_workspaces rw
+			join pg_catalog.pg_roles r on r.rolname = rw.role_name
+			where rw.workspace_id in (p_workspace_id, '*')
+			and pg_catalog.pg_has_role(autopost.speaker(), r.oid, 'member')));
+end
 $$;

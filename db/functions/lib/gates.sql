@@ -1,15 +1,18 @@
 create or replace function autopost.next_due(p_workspace_id text, p_channel_id text) returns timestamptz
-language sql stable
+language plpgsql stable
 as $$
 -- When the channel's next waiting delivery is due; infinity when none waits.
 -- Reads: deliveries.
-select coalesce((
-	select d.due_at from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.channel_id = p_channel_id
-	and d.status in ('queued', 'retry')
-	order by d.due_at
-	limit 1), 'infinity')
+begin
+	return (
+		select coalesce((
+			select d.due_at from autopost.deliveries d
+			where d.workspace_id = p_workspace_id
+			and d.channel_id = p_channel_id
+			and d.status in ('queued', 'retry')
+			order by d.due_at
+			limit 1), 'infinity'));
+end
 $$;
 
 create or replace function autopost.arm_gates(p_workspace_id text, p_channel_ids text[], p_due timestamptz) returns void

@@ -10,6 +10,7 @@ begin
 	set granted_attempts = d.granted_attempts + 1
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null, jsonb_build_object('reason', p_reason, 'until', v_until));
+	p_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
 	perform autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, v_until, null);
 end
 $$;

@@ -1,20 +1,28 @@
 create or replace function autopost.retry_policy(p_platform text, p_code text) returns autopost.retry_policies
-language sql stable
+language plpgsql stable
 as $$
 -- The most specific policy for a platform and an error code.
 -- Reads: retry_policies.
-select r from autopost.retry_policies r
-where r.platform in (p_platform, '*')
-and r.code in (p_code, '*')
-order by r.platform = '*', r.code = '*'
-limit 1
+declare
+	v_policy autopost.retry_policies;
+begin
+	select r.* into v_policy from autopost.retry_policies r
+	where r.platform in (p_platform, '*')
+	and r.code in (p_code, '*')
+	order by r.platform = '*', r.code = '*'
+	limit 1;
+	return v_policy;
+end
 $$;
 
 create or replace function autopost.max_attempts(p_policy autopost.retry_policies, p_delivery autopost.deliveries) returns int
-language sql stable
+language plpgsql stable
 as $$
 -- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted.
-select coalesce(p_policy.max_attempts, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts
+begin
+	return (
+		select coalesce(p_policy.max_attempts, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts);
+end
 $$;
 
 create or replace function autopost.retry_delay(p_policy autopost.retry_policies, p_attempt int, p_retry_after_ms numeric, p_luck numeric) returns interval

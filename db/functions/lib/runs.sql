@@ -15,20 +15,22 @@ end
 $$;
 
 create or replace function autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats jsonb, p_items jsonb) returns void
-language sql
+language plpgsql
 as $$
 -- Adds counts and answers to a run and ends it.
 -- Writes: ingest_runs.
-update autopost.ingest_runs r
-set stats_json = (
-		select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number' then to_jsonb(k.total) else k.value end), '{}')
-		from (
-			select s.key, (array_agg(s.value))[1] as value, sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
-			from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
-			group by s.key) k),
-	items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-	finished_at = autopost.now_ts()
-where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+begin
+	update autopost.ingest_runs r
+	set stats_json = (
+			select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number' then to_jsonb(k.total) else k.value end), '{}')
+			from (
+				select s.key, (array_agg(s.value))[1] as value, sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
+				from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
+				group by s.key) k),
+		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
+		finished_at = autopost.now_ts()
+	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
+end
 $$;
 
 create or replace function autopost.answer_stats(p_answers jsonb) returns jsonb

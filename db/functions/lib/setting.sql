@@ -14,12 +14,15 @@ end
 $$;
 
 create or replace function autopost.setting_interval(p_key text) returns interval
-language sql stable
+language plpgsql stable
 as $$
 -- A setting whose key ends in its unit, as an interval.
-select autopost.setting(p_key) * case
-	when p_key like '%\_ms' then interval '1 millisecond'
-	when p_key like '%\_hours' then interval '1 hour'
-	when p_key like '%\_days' then interval '1 day'
-	else interval '1 second' end
+begin
+	return (
+		select autopost.setting(p_key) * case
+			when p_key like '%\_ms' then interval '1 millisecond'
+			when p_key like '%\_hours' then interval '1 hour'
+			when p_key like '%\_days' then interval '1 day'
+			else interval '1 second' end);
+end
 $$;

@@ -35,16 +35,19 @@ end
 $$;
 
 create or replace function autopost.call_started_at(p_delivery autopost.deliveries) returns timestamptz
-language sql stable
+language plpgsql stable
 as $$
 -- When the call of the delivery's present attempt began; null when it never did.
 -- Reads: events.
-select e.ts from autopost.events e
-where e.workspace_id = p_delivery.workspace_id
-and e.delivery_id = p_delivery.delivery_id
-and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
-and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
-limit 1
+begin
+	return (
+		select e.ts from autopost.events e
+		where e.workspace_id = p_delivery.workspace_id
+		and e.delivery_id = p_delivery.delivery_id
+		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
+		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
+		limit 1);
+end
 $$;
 
 create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries, p_claim_token text, p_what text) returns jsonb

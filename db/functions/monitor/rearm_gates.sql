@@ -25,7 +25,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
 		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
 			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
-		if v_inflight <> v_gate.inflight or v_due < v_gate.ready_at then
+		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
 			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;

@@ -25,6 +25,7 @@ begin
 		order by d.channel_id, d.delivery_id
 	loop
 		perform autopost.emit_event(p_workspace_id, 'claimed_lease_expired', 'error', v_delivery, null, jsonb_build_object('run_id', v_delivery.claimed_by));
+		v_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
 		perform autopost.leave_flight(p_workspace_id, v_delivery, 'queued', null, null, null);
 		v_count := v_count + 1;
 	end loop;

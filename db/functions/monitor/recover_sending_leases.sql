@@ -39,6 +39,7 @@ begin
 		v_error := jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'lease_expired',
 			'known', autopost.call_started_at(v_delivery) is null, 'message', 'the lease ran out before an outcome was committed');
 		perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', v_delivery, v_error, jsonb_build_object('run_id', v_delivery.claimed_by));
+		v_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
 		v_answer := case when v_error -> 'known' = 'false'
 			then autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error)
 			else autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, null) end;
