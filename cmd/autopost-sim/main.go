@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return exitMisuse
 	}
-	listener, err := net.Listen("tcp", *listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *listen)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return exitFailure

@@ -288,7 +288,7 @@ func TestFetchClassifiesAnswers(t *testing.T) {
 func TestFetchClassifiesFailures(t *testing.T) {
 	body := func(r io.Reader, length int64) do {
 		return func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(r), ContentLength: length}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(r), ContentLength: length}, nil
 		}
 	}
 	fails := func(err error) do {
@@ -355,7 +355,7 @@ func TestFetchEndsInTime(t *testing.T) {
 
 func TestFetchTellsAStoreThatFails(t *testing.T) {
 	f := fetcher(t, do(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(pngOf(t, 1, 1)))}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(pngOf(t, 1, 1)))}, nil
 	}))
 	require.NoError(t, f.Store.Close())
 	_, failed := f.Fetch(t.Context(), "https://cdn.example/a", autopost.MediaImage)

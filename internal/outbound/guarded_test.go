@@ -48,7 +48,7 @@ func TestGuardedRefusesEveryAddressThatIsNotPublic(t *testing.T) {
 			host := netip.MustParseAddr(address)
 			_, err := fetch(t, outbound.GuardedConfig{Resolver: names{host}}, "http://name.test/")
 			require.ErrorIs(t, err, outbound.ErrBlockedAddress)
-			requireError(t, err, false)
+			_ = requireError(t, err, false)
 
 			literal := address
 			if host.Is6() {
@@ -162,7 +162,7 @@ func TestGuardedKeepsCredentialsFromAnotherHost(t *testing.T) {
 
 func TestGuardedErrorHidesUserInformationAndQuery(t *testing.T) {
 	_, err := fetch(t, outbound.GuardedConfig{}, "http://user:"+canary+"@10.0.0.1/feed?key="+canary)
-	requireError(t, err, false)
+	_ = requireError(t, err, false)
 	require.NotContains(t, err.Error(), "user")
 }
 

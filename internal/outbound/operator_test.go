@@ -115,7 +115,7 @@ func TestPostIsNotRepeatedOnAReusedConnection(t *testing.T) {
 	drain(t, resp)
 
 	_, err = post(t, client, server.listener.Addr().String())
-	requireError(t, err, true)
+	_ = requireError(t, err, true)
 	require.EqualValues(t, 2, server.requests.Load(), "net/http must not have sent it a third time")
 }
 

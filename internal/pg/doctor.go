@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,7 +52,7 @@ func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
 	var checks []Check
 	for _, d := range diagnoses {
 		c := Check{Name: d.name, Remedy: d.remedy}
-		if err := s.pool.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && err != pgx.ErrNoRows {
+		if err := s.pool.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return nil, fmt.Errorf("check %s: %w", d.name, err)
 		}
 		checks = append(checks, c)

@@ -26,11 +26,9 @@ func NewBells() Bells {
 // both bells then, for what it may have missed.
 func Listen(ctx context.Context, url string, bells Bells, log *slog.Logger) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		err := listenOnce(ctx, url, bells)
-		if ctx.Err() != nil {
-			return nil
+		if err := listenOnce(ctx, url, bells); ctx.Err() == nil {
+			log.Warn("database.listen_lost", "error", err, "retry_in", pause)
 		}
-		log.Warn("database.listen_lost", "error", err, "retry_in", pause)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -82,7 +82,7 @@ func testRows(t *testing.T, h Harness) {
 
 func testNothingWritten(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	b.connect(t, "http://"+listener.Addr().String())
