@@ -16,6 +16,7 @@ build: ## Build the programs into bin/
 	$(GO) build -o bin/ ./cmd/...
 
 demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
+	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
 	bin/autopost demo $(ARGS)
 
 test: setup ## Formatting, vet and all tests with the race detector

@@ -23,3 +23,8 @@ var Roles string
 //
 //go:embed grants.sql
 var Grants string
+
+// Seed is the workspace of the demo, and the example for autopost seed.
+//
+//go:embed seed.sql
+var Seed string

@@ -9,6 +9,7 @@
 \ir lib/setting.sql
 \ir lib/enter_workspace.sql
 \ir lib/redact.sql
+\ir lib/check_read.sql
 \ir lib/emit_event.sql
 
 -- What a post is: judged, brought to its one normal form, hashed, rendered in each platform's dialect.
@@ -81,6 +82,13 @@
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
 \ir monitor/ensure_event_partitions.sql
+\ir monitor/verify/verify.sql
+\ir monitor/verify/state.sql
+\ir monitor/verify/queue.sql
+\ir monitor/verify/isolation.sql
+\ir monitor/verify/intake.sql
+\ir monitor/verify/history.sql
+\ir monitor/verify/calls.sql
 
 -- Operate.
 \ir admin/list_workspaces.sql
@@ -88,4 +96,8 @@
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql
+\ir admin/list_channels.sql
+\ir admin/list_deliveries.sql
+\ir admin/list_events.sql
+\ir admin/queue_snapshot.sql
 \ir admin/functions_digest.sql

@@ -23,6 +23,8 @@ create table autopost.events (
 ) partition by range (ts);
 create index events_delivery on autopost.events (workspace_id, delivery_id, ts) where delivery_id is not null;
 create index events_message on autopost.events (workspace_id, message_id, ts) where message_id is not null;
+-- Did the call of this attempt begin: start, commit, recovery.
+create index events_started on autopost.events (workspace_id, delivery_id, attempt, ts) where action = 'send_attempt';
 create index events_ts on autopost.events using brin (ts);
 
 -- Catches what has no partition of its own; a row in here means that the partition keeper is behind.

@@ -60,6 +60,8 @@ var rules = []rule{
 		because: "any test may use it, so it must not lead back to what is tested"},
 	{under: "internal/posttest", may: []string{root, "internal/pgtest", "internal/pg"},
 		because: "any test may use it, so it must not lead back to what is tested"},
+	{under: "internal/oracle", may: []string{"internal/pgtest", "internal/posttest"},
+		because: "it judges the database from outside: by functions and rows alone"},
 	{under: "internal/sim",
 		because: "a simulator that shared a line with its adapter would agree with the adapter's mistakes"},
 	{under: "internal/arch", because: "a test only"},

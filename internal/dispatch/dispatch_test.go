@@ -114,6 +114,24 @@ func TestUnansweredStartIsAskedAgain(t *testing.T) {
 	})
 }
 
+func TestUnansweredCredentialIsAskedForAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		asked := 0
+		w.onSecret = func() (autopost.Secret, error) {
+			if asked++; asked == 1 {
+				return autopost.Secret{}, errGone
+			}
+			return autopost.NewSecret("canary-secret"), nil
+		}
+		w.put("acme", 1)
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		o, ok := w.outcome("acme-0")
+		require.True(t, ok)
+		require.True(t, o.OK, "a connection that was cut does not rest the rate group")
+	})
+}
+
 func TestStartThatIsNeverAnsweredIsCommittedAsNotCalled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)

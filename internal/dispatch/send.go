@@ -97,7 +97,7 @@ const (
 
 // attempt makes the call, if the database lets it begin. The caller holds a sender.
 func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
-	secret, refusal := d.credential(l.call, p)
+	secret, refusal := d.credential(l, p)
 	if refusal != nil {
 		return report{outcome: autopost.Failed(*refusal)}, ended
 	}
@@ -119,11 +119,22 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	return report{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
-func (d *Dispatcher) credential(ctx context.Context, p *pass) (autopost.Secret, *autopost.Error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	secret, err := d.deps.Credentials.Credential(ctx, p.WorkspaceID, p.AuthRef, p.Platform)
-	if errors.Is(err, ErrNoCredential) || (err == nil && secret.IsZero()) {
+// credential asks until it is answered: a connection that was cut is no reason to
+// rest the whole rate group.
+func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Error) {
+	var secret autopost.Secret
+	var missing bool
+	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+		defer cancel()
+		var err error
+		secret, err = d.deps.Credentials.Credential(ctx, p.WorkspaceID, p.AuthRef, p.Platform)
+		if missing = errors.Is(err, ErrNoCredential); missing {
+			return nil
+		}
+		return err
+	})
+	if missing || (err == nil && secret.IsZero()) {
 		e := noCredential(p.AuthRef)
 		return autopost.Secret{}, &e
 	}

@@ -29,7 +29,11 @@ var sentinels = map[string]error{
 	"AP005": ErrIsolation,
 }
 
-const stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
+const (
+	stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
+	stateUndefinedFunction   = "42883"
+	stateInvalidSchemaName   = "3F000"
+)
 
 // translate gives an error of ours its sentinel, with the message and the hint of the database.
 func translate(err error) error {

@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,6 +63,9 @@ func (s *Store) Close() { s.pool.Close() }
 // Ready reports whether the database answers and its functions are those of this binary.
 func (s *Store) Ready(ctx context.Context) error {
 	installed, err := call[string](ctx, s, `select * from autopost.functions_digest()`)
+	if hasState(err, stateInvalidSchemaName) || hasState(err, stateUndefinedFunction) {
+		return errors.New("the schema is not there: run autopost migrate")
+	}
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,10 @@ begin
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
 		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id
 	from autopost.deliveries d
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = d.channel_id
-	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = d.message_id
-	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = d.channel_id
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
+	cross join lateral (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
+	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = any (v_ids)
 	order by d.send_at nulls first, d.channel_id, d.due_at;

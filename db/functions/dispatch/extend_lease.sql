@@ -7,6 +7,7 @@ declare
 	v_lease timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
 	if coalesce(p_seconds not between 1 and 3600, true) then
 		perform autopost.refuse('seconds', format('%s is not between 1 and 3600', coalesce(p_seconds::text, 'null')), 'pass the seconds that the call still needs');
 	end if;

@@ -7,6 +7,7 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
 	return query
 	select r.workspace_id
 	from (

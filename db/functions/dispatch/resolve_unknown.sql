@@ -12,7 +12,7 @@ declare
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> '');
+	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> '');
 	if coalesce(p_verdict not in ('found', 'absent'), true) then
 		perform autopost.refuse('verdict', 'is neither found nor absent', 'pass what the platform shows');
 	end if;

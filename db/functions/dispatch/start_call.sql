@@ -10,8 +10,7 @@ begin
 	elsif not p_channel.enabled then
 		reason := 'disabled';
 	elsif p_channel.paused_until > p_now then
-		reason := 'paused';
-		until := p_channel.paused_until;
+		reason := 'paused'; -- the gate waits for the pause to end; the row must not, since a person may end it sooner
 	elsif greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then
 		reason := 'rate';
 		until := greatest(p_channel.cooldown_until, p_limit.cooldown_until);
@@ -105,6 +104,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_uuid('delivery_id', i.value ->> 'delivery_id') from jsonb_array_elements(p_items) i;
 	perform autopost.lock_for_commit(p_workspace_id, array(select (i.value ->> 'delivery_id')::uuid from jsonb_array_elements(p_items) i), true);
 	for v_item in select i.value from jsonb_array_elements(p_items) i loop
 		v_answers := v_answers || autopost.start_call(p_workspace_id, (v_item ->> 'delivery_id')::uuid, v_item ->> 'claim_token');

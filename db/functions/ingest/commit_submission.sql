@@ -3,7 +3,7 @@ language sql immutable parallel safe
 as $$
 -- A raw payload whose media point into the origin. p_media: [{"index", "blob_ref"}].
 select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_build_object('media', (
-	select jsonb_agg(m.value || coalesce(jsonb_build_object('blob_ref', f.value -> 'blob_ref'), '{}') order by m.ordinality)
+	select jsonb_agg(case when f.value is null then m.value else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
 $$;
@@ -42,10 +42,11 @@ as $$
 -- Locks, in this order: submissions, messages, channel_gates. Writes: submissions, and what enqueue_posts writes.
 declare
 	v_submission autopost.submissions;
+	v_raw jsonb;
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('claim_token', p_claim_token <> ''), autopost.require('outcome', jsonb_typeof(p_outcome) = 'object');
+	perform autopost.require('submission_id', p_submission_id is not null), autopost.require('claim_token', p_claim_token <> ''), autopost.require('outcome', jsonb_typeof(p_outcome) = 'object');
 	select s.* into v_submission from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	for no key update of s;
@@ -55,9 +56,15 @@ begin
 	elsif p_outcome -> 'ok' is distinct from 'true' then
 		return autopost.fail_submission(v_submission, p_outcome -> 'error');
 	end if;
+	v_raw := autopost.with_blob_refs(v_submission.raw_payload, p_outcome -> 'media');
+	if autopost.unfetched_media(v_raw) or exists (select 1 from jsonb_array_elements(p_outcome -> 'media') m where m.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$') then
+		perform autopost.refuse('outcome', 'lacks the blob_ref of a medium', 'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
+	end if;
 	v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object(
-		'raw', autopost.with_blob_refs(v_submission.raw_payload, p_outcome -> 'media'),
-		'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id, autopost.now_ts()) -> 0;
+		'raw', v_raw, 'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id, autopost.now_ts()) -> 0;
+	if v_answer ->> 'status' = 'rejected' then
+		return autopost.fail_submission(v_submission, jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+	end if;
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
 		answer = v_answer - 'deliveries', last_error = null, updated_at = autopost.now_ts()

@@ -7,6 +7,7 @@ declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('run_id', p_run_id is not null);
 	select jsonb_build_object('run_id', r.run_id, 'kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id,
 		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json,
 		'items', (select coalesce(jsonb_agg((i.value - 'deliveries') || coalesce(

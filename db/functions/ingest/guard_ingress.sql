@@ -26,6 +26,7 @@ declare
 	v_now timestamptz;
 	v_until timestamptz;
 begin
+	perform autopost.require('bytes', p_bytes >= 0);
 	if coalesce(p_items < 1, true) then
 		perform autopost.refuse('items', 'is not positive', 'pass the number of posts in the request');
 	end if;

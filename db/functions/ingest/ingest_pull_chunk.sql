@@ -18,6 +18,7 @@ declare
 	v_stats jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('source_id', p_source_id <> '');
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
 	if (autopost.known_endpoint(p_workspace_id, p_endpoint_id)).source_id is distinct from p_source_id then

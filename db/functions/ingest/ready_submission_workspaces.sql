@@ -7,6 +7,7 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
 	return query
 	select w.workspace_id from autopost.workspaces w
 	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)

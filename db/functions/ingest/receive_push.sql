@@ -52,6 +52,22 @@ begin
 		set answer = v_item.answer
 		where r.workspace_id = p_workspace_id and r.receipt_id = (v_items[v_item.n] ->> 'receipt_id')::uuid;
 	end loop;
+	-- A repetition inside the array was met before the first had its answer.
+	for v_item in
+		select i.ordinality::int as n, r.answer
+		from jsonb_array_elements(p_items) with ordinality i
+		join autopost.ingress_receipts r on r.workspace_id = p_workspace_id and r.endpoint_id = p_endpoint_id
+			and r.payload_hash = autopost.receipt_hash(i.value) and r.source_ref is null and r.run_id = v_run_id
+		where v_results[i.ordinality] -> 'status' = '"duplicate"' and i.value ->> 'source_ref' is null
+		union all
+		select i.ordinality::int, r.answer
+		from jsonb_array_elements(p_items) with ordinality i
+		join autopost.ingress_receipts r on r.workspace_id = p_workspace_id and r.endpoint_id = p_endpoint_id
+			and r.source_ref = i.value ->> 'source_ref' and r.run_id = v_run_id
+		where v_results[i.ordinality] -> 'status' = '"duplicate"'
+	loop
+		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
+	end loop;
 	for v_item in select i.ordinality::int as n, autopost.unknown_fields(i.value) as fields
 		from jsonb_array_elements(p_items) with ordinality i where jsonb_typeof(i.value) = 'object'
 	loop
@@ -59,7 +75,10 @@ begin
 			v_results[v_item.n] := v_results[v_item.n] || jsonb_build_object('warnings', v_item.fields);
 		end if;
 	end loop;
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(to_jsonb(v_results)), to_jsonb(v_results));
+	-- A duplicate repeats the counts of the first: they are not this run's.
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats((
+		select jsonb_agg(case when r.answer -> 'status' = '"duplicate"' then '{"status": "duplicate"}' else r.answer end)
+		from unnest(v_results) r (answer))), to_jsonb(v_results));
 	return jsonb_build_object('run_id', v_run_id, 'results', v_results);
 end
 $$;

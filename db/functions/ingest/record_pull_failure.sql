@@ -10,7 +10,7 @@ declare
 	v_interval interval;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('code', p_code <> '');
+	perform autopost.require('source_id', p_source_id <> ''), autopost.require('code', p_code <> '');
 	select c.* into v_before from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;

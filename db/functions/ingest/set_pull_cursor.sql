@@ -5,7 +5,7 @@ as $$
 -- Writes: pull_cursors.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = autopost.now_ts(),
 		next_poll_at = autopost.now_ts() + coalesce(autopost.poll_interval(p_workspace_id, p_source_id), interval '5 minutes')

@@ -2,9 +2,9 @@ create or replace function autopost.canonical_url(p_url text) returns text
 language plpgsql immutable parallel safe
 as $$
 -- Scheme and host in lower case (ASCII only), default port and fragment dropped, known tracking parameters dropped, the rest of
--- the query in its order, an empty path as "/". Returns null for what is no http or https URL.
+-- the query in its order, an empty path as "/". Returns null for what is no http or https URL, or holds a user's name.
 declare
-	v_part text[] := regexp_match(btrim(p_url), '^([A-Za-z]+)://([^/?#\s@]+)([^?#\s]*)(?:\?([^#\s]*))?(?:#.*)?$');
+	v_part text[] := regexp_match(btrim(p_url, E' \t\r\n'), '^([A-Za-z]+)://([^/?#\s@]+)(/[^?#\s]*)?(?:\?([^#\s]*))?(?:#.*)?$');
 	v_scheme text;
 	v_host text;
 	v_query text;
@@ -17,7 +17,7 @@ begin
 	select string_agg(q.part, '&' order by q.n) into v_query
 	from regexp_split_to_table(v_part[4], '&') with ordinality q(part, n)
 	where q.part <> ''
-	and lower(split_part(q.part, '=', 1)) !~ '^(utm_[a-z_]+|fbclid|gclid|gclsrc|dclid|yclid|ysclid|msclkid|mc_cid|mc_eid|igshid|twclid|ttclid|_openstat|rb_clickid|wbraid|gbraid)$';
+	and lower(split_part(q.part, '=', 1) collate "C") !~ '^(utm_[a-z_]+|fbclid|gclid|gclsrc|dclid|yclid|ysclid|msclkid|mc_cid|mc_eid|igshid|twclid|ttclid|_openstat|rb_clickid|wbraid|gbraid)$';
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $$;

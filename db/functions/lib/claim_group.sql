@@ -6,13 +6,18 @@ as $$
 -- Claims up to p_limit due deliveries of one rate group: its own gate, then the gates of its channels in the order in which they
 -- became ready, then of each channel as many rows as it may have in flight and has slots for.
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
+-- A join by key is written as a lateral probe with a limit: a workspace that the last ANALYZE did not know is estimated at one row,
+-- and a plain join then reads all of its channels for each row.
 -- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
 declare
 	v_limit autopost.platform_limits;
 	v_horizon timestamptz;
 	v_now timestamptz;
 	v_visited text[];
-	v_open text[];
+	v_inflight int[];
+	v_open text[]; -- of those visited, what may send now
+	v_rooms int[]; -- how many more of each may be in flight
+	v_rates numeric[];
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -37,9 +42,9 @@ begin
 		return v_ids;
 	end if;
 
-	select array_agg(v.channel_id) into v_visited
+	select array_agg(v.channel_id), array_agg(v.inflight) into v_visited, v_inflight
 	from (
-		select g.channel_id from autopost.channel_gates g
+		select g.channel_id, g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 		and g.ready_at <= v_now
 		order by g.ready_at
@@ -48,10 +53,11 @@ begin
 	if v_visited is null then
 		return v_ids;
 	end if;
-	select array_agg(o.channel_id), coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
-	into v_open, v_next
+	select array_agg(o.channel_id), array_agg(o.max_parallel - i.inflight), array_agg(coalesce(o.rate_rps, 0)),
+		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
+	into v_open, v_rooms, v_rates, v_next
 	from (
-		select l.channel_id, l.rate_rps, l.next_allowed_at
+		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at
 		from (
 			select c.* from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
@@ -59,30 +65,26 @@ begin
 			for no key update of c skip locked) l
 		where l.enabled and coalesce(greatest(l.paused_until, l.cooldown_until), v_now) <= v_now
 		union all
-		select c.channel_id, c.rate_rps, c.next_allowed_at from autopost.channels c
+		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
 		and coalesce(c.rate_rps, 0) = 0
 		and c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
-	) o;
+	) o
+	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
 
+	-- Turn by turn: the first row of every channel, then the second of those that may have two, …
 	for v_row in
-		select p.*, c.rate_rps
-		from (
-			select u.channel_id, d.delivery_id, d.cost, row_number() over (partition by u.channel_id order by d.due_at, d.delivery_id) as turn
-			from unnest(v_open) u (channel_id)
-			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-			join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = u.channel_id
-			cross join lateral (
-				select d.delivery_id, d.due_at, autopost.step_cost(d.render_meta) as cost
-				from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= v_now
-				order by d.due_at, d.delivery_id
-				limit greatest(0, least(p_limit, c.max_parallel - g.inflight))
-				for no key update of d skip locked) d
-		) p
-		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = p.channel_id
-		order by p.turn, array_position(v_visited, p.channel_id)
+		select u.channel_id, u.rate_rps, d.delivery_id, d.cost
+		from unnest(v_open, v_rooms, v_rates) u (channel_id, room, rate_rps)
+		cross join lateral (
+			select d.delivery_id, d.due_at, autopost.step_cost(d.render_meta) as cost
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status in ('queued', 'retry') and d.due_at <= v_now
+			order by d.due_at, d.delivery_id
+			limit greatest(0, least(p_limit, u.room))
+			for no key update of d skip locked) d
+		order by row_number() over (partition by u.channel_id order by d.due_at, d.delivery_id), array_position(v_visited, u.channel_id)
 		limit p_limit
 	loop
 		v_slot := greatest((v_next ->> v_row.channel_id)::timestamptz, case when v_limit.rate_rps > 0 then greatest(v_now, v_limit.next_allowed_at) end);
@@ -140,8 +142,8 @@ begin
 		array_agg(t.taken order by u.n)
 	into v_ready, v_taken
 	from unnest(p_visited) with ordinality u (channel_id, n)
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = u.channel_id
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
 	update autopost.channel_gates g
 	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],

@@ -45,10 +45,7 @@ as $$
 declare
 	v_outcome jsonb := p_item -> 'outcome';
 begin
-	perform autopost.require('delivery_id', p_item ->> 'delivery_id' is not null);
-	if p_item ->> 'delivery_id' !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-		perform autopost.refuse('delivery_id', 'is no UUID', 'pass the delivery_id that claim_deliveries answered');
-	end if;
+	perform autopost.require_uuid('delivery_id', p_item ->> 'delivery_id');
 	perform autopost.require('claim_token', p_item ->> 'claim_token' <> '');
 	if jsonb_typeof(v_outcome) is distinct from 'object' or jsonb_typeof(v_outcome -> 'ok') is distinct from 'boolean' then
 		perform autopost.refuse('outcome', 'has no "ok"', 'pass {"ok": true, "provider_message_id": "…"} or {"ok": false, "error": {…}}');

@@ -105,7 +105,7 @@ begin
 
 	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, v_message_id, null, v_meta || (v_counts - 'armed'));
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	select p_workspace_id, autopost.new_id(), (a.value ->> 'delivery_id')::uuid, v_message_id, a.value ->> 'channel_id', autopost.now_ts(), 'validation_failed', 0, 'error',
+	select p_workspace_id, gen_random_uuid(), (a.value ->> 'delivery_id')::uuid, v_message_id, a.value ->> 'channel_id', autopost.now_ts(), 'validation_failed', 0, 'error',
 		jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'message', a.value -> 'reason'), v_meta
 	from jsonb_array_elements(v_answers) a
 	where a.value ->> 'status' = 'failed_permanent';
@@ -113,7 +113,7 @@ begin
 		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', v_deduped));
 	else
 		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, autopost.new_id(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
+		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
 		from unnest(v_deduped) u (channel_id);
 	end if;
 	return v_counts || jsonb_build_object('deliveries', (select coalesce(jsonb_agg(a.value order by a.ordinality), '[]')

@@ -3,7 +3,7 @@ language sql immutable parallel safe
 as $$
 -- A UUID version 7 of an instant (microseconds kept, so that ids sort by time) and a name; the same for the same arguments.
 select (
-	lpad(to_hex((extract(epoch from p_at) * 1000)::numeric::bigint), 12, '0')
+	lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
 	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
 	|| '8' || substr(md5(p_name), 1, 15))::uuid
 $$;

@@ -69,7 +69,7 @@ begin
 		v_name := lower(v_tag[2] collate "C");
 		if v_tag[1] = '/' then
 			if v_stack[1] is distinct from v_name then
-				return jsonb_build_object('error', format('unmatched end tag </%s>%s', v_name, coalesce(format(', expected </%s>', v_stack[1]), '')));
+				return jsonb_build_object('error', format('unmatched end tag </%s>%s', v_name, coalesce(', expected </' || v_stack[1] || '>', '')));
 			end if;
 			v_text := v_text || v_closers[1];
 			v_stack := v_stack[2:];
@@ -98,13 +98,13 @@ as $$
 -- HTML in it is text. Delimiters that do not pair stay as they are written. What must not be touched again is set aside in v_kept
 -- and stands in the text as U+E000 number U+E001.
 declare
-	v_text text := translate(p_text, U&'\E000\E001', '');
-	v_kept text[] := '{}';
-	v_match text[];
-	v_inner constant text := '((?:[^*_~<]|<[a-z][^<>]*>[^<]*</[a-z]+>|(?<=\w)_(?=\w))+)';
+	v_text text collate "und-x-icu" := translate(p_text, U&'\E000\E001', ''); -- what a letter is does not depend on the database
+	v_kept text[] collate "und-x-icu" := '{}';
+	v_match text[] collate "und-x-icu";
+	v_inner constant text collate "und-x-icu" := '((?:[^*_~<]|<[a-z][^<>]*>[^<]*</[a-z]+>|(?<=\w)_(?=\w))+)';
 begin
 	loop
-		v_match := regexp_match(v_text, '(```[a-z]*\n?(.*?)```|`([^`\n]+)`|\\([!-/:-@\[-`{-~]))');
+		v_match := regexp_match(v_text, '(```(?:[a-z]*\n)?((?:(?!```).)*)```|`([^`\n]+)`|\\([!-/:-@\[-`{-~]))');
 		exit when v_match is null;
 		v_kept := v_kept || case
 			when v_match[2] is not null then '<pre>' || autopost.html_escape(btrim(v_match[2], E'\n')) || '</pre>'

@@ -15,8 +15,8 @@ as $$
 declare
 	v_text text := normalize(p_text, NFC);
 	v_code text := case p_parse_mode
-		when 'HTML' then '(<pre[^<>]*>.*?</pre>|<code[^<>]*>.*?</code>)'
-		when 'Markdown' then '(```.*?```|`[^`\n]+`)' end;
+		when 'HTML' then '(<pre[^<>]*>(?:(?!</pre>).)*</pre>|<code[^<>]*>(?:(?!</code>).)*</code>)'
+		when 'Markdown' then '(```(?:(?!```).)*```|`[^`\n]+`)' end;
 	v_out text := '';
 	v_part record;
 begin

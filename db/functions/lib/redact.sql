@@ -2,26 +2,36 @@ create or replace function autopost.redact(p_text text) returns text
 language sql immutable parallel safe
 as $$
 -- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, e-mail addresses, phone numbers.
-select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
-	'\m\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'),
-	'\m(bearer|basic|authorization:?)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
-	'\m((?:access_|refresh_|api_?)?(?:token|key|secret|password))(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
+	'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also where it follows "bot" in a URL
+	'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
+	'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
+	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
 	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
 	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
+$$;
+
+create or replace function autopost.redact_deep(p_value jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- redact for every string inside a JSON value, and for whatever stands under a key that names a secret; keys stay.
+select case jsonb_typeof(p_value)
+	when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
+	when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+		from jsonb_array_elements(p_value) with ordinality e)
+	when 'object' then (select coalesce(jsonb_object_agg(o.key, case
+		when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+		else autopost.redact_deep(o.value) end), '{}')
+		from jsonb_each(p_value) o)
+	else p_value end
 $$;
 
 create or replace function autopost.redact(p_value jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
--- The same for every string inside a JSON value; keys stay.
-select case jsonb_typeof(p_value)
-	when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-	when 'array' then (select coalesce(jsonb_agg(autopost.redact(e.value) order by e.ordinality), '[]')
-		from jsonb_array_elements(p_value) with ordinality e)
-	when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-		when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-		else autopost.redact(o.value) end), '{}')
-		from jsonb_each(p_value) o)
+-- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
+select case
+	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic\s|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
 

@@ -17,3 +17,15 @@ begin
 	end if;
 end
 $$;
+
+create or replace function autopost.require_uuid(p_argument text, p_value text) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 unless the text is a UUID.
+begin
+	perform autopost.require(p_argument, p_value is not null);
+	if p_value !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+		perform autopost.refuse(p_argument, 'is no UUID', 'pass the id as it was answered');
+	end if;
+end
+$$;

@@ -3,27 +3,27 @@ language plpgsql
 as $$
 -- Takes, in the order of the house, all that the settling of these deliveries may touch.
 -- Locks, in this order: platform_limits if p_with_groups (made where missing), channels (channel_id), deliveries (channel_id, delivery_id).
+declare
+	v_channels text[];
 begin
+	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
 		insert into autopost.platform_limits (workspace_id, platform, rate_group)
 		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
-		where c.workspace_id = p_workspace_id
-		and c.channel_id in (select d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
 		on conflict (workspace_id, platform, rate_group) do nothing;
 		perform 1 from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id
-		and exists (select 1 from autopost.deliveries d
-			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)
-			and c.platform = l.platform and c.rate_group = l.rate_group)
+		and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels))
 		order by l.platform, l.rate_group
 		for no key update of l;
 	end if;
 	perform 1 from autopost.channels c
-	where c.workspace_id = p_workspace_id
-	and c.channel_id in (select d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 	order by c.channel_id
 	for no key update of c;
 	perform 1 from autopost.deliveries d

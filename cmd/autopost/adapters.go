@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"autopost"
+	"autopost/internal/adapter/maxmessenger"
+	"autopost/internal/adapter/telegram"
+	"autopost/internal/config"
+	"autopost/internal/outbound"
+)
+
+// adapters is what ships: one entry a platform.
+func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error) {
+	plain, err := outbound.Operator(outbound.OperatorConfig{})
+	if err != nil {
+		return nil, err
+	}
+	tg, err := telegram.New(telegram.Config{BaseURL: cfg.TelegramAPIURL, Client: plain})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_TELEGRAM_API_URL: %w", err)
+	}
+	maxClient, err := maxHTTPClient(cfg.MAXCAFile)
+	if err != nil {
+		return nil, err
+	}
+	mx, err := maxmessenger.New(maxmessenger.Config{BaseURL: cfg.MAXAPIURL, Client: maxClient})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_MAX_API_URL: %w", err)
+	}
+	return map[autopost.Platform]autopost.Adapter{
+		autopost.Telegram: tg,
+		autopost.MAX:      mx,
+	}, nil
+}
+
+// maxHTTPClient trusts the extra bundle for MAX alone: its certificate chains to a CA that no system trusts.
+func maxHTTPClient(caFile string) (*outbound.Client, error) {
+	if caFile == "" {
+		return outbound.Operator(outbound.OperatorConfig{})
+	}
+	bundle, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_MAX_CA_FILE: %w", err)
+	}
+	client, err := outbound.Operator(outbound.OperatorConfig{CAPEM: bundle})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_MAX_CA_FILE: %w", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"autopost/internal/admin"
+	"autopost/internal/config"
+	"autopost/internal/dispatch"
+	"autopost/internal/ingest"
+	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/rss"
+	"autopost/internal/ingest/push"
+	"autopost/internal/media"
+	"autopost/internal/monitor"
+	"autopost/internal/outbound"
+	"autopost/internal/pg"
+	"autopost/internal/service"
+)
+
+// stages are the parts of the daemon that --only picks from.
+var stages = []string{"ingest", "dispatch", "monitor", "web"}
+
+// daemon is one running autopost: build it, Run it, Close it.
+type daemon struct {
+	cfg   config.Config
+	db    *database
+	store *pg.Store
+	blobs *media.Store
+	bells pg.Bells
+	http  net.Listener
+	group service.Group
+	log   *slog.Logger
+}
+
+// newDaemon opens all that the stages need and introduces them to each other. Nothing is served before Run.
+func newDaemon(ctx context.Context, cfg config.Config, db *database, only []string, log *slog.Logger) (d *daemon, err error) {
+	d = &daemon{cfg: cfg, db: db, bells: pg.NewBells(), log: log}
+	opened := d // a return of nil, err takes d away before the deferred call
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	if cfg.Migrate {
+		if err := pg.Migrate(ctx, db.directURL); err != nil {
+			return nil, err
+		}
+	}
+	if d.store, err = db.store(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.store.Ready(ctx); err != nil {
+		return nil, err
+	}
+	for key, value := range cfg.Settings() {
+		if err := d.store.PutSetting(ctx, key, value); err != nil {
+			return nil, err
+		}
+	}
+	if d.blobs, err = media.OpenStore(ctx, blobURL(cfg)); err != nil {
+		return nil, fmt.Errorf("AUTOPOST_BLOB_URL: %w", err)
+	}
+	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
+	}
+	return d, d.addStages(only)
+}
+
+func blobURL(cfg config.Config) string {
+	if cfg.BlobURL != "" {
+		return cfg.BlobURL
+	}
+	return "file://" + filepath.Join(cfg.DataDir, "media")
+}
+
+func (d *daemon) addStages(only []string) error {
+	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
+	runID := uuid.NewString()
+	d.group.Add("http", service.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
+	if on("ingest") {
+		if err := d.addIngest(runID); err != nil {
+			return err
+		}
+	}
+	if on("dispatch") {
+		if err := d.addDispatch(runID); err != nil {
+			return err
+		}
+	}
+	if on("monitor") {
+		return d.addMonitor()
+	}
+	return nil
+}
+
+func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
+	mux := http.NewServeMux()
+	if withIngest {
+		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
+	}
+	runs := adminStore{d.store}
+	api := admin.Handler(admin.Deps{Keys: runs, Runs: runs, Log: d.log, Checks: []admin.Check{
+		{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs},
+	}})
+	if withWeb {
+		mux.Handle("/", api)
+	} else {
+		mux.Handle("/healthz", api)
+		mux.Handle("/readyz", api)
+	}
+	return mux
+}
+
+func (d *daemon) addIngest(runID string) error {
+	limits := media.Limits{ImageBytes: d.cfg.MaxMediaBytesImage, VideoBytes: d.cfg.MaxMediaBytesVideo}
+	guarded := outbound.Guarded(outbound.GuardedConfig{
+		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
+	})
+	submissions := submissionStore{d.store}
+	worker, err := ingest.NewWorker(ingest.Config{
+		Queue: submissions, Origins: submissions, RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
+	})
+	if err != nil {
+		return err
+	}
+	sources := pullStore{d.store}
+	loop, err := pull.NewLoop(pull.Config{
+		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
+		Fetchers: map[string]pull.Fetcher{"rss": rss.New(guarded)},
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("submissions", worker)
+	d.group.Add("pull", loop)
+	return nil
+}
+
+func (d *daemon) addDispatch(runID string) error {
+	speakers, err := adapters(d.cfg)
+	if err != nil {
+		return err
+	}
+	queue := dispatchStore{d.store}
+	dispatcher, err := dispatch.New(dispatch.Config{
+		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
+	}, dispatch.Deps{
+		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{d.store},
+		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("dispatch", dispatcher)
+	return nil
+}
+
+func (d *daemon) addMonitor() error {
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
+		Workspaces: d.store, Leases: d.store, Gates: d.store, Partitions: d.store, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("monitor", watcher)
+	return nil
+}
+
+// Addr is where the daemon listens.
+func (d *daemon) Addr() string { return d.http.Addr().String() }
+
+// Run serves until ctx ends, then drains.
+func (d *daemon) Run(ctx context.Context) error { return d.group.Run(ctx) }
+
+// Close gives back what newDaemon opened; the database stays its owner's.
+func (d *daemon) Close() {
+	if d.http != nil {
+		_ = d.http.Close() // closed already when Run has ended
+	}
+	if d.blobs != nil {
+		_ = d.blobs.Close()
+	}
+	if d.store != nil {
+		d.store.Close()
+	}
+}
+
+// serveHTTP serves until ctx ends, then lets requests in flight finish.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the database and say what to do about what is wrong",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+				return doctor(ctx, db, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func doctor(ctx context.Context, db *database, asJSON bool) error {
+	store, err := db.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	checks, err := store.Diagnose(ctx)
+	if err != nil {
+		return fmt.Errorf("%w\nis the schema there? run autopost migrate", err)
+	}
+	rows := make([][]any, 0, len(checks))
+	ill := 0
+	for _, c := range checks {
+		if !c.OK {
+			ill++
+		}
+		rows = append(rows, []any{c.Name, c.OK, c.Found, c.Remedy})
+	}
+	if err := printTable(os.Stdout, asJSON, []string{"check", "ok", "found", "remedy"}, rows); err != nil {
+		return err
+	}
+	if ill > 0 {
+		return errSilent
+	}
+	return nil
+}

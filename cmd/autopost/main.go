@@ -1,0 +1,91 @@
+// Autopost takes posts in by many doors and publishes each once per channel, at
+// the right time and inside every rate limit. This is the one binary: a command
+// for each thing a person or a machine does with it. Every command reads its
+// configuration, wires packages together and decides nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every command.
+const (
+	exitFailure = 1
+	exitMisuse  = 2
+)
+
+// misuse is an error in how a command was called: it exits 2.
+type misuse struct{ error }
+
+// silent is a failure that has been told already.
+var errSilent = errors.New("failed")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var wrong misuse
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errSilent):
+		return exitFailure
+	case errors.As(err, &wrong):
+		fmt.Fprintf(os.Stderr, "autopost: %v\n", err)
+		return exitMisuse
+	default:
+		fmt.Fprintf(os.Stderr, "autopost: %v\n", err)
+		return exitFailure
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "autopost",
+		Short:         "Publish posts to many channels, once each, on PostgreSQL",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
+	})
+	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand())
+	return root
+}
+
+// noArguments refuses positional arguments as misuse.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return misuse{fmt.Errorf("%s does not know %q\nsee %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())}
+	}
+	return nil
+}
+
+// oneArgument demands exactly one, which the usage calls name.
+func oneArgument(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return misuse{fmt.Errorf("%s takes one %s\nsee %s --help", cmd.CommandPath(), name, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/pg"
+)
+
+func migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the schema up to date",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+				if err := pg.Migrate(ctx, db.directURL); err != nil {
+					return err
+				}
+				fmt.Fprintln(os.Stderr, "the schema is up to date")
+				return nil
+			})
+		},
+	}
+	var asJSON bool
+	status := &cobra.Command{
+		Use:   "status",
+		Short: "List the migrations and whether the database has them",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+				list, err := pg.MigrationStatus(ctx, db.directURL)
+				if err != nil {
+					return err
+				}
+				rows := make([][]any, 0, len(list))
+				for _, m := range list {
+					rows = append(rows, []any{m.Version, m.Name, m.Applied})
+				}
+				return printTable(os.Stdout, asJSON, []string{"version", "name", "applied"}, rows)
+			})
+		},
+	}
+	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(status)
+	return cmd
+}
+
+// withDatabase runs work over the configured database as it is.
+func withDatabase(ctx context.Context, work func(context.Context, *database) error) (err error) {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	db, err := openDatabase(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := db.close(); err == nil {
+			err = stopErr
+		}
+	}()
+	return work(ctx, db)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/telemetry"
+)
+
+func serveCommand() *cobra.Command {
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long: `Run the daemon: take posts in, send them, watch over both.
+
+Without DATABASE_URL it starts a private PostgreSQL under AUTOPOST_DATA_DIR. Any
+number of daemons may run against one database. SIGTERM drains: nothing new is
+begun, what was begun is finished, the rest is handed back.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, stage := range only {
+				if !slices.Contains(stages, stage) {
+					return misuse{fmt.Errorf("--only: there is no stage %q; stages are %s", stage, strings.Join(stages, ", "))}
+				}
+			}
+			return serve(cmd.Context(), only)
+		},
+	}
+	cmd.Flags().StringSliceVar(&only, "only", nil, "stages to run, of "+strings.Join(stages, ", ")+" (default all)")
+	return cmd
+}
+
+func serve(ctx context.Context, only []string) (err error) {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(os.Stderr, cfg.LogLevel)
+	db, err := openDatabase(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := db.close(); err == nil {
+			err = stopErr
+		}
+	}()
+	d, err := newDaemon(ctx, cfg, db, only, log)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	log.Info("daemon.started", "listen", "http://"+d.Addr(), "stages", only, "private_postgres", db.private != nil)
+	err = d.Run(ctx)
+	log.Info("daemon.stopped")
+	return err
+}

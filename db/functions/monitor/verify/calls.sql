@@ -1,0 +1,160 @@
+-- When calls began, what came before them and what after. Each function answers the offending rows.
+
+create or replace function autopost.verify_i14(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- Reckoned anew from the policy's row, not by the functions that reckoned it first. A wait is measured from the event, which is written
+-- a moment later: hence the second of grace. The upper end is open, since a caller may ask for longer. A wait that our own policy
+-- gave is judged only where the policy's row is older than the event.
+select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'next_retry_at', e.meta -> 'next_retry_at',
+	'retry_after_ms', e.error -> 'retry_after_ms', 'least_ms', w.least_ms)
+from autopost.events e
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
+cross join lateral (
+	select r.xmin as version, r.jitter, case r.kind
+		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
+		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
+	from autopost.retry_policies r
+	where r.platform in (c.platform, '*') and r.code in (e.error ->> 'code', '*')
+	order by r.platform = '*', r.code = '*'
+	limit 1) p
+cross join lateral (
+	select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
+		case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric else p.wait_ms * (1 - p.jitter) end as least_ms) w
+where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
+and (w.given or age(e.xmin) <= age(p.version))
+and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second'
+$$;
+
+create or replace function autopost.verify_i15(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- As far as rows and events tell: the latest pause of each channel while its row still bears it, and the latest disabling while
+-- neither a post nor a person has ended its streak. A pause or resume by a plain row edit, and a workspace's status, leave no event.
+with shut as (
+	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
+	order by e.channel_id, e.action, e.ts desc, e.id desc
+)
+select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'shut_by', s.action, 'since', s.ts)
+from shut s
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = s.channel_id
+join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id and e.action = 'send_attempt' and e.ts > s.ts
+where case s.action
+	when 'channel_paused' then e.ts < c.paused_until and c.paused_until = (s.meta ->> 'until')::timestamptz
+	else not c.enabled and c.error_streak >= (s.meta ->> 'streak')::int end
+and not exists (
+	select 1 from autopost.events o
+	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled' and o.ts between s.ts and e.ts)
+$$;
+
+create or replace function autopost.verify_i16(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- A call after its delivery was last put off, and the call of the present attempt after the time the row itself says. Of a waiting
+-- row nothing is known: it may have been put off since its last call.
+select jsonb_build_object('delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt, 'put_off_until', s.put_off_until)
+from (
+	select e.delivery_id, e.ts, e.attempt, e.action,
+		lag(case when e.action in ('retry_scheduled', 'released') then coalesce(e.meta ->> 'next_retry_at', e.meta ->> 'until')::timestamptz end)
+			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id is not null
+	and e.action in ('send_attempt', 'retry_scheduled', 'released', 'unknown_resolved', 'manual_requeue')
+) s
+where s.action = 'send_attempt' and s.ts < s.put_off_until
+union all
+select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before, 'scheduled_for', d.scheduled_for)
+from autopost.deliveries d
+join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt' and e.attempt = d.attempt
+where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
+and e.ts < greatest(d.not_before, d.scheduled_for)
+$$;
+
+create or replace function autopost.verify_i20(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- A call after an unknown outcome: under 'reconcile' one, and one more for each time a person put the delivery back; under 'hold'
+-- only after a person said so. Every unknown outcome counts, and a lease that ran out after the call began is one.
+select jsonb_build_object('what', 'sent again', 'delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt,
+	'unknown_outcomes', u.n, 'policy', l.policy, 'put_back_at', u.at_requeue)
+from autopost.events s
+cross join lateral (
+	select max(e.ts) filter (where e.action = 'manual_requeue') as requeued_at from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts) r
+cross join lateral (
+	select count(*) as n, count(*) filter (where e.ts < r.requeued_at) as at_requeue, max(e.ts) as latest
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts and e.action = 'unknown_outcome') u
+join lateral (
+	select e.meta ->> 'policy' as policy from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts = u.latest and e.action = 'unknown_outcome' limit 1) l on true
+where s.workspace_id = p_workspace_id and s.action = 'send_attempt' and s.delivery_id in (
+	select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id and d.action = 'unknown_outcome')
+and case l.policy
+	when 'reconcile' then u.n > greatest(1, u.at_requeue + 1)
+	when 'hold' then not exists (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts between u.latest and s.ts
+		and e.action in ('unknown_resolved', 'manual_requeue')) end
+union all
+select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes', d.unknown_outcomes, 'events', coalesce(t.n, 0))
+from autopost.deliveries d
+left join (
+	select e.delivery_id, count(*) as n from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'unknown_outcome'
+	group by e.delivery_id) t on t.delivery_id = d.delivery_id
+where d.workspace_id = p_workspace_id and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+and d.unknown_outcomes <> coalesce(t.n, 0)
+union all
+select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt', x.attempt)
+from autopost.events x
+join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id and s.action = 'send_attempt' and s.attempt = x.attempt
+where x.workspace_id = p_workspace_id and x.action = 'sending_lease_expired'
+and not exists (
+	select 1 from autopost.events u
+	where u.workspace_id = p_workspace_id and u.delivery_id = x.delivery_id and u.action = 'unknown_outcome' and u.attempt = x.attempt)
+$$;
+
+create or replace function autopost.verify_i21(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- A post that counts as sent was called for in that attempt, or in an earlier one that a person looked up; nothing was called for
+-- after the end. What was put in by hand as sent has no run.
+select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt, 'sent_at', d.sent_at)
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.status = 'sent' and d.ingest_run_id is not null
+and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+and not exists (
+	select 1 from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
+	and (e.attempt = d.attempt or exists (
+		select 1 from autopost.events u
+		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved' and u.attempt >= e.attempt)))
+union all
+select jsonb_build_object('what', 'called after the end', 'delivery_id', d.delivery_id, 'status', d.status, 'finished_at', d.finished_at, 'ts', e.ts)
+from autopost.deliveries d
+join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt' and e.ts > d.finished_at
+where d.workspace_id = p_workspace_id and d.status in ('sent', 'failed_permanent', 'dead')
+$$;
+
+create or replace function autopost.verify_i22(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- The last step is acknowledged by the commit itself. What a person found standing on the platform may lack steps here.
+select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress', d.render_meta -> 'series_progress')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.status = 'sent' and jsonb_array_length(coalesce(d.render_meta -> 'steps', '[]')) > 1
+and exists (
+	select 1 from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+	where s.n < jsonb_array_length(d.render_meta -> 'steps')
+	and not coalesce(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step'), false))
+and not exists (
+	select 1 from autopost.events u
+	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+union all
+select jsonb_build_object('delivery_id', d.delivery_id, 'sent_items', d.render_meta -> 'series_progress' -> 'sent_items')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+and (select count(*) > count(distinct i.value) from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
+$$;

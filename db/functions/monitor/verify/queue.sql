@@ -1,0 +1,69 @@
+-- Gates, slots and leases: what decides when a delivery may leave. Each function answers the offending rows.
+
+create or replace function autopost.verify_patience() returns interval
+language sql immutable parallel safe
+as $$
+-- Two periods of the monitor: what its sweeps mend by then is no finding.
+select interval '2 minutes'
+$$;
+
+create or replace function autopost.verify_i10(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- Claims from before the channel's row last changed count for the counter, not for the ceiling: it may have been lowered since.
+with flight as (
+	select d.channel_id, count(*) as sending, count(*) filter (where d.claimed_at >= c.updated_at) as under_ceiling
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.status = 'sending'
+	group by d.channel_id
+)
+select jsonb_build_object('channel_id', c.channel_id, 'sending', coalesce(f.sending, 0), 'inflight', g.inflight, 'max_parallel', c.max_parallel)
+from autopost.channels c
+join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+left join flight f on f.channel_id = c.channel_id
+where c.workspace_id = p_workspace_id
+and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
+$$;
+
+create or replace function autopost.verify_i18(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- A delivery that could go while its channel's gate stays shut, and a lease that ran out and that nobody ended.
+select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
+from autopost.channels c
+join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
+join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+cross join lateral (
+	select min(d.due_at) as due_at from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')) f
+cross join lateral (select autopost.now_ts() as at) n
+where c.workspace_id = p_workspace_id
+and c.enabled and g.inflight < c.max_parallel
+and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
+and g.ready_at > greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end)
+union all
+select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
+and case d.status when 'sending' then d.sending_lease_until
+	else greatest(d.not_before, d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end <= autopost.now_ts() - autopost.verify_patience()
+$$;
+
+create or replace function autopost.verify_i29(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
+-- gate further ahead. A gate without a rate does not limit, whatever its time.
+select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
+from autopost.channels c
+where c.workspace_id = p_workspace_id and c.rate_rps > 0
+and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.rate_rps, 11) * c.max_parallel
+union all
+select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at, 'rate_rps', l.rate_rps)
+from autopost.platform_limits l
+where l.workspace_id = p_workspace_id and l.rate_rps > 0
+and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
+	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
+$$;

@@ -1,0 +1,399 @@
+package db_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/pgtest"
+	"autopost/internal/posttest"
+)
+
+const (
+	claim         = `select c.channel_id from autopost.claim_deliveries('w', 'run', 100) c order by 1`
+	enqueue       = `select autopost.enqueue_messages_and_deliveries('w', $1, 'api', jsonb_build_object('text', $2::text))`
+	push          = `select autopost.receive_push('w', 'in', jsonb_build_array($1::jsonb)) -> 'results' -> 0`
+	commit        = `select autopost.commit_outcome('w', $1, $2, '{"ok": true, "provider_message_id": "1"}')`
+	recoverLeases = `select autopost.recover_sending_leases('w')`
+)
+
+// world is a workspace w with unlimited channels that may have two in flight.
+func world(t *testing.T, channels ...string) *pgtest.DB {
+	t.Helper()
+	base := pgtest.New(t)
+	posttest.Workspace(base, "w")
+	for _, id := range channels {
+		posttest.Channel(base, "w", id, posttest.MaxParallel(2))
+	}
+	return base
+}
+
+// impatient is a session whose statement fails when it has to wait for a lock.
+func impatient(base *pgtest.DB, name string) *pgtest.Session {
+	s := base.Session(name, "engine")
+	s.Exec(`set lock_timeout = '1ms'`)
+	return s
+}
+
+func channels(rows [][]any) []string {
+	ids := []string{}
+	for _, row := range rows {
+		ids = append(ids, row[0].(string))
+	}
+	return ids
+}
+
+// answer is the one JSON object of a statement.
+func answer(t *testing.T, rows [][]any) map[string]any {
+	t.Helper()
+	require.Len(t, rows, 1)
+	object, ok := rows[0][0].(map[string]any)
+	require.True(t, ok, "%v", rows)
+	return object
+}
+
+func TestClaimNeverWaits(t *testing.T) {
+	t.Parallel()
+	for _, limited := range []bool{false, true} {
+		base := world(t, "a", "b")
+		if limited {
+			base.Exec(`update autopost.channels set rate_rps = 1000`)
+			base.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'bot', 1000)`)
+		}
+		posttest.Post(base, "w", "one")
+		first, second := base.Session("first", "engine"), impatient(base, "second")
+
+		first.Exec(`begin`)
+		require.Equal(t, []string{"a", "b"}, channels(first.Exec(claim)))
+		require.Empty(t, second.Exec(claim), "behind another claim")
+		first.Exec(`commit`)
+
+		posttest.Post(base, "w", "two")
+		first.Exec(`begin`)
+		first.Exec(enqueue, "in", "three")
+		require.Empty(t, second.Exec(claim), "behind an enqueue for the same channels")
+		first.Exec(`commit`)
+
+		held := base.QueryRow(`select delivery_id::text, claim_token from autopost.deliveries where channel_id = 'a' and status = 'sending' limit 1`)
+		var id, token string
+		require.NoError(t, held.Scan(&id, &token))
+		first.Exec(`begin`)
+		first.Exec(commit, id, token)
+		got := channels(second.Exec(claim))
+		require.NotContains(t, got, "a", "its channel is being committed")
+		first.Exec(`commit`)
+		require.Contains(t, append(got, channels(second.Exec(claim))...), "a", "and is served afterwards")
+	}
+}
+
+// A claim that closes a gate and an enqueue that opens it meet at the gate's row,
+// whoever comes first: what was enqueued is claimable afterwards.
+func TestWakeUpIsNeverLost(t *testing.T) {
+	t.Parallel()
+	t.Run("the enqueue is first", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		enqueuer, claimer := base.Session("enqueuer", "engine"), base.Session("claimer", "engine")
+		enqueuer.Exec(`begin`)
+		enqueuer.Exec(enqueue, "in", "x")
+		require.Empty(t, claimer.Exec(claim))
+		enqueuer.Exec(`commit`)
+		require.Equal(t, []string{"a"}, channels(claimer.Exec(claim)))
+	})
+	t.Run("the claim is first", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		posttest.Post(base, "w", "before")
+		enqueuer, claimer := base.Session("enqueuer", "engine"), base.Session("claimer", "engine")
+		claimer.Exec(`begin`)
+		require.Equal(t, []string{"a"}, channels(claimer.Exec(claim)))
+		waiting := enqueuer.Start(enqueue, "in", "x")
+		require.Equal(t, []string{"claimer"}, waiting.Blocked())
+		claimer.Exec(`commit`)
+		waiting.Wait()
+		require.Equal(t, []string{"a"}, channels(claimer.Exec(claim)))
+	})
+	t.Run("a commit frees a place while a claim finds the channel full", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+		token := pgtest.Value[string](base, `select claim_token from autopost.deliveries where delivery_id = $1::uuid`, id)
+		posttest.Post(base, "w", "second")
+		posttest.Post(base, "w", "third")
+		claimer, committer := base.Session("claimer", "engine"), base.Session("committer", "engine")
+		claimer.Exec(`begin`)
+		require.Equal(t, []string{"a"}, channels(claimer.Exec(claim)), "now it is full")
+		waiting := committer.Start(commit, id, token)
+		require.Equal(t, []string{"claimer"}, waiting.Blocked())
+		claimer.Exec(`commit`)
+		waiting.Wait()
+		require.Equal(t, []string{"a"}, channels(claimer.Exec(claim)))
+		require.Equal(t, 2, pgtest.Value[int](base, `select inflight from autopost.channel_gates`))
+	})
+}
+
+func TestSameContentAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"commit", "rollback"} {
+		base := world(t, "a", "b")
+		base.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash) values ('w', 'other', 'webhook_push', repeat('b', 64))`)
+		first, second := base.Session("first", "engine"), base.Session("second", "engine")
+		first.Exec(`begin`)
+		require.EqualValues(t, 2, answer(t, first.Exec(enqueue, "in", "x"))["enqueued"])
+		waiting := second.Start(enqueue, "other", "x")
+		require.Equal(t, []string{"first"}, waiting.Blocked())
+		first.Exec(end)
+		got := answer(t, waiting.Wait())
+		if end == "commit" {
+			require.Equal(t, "duplicate", got["status"])
+			require.EqualValues(t, 2, got["deduped"])
+		} else {
+			require.EqualValues(t, 2, got["enqueued"])
+		}
+		require.Equal(t, 1, pgtest.Value[int](base, `select count(*)::int from autopost.messages`))
+		require.Equal(t, 2, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries`))
+	}
+}
+
+func TestSamePushAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, post := range []string{`{"text": "x", "source_ref": "1"}`, `{"text": "x"}`} {
+		for _, end := range []string{"commit", "rollback"} {
+			base := world(t, "a")
+			first, second := base.Session("first", "engine"), base.Session("second", "engine")
+			first.Exec(`begin`)
+			one := answer(t, first.Exec(push, post))
+			require.Equal(t, "enqueued", one["status"])
+			waiting := second.Start(push, post)
+			require.Equal(t, []string{"first"}, waiting.Blocked())
+			first.Exec(end)
+			two := answer(t, waiting.Wait())
+			if end == "commit" {
+				require.Equal(t, "duplicate", two["status"], post)
+				require.Equal(t, one["message_id"], two["message_id"])
+			} else {
+				require.Equal(t, "enqueued", two["status"], "what was rolled back was not received")
+			}
+			require.Equal(t, 1, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries`))
+			require.Equal(t, 1, pgtest.Value[int](base, `select count(*)::int from autopost.ingress_receipts`))
+		}
+	}
+}
+
+func TestCommitAndRecoveryAtOnce(t *testing.T) {
+	t.Parallel()
+	setUp := func(t *testing.T) (base *pgtest.DB, id, token string) {
+		base = world(t, "a")
+		id = posttest.Delivery(base, "w", "a", autopost.StatusSending)
+		token = pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+		base.Exec(`update autopost.deliveries set sending_lease_until = now() - interval '1 second'`)
+		return base, id, token
+	}
+	t.Run("the commit is first", func(t *testing.T) {
+		t.Parallel()
+		base, id, token := setUp(t)
+		worker, monitor := base.Session("worker", "engine"), base.Session("monitor", "engine")
+		worker.Exec(`begin`)
+		require.Equal(t, true, answer(t, worker.Exec(commit, id, token))["applied"])
+		waiting := monitor.Start(recoverLeases)
+		require.Equal(t, []string{"worker"}, waiting.Blocked())
+		worker.Exec(`commit`)
+		require.EqualValues(t, 0, answer(t, waiting.Wait())["recovered"])
+		require.Equal(t, "sent", pgtest.Value[string](base, `select status from autopost.deliveries`))
+	})
+	t.Run("the recovery is first", func(t *testing.T) {
+		t.Parallel()
+		base, id, token := setUp(t)
+		worker, monitor := base.Session("worker", "engine"), base.Session("monitor", "engine")
+		monitor.Exec(`begin`)
+		require.EqualValues(t, 1, answer(t, monitor.Exec(recoverLeases))["recovered"])
+		waiting := worker.Start(commit, id, token)
+		require.Equal(t, []string{"monitor"}, waiting.Blocked())
+		monitor.Exec(`commit`)
+		got := answer(t, waiting.Wait())
+		require.Equal(t, false, got["applied"])
+		require.Equal(t, "stale", got["reason"])
+		require.Equal(t, "retry", pgtest.Value[string](base, `select status from autopost.deliveries`))
+		require.Equal(t, 0, pgtest.Value[int](base, `select inflight from autopost.channel_gates`))
+	})
+}
+
+func TestPauseAndStartAtOnce(t *testing.T) {
+	t.Parallel()
+	const (
+		start = `select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.claim_deliveries('w', 'run', 1) d`
+		pause = `update autopost.channels set paused_until = now() + interval '1 hour'`
+	)
+	t.Run("the pause is first", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+		token := pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+		operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+		operator.Exec(`begin`)
+		operator.Exec(pause)
+		waiting := worker.Start(`select autopost.start_call('w', $1, $2)`, id, token)
+		require.Equal(t, []string{"operator"}, waiting.Blocked())
+		operator.Exec(`commit`)
+		got := answer(t, waiting.Wait())
+		require.Equal(t, "paused", got["reason"])
+		require.Equal(t, "retry", pgtest.Value[string](base, `select status from autopost.deliveries`))
+		require.Equal(t, 0, pgtest.Value[int](base, `select count(*)::int from autopost.events where action = 'send_attempt'`))
+	})
+	t.Run("the start is first", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		posttest.Delivery(base, "w", "a", autopost.StatusQueued)
+		operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+		worker.Exec(`begin`)
+		require.Equal(t, true, answer(t, worker.Exec(start))["applied"])
+		waiting := operator.Start(pause)
+		require.Equal(t, []string{"worker"}, waiting.Blocked())
+		worker.Exec(`commit`)
+		waiting.Wait()
+		require.Equal(t, "sending", pgtest.Value[string](base, `select status from autopost.deliveries`), "a call that began goes on")
+	})
+}
+
+// Two batches name the same channels in opposite orders: one waits, none dies.
+func TestBatchesInOppositeOrdersDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b")
+	posttest.Post(base, "w", "one")
+	posttest.Post(base, "w", "two")
+	batch := func(text, order string) string {
+		return pgtest.Value[string](base, `
+			select jsonb_agg(jsonb_build_object('delivery_id', c.delivery_id, 'claim_token', c.claim_token,
+				'outcome', '{"ok": false, "error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}'::jsonb) order by c.channel_id `+order+`)::text
+			from autopost.deliveries c where c.rendered_text = $1`, text)
+	}
+	base.Exec(claim)
+	one, two := batch("one", "asc"), batch("two", "desc")
+	const commitBatch = `select autopost.commit_outcome_batch('w', $1::jsonb)`
+	first, second := base.Session("first", "engine"), base.Session("second", "engine")
+	first.Exec(`begin`)
+	first.Exec(commitBatch, one)
+	waiting := second.Start(commitBatch, two)
+	require.Equal(t, []string{"first"}, waiting.Blocked())
+	first.Exec(`commit`)
+	waiting.Wait()
+	require.Equal(t, 4, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'failed_permanent'`))
+	require.Equal(t, 4, pgtest.Value[int](base, `select count(*)::int from autopost.events where action = 'failed_permanent'`))
+}
+
+// crowd is what 64 workers tell each other.
+type crowd struct {
+	t        *testing.T
+	pool     *pgxpool.Pool
+	sent     atomic.Int64
+	mu       sync.Mutex
+	claims   map[string]int // delivery -> how often it was claimed
+	inFlight map[string]int // channel -> claimed and not yet committed, as the workers see it
+	most     int
+}
+
+const crowdTotal, crowdParallel = 400, 3
+
+func TestCrowdOfWorkers(t *testing.T) {
+	t.Parallel()
+	base := pgtest.New(t)
+	posttest.Workspace(base, "w")
+	for n := range 20 {
+		posttest.Channel(base, "w", fmt.Sprintf("c%02d", n), posttest.MaxParallel(crowdParallel), posttest.Group(fmt.Sprintf("g%d", n%4)))
+	}
+	base.Exec(`select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'api', (select jsonb_agg(jsonb_build_object('text', 'post ' || n)) from generate_series(1, 20) n))`)
+	config, err := pgxpool.ParseConfig(base.URL("engine"))
+	require.NoError(t, err)
+	config.MaxConns = 32
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	defer pool.Close()
+
+	c := &crowd{t: t, pool: pool, claims: map[string]int{}, inFlight: map[string]int{}}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	var workers sync.WaitGroup
+	for n := range 64 {
+		workers.Go(func() {
+			for c.sent.Load() < crowdTotal && ctx.Err() == nil {
+				if err := c.work(ctx, fmt.Sprintf("run-%d", n)); err != nil {
+					t.Errorf("worker %d: %v", n, err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+
+	require.Len(t, c.claims, crowdTotal)
+	for id, times := range c.claims {
+		require.Equal(t, 1, times, "delivery %s", id)
+	}
+	require.LessOrEqual(t, c.most, crowdParallel)
+	require.Equal(t, crowdTotal, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sent' and attempt = 1`))
+	require.Equal(t, 0, pgtest.Value[int](base, `select sum(inflight)::int from autopost.channel_gates`))
+	require.Equal(t, crowdTotal, pgtest.Value[int](base, `select count(*)::int from autopost.events where action = 'send_attempt'`))
+	require.Equal(t, crowdTotal, pgtest.Value[int](base, `select count(*)::int from autopost.events where action = 'sent'`))
+	require.Equal(t, map[string]any{"rearmed": 0.0}, base.JSON(`select autopost.rearm_gates('w')`))
+}
+
+// work claims a few, begins their calls and commits them in one batch, in any order.
+func (c *crowd) work(ctx context.Context, run string) error {
+	rows, err := c.pool.Query(ctx, `select delivery_id::text, channel_id, claim_token from autopost.claim_deliveries('w', $1, 5)`, run)
+	if err != nil {
+		return err
+	}
+	items := []map[string]any{}
+	taken := []string{}
+	for rows.Next() {
+		var id, channel, token string
+		if err := rows.Scan(&id, &channel, &token); err != nil {
+			return err
+		}
+		items = append(items, map[string]any{"delivery_id": id, "claim_token": token,
+			"outcome": map[string]any{"ok": true, "provider_message_id": id}})
+		taken = append(taken, channel)
+		c.note(id, channel)
+	}
+	if err := rows.Err(); err != nil || len(items) == 0 {
+		return err
+	}
+	rand.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	batch, err := json.Marshal(items)
+	if err != nil {
+		return err
+	}
+	if _, err := c.pool.Exec(ctx, `select autopost.start_call_batch('w', $1::jsonb)`, string(batch)); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	c.mu.Lock()
+	for _, channel := range taken {
+		c.inFlight[channel]--
+	}
+	c.mu.Unlock()
+	var applied int64
+	err = c.pool.QueryRow(ctx, `select count(*) from jsonb_array_elements(autopost.commit_outcome_batch('w', $1::jsonb)) a where a -> 'applied' = 'true'`,
+		string(batch)).Scan(&applied)
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	c.sent.Add(applied)
+	return nil
+}
+
+func (c *crowd) note(id, channel string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims[id]++
+	c.inFlight[channel]++
+	c.most = max(c.most, c.inFlight[channel])
+}

@@ -1,0 +1,94 @@
+-- Receipts, enqueue or submissions, and the cursor to advance to: one transaction a chunk.
+begin;
+\ir fake_clock.sql
+\ir world.sql
+select plan(37);
+
+select test.channel('a', p_max_parallel => 100);
+insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('w', 'feed', 'rss', '{"interval_seconds": 60}'), ('w', 'other', 'rss', '{}');
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('w', 'feed-in', 'pull_source', 'feed'), ('w', 'other-in', 'pull_source', 'other');
+create function test.pull(p_items jsonb) returns jsonb
+language sql
+as $$
+select autopost.ingest_pull_chunk('w', 'feed', 'feed-in', p_items)
+$$;
+create function test.item(p_ref text, p_text text) returns jsonb
+language sql
+as $$
+select jsonb_build_object('source_ref', p_ref, 'payload', jsonb_build_object('text', p_text), 'cursor', jsonb_build_object('at', p_ref))
+$$;
+
+create temp table r on commit drop as select test.pull(jsonb_build_array(
+	test.item('old', 'seen at first sight') || '{"skip": true}', test.item('1', 'one'), test.item('2', 'two'), test.item('1', 'one twice'),
+	test.item('3', ''), test.item('4', 'picture') || '{"payload": {"text": "picture", "media": [{"type": "image", "url": "https://e.x/1.png"}]}}')) as answer;
+select is((select answer - 'results' - 'run_id' from r),
+	'{"enqueued": 2, "submitted": 1, "rejected": 1, "duplicate": 1, "skipped": 1, "cursor_to": {"at": "4"}}', 'what became of each');
+select is((select array_agg(source_ref order by source_ref) from autopost.pull_receipts), '{1,2,3,4,old}', 'each item is remembered, also what was refused or skipped');
+select is((select count(*)::int from autopost.messages), 2);
+select is((select kind || ' ' || source_id || ' ' || endpoint_id from autopost.ingest_runs), 'pull feed feed-in');
+select ok((select finished_at is not null from autopost.ingest_runs));
+select test.tick('1 second');
+select is((select array_agg(rendered_text) from test.claim()), '{one,two}', 'oldest first');
+
+-- The same chunk again, as after a crash before the cursor was kept.
+create temp table again on commit drop as select test.pull(jsonb_build_array(test.item('1', 'one edited'), test.item('2', 'two'), test.item('5', 'five'))) as answer;
+select is((select answer - 'results' - 'run_id' from again),
+	'{"enqueued": 1, "submitted": 0, "rejected": 0, "duplicate": 2, "skipped": 0, "cursor_to": {"at": "5"}}', 'what was taken is not taken again');
+select is((select count(*)::int from autopost.messages), 3);
+
+-- The same content under another reference is suppressed by the channel, not lost silently.
+select is((select test.pull(jsonb_build_array(test.item('6', 'five'))) ->> 'duplicate'), '1');
+select is(test.count_events('dedup_suppressed'), 1);
+
+-- References are remembered for their time.
+select test.tick('89 days');
+select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'duplicate', '1');
+select test.tick('1 day');
+select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'enqueued', '1', 'ninety days');
+select is(autopost.ingest_pull_chunk('w', 'other', 'other-in', jsonb_build_array(test.item('1', 'other one'))) ->> 'enqueued', '1', 'each source has its own');
+select is(test.pull('[]') - 'run_id', '{"enqueued": 0, "submitted": 0, "rejected": 0, "duplicate": 0, "skipped": 0, "results": [], "cursor_to": null}', 'an empty chunk');
+
+-- What raises leaves nothing behind.
+select throws_ok($$select test.pull('[{"source_ref": "9", "payload": {"text": "x"}}, {"payload": {"text": "y"}}]')$$, 'AP001', null, 'an item without a reference');
+select is((select count(*)::int from autopost.pull_receipts where source_ref = '9'), 0);
+select throws_ok($$select test.pull('{}')$$, 'AP001');
+select throws_ok($$select autopost.ingest_pull_chunk('w', 'feed', 'other-in', '[]')$$, 'AP001', null, 'an endpoint of another source');
+select throws_ok($$select autopost.ingest_pull_chunk('w', 'feed', 'in', '[]')$$, 'AP001', null, 'an endpoint of another kind');
+update autopost.workspace_endpoints set enabled = false where endpoint_id = 'other-in';
+select throws_ok($$select autopost.ingest_pull_chunk('w', 'other', 'other-in', '[]')$$, 'AP001', null, 'a disabled endpoint');
+
+-- Who polls what, and when.
+create temp table due on commit drop as select * from autopost.list_due_sources('w', 10);
+select is((select array_agg(source_id || ' ' || coalesce(endpoint_id, 'none') order by source_id) from due), '{"feed feed-in","other none"}', 'a source without an endpoint is named: it is misconfigured');
+select is((select count(*)::int from autopost.list_due_sources('w', 10)), 0, 'whoever polls has it to himself');
+select test.tick('120 seconds');
+select is((select count(*)::int from autopost.list_due_sources('w', 1)), 1, 'for two minutes');
+select is((select count(*)::int from autopost.list_due_sources('w', 10)), 1);
+select is(autopost.set_pull_cursor('w', 'feed', '{"at": "6"}'), '{"applied": true}');
+select test.tick('59 seconds');
+select is((select count(*)::int from autopost.list_due_sources('w', 10)), 0);
+select test.tick('1 second');
+select is((select cursor_json from autopost.list_due_sources('w', 10)), '{"at": "6"}', 'after its interval, from where it was');
+
+-- A failure keeps the cursor and comes back later each time.
+select autopost.record_pull_failure('w', 'feed', 'http_500', 'no luck with token=abcdefgh12345');
+select is((select (cursor_json ->> 'at') || ' ' || failures from autopost.pull_cursors where source_id = 'feed'), '6 1');
+select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '60 seconds');
+select autopost.record_pull_failure('w', 'feed', 'http_500', 'again');
+select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '120 seconds');
+select is(test.count_events('ingress_config_error'), 1, 'the first of a row is recorded');
+select ok((select e.error::text !~ 'abcdefgh' from autopost.events e where e.action = 'ingress_config_error'), 'without its secrets');
+select autopost.record_pull_failure('w', 'feed', 'http_404', 'gone');
+select is(test.count_events('ingress_config_error'), 2, 'and every change of it');
+update autopost.pull_cursors set failures = 1000;
+select autopost.record_pull_failure('w', 'feed', 'http_404', 'gone');
+select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '1 hour 1 minute', 'at most an hour more');
+select autopost.set_pull_cursor('w', 'feed', '{}');
+select is((select failures from autopost.pull_cursors where source_id = 'feed'), 0, 'a success ends the row');
+update autopost.pull_sources set enabled = false;
+select test.tick('1 day');
+select is((select count(*)::int from autopost.list_due_sources('w', 10)), 0, 'a disabled source is not polled');
+select is(autopost.set_pull_cursor('w', 'nowhere', '{}'), '{"applied": false}');
+
+select * from finish();
+rollback;

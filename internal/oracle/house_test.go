@@ -1,0 +1,208 @@
+package oracle_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+// house is a database with workspace w, driven through the real functions.
+type house struct {
+	*pgtest.DB
+	t *testing.T
+}
+
+// words makes the functions easy to call from a test. The engine's clock runs, and
+// can be put ahead. Every word speaks of the delivery of a channel that is in flight.
+const words = `
+create schema test;
+grant usage on schema test to autopost_owner;
+create table test.clock (ahead interval not null);
+insert into test.clock values ('0');
+grant select on test.clock to autopost_owner;
+create or replace function autopost.now_ts() returns timestamptz language sql volatile as
+$$ select clock_timestamp() + c.ahead from test.clock c $$;
+
+insert into autopost.workspaces (workspace_id) values ('w'), ('other');
+insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id, secret_hash) values
+	('w', 'in', 'webhook_push', null, repeat('a', 64)), ('other', 'in', 'webhook_push', null, repeat('b', 64)), ('w', 'feed', 'pull_source', 'feed', null);
+
+create function test.channel(p_channel_id text, p_workspace_id text default 'w') returns void language sql as $$
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps)
+values (p_workspace_id, p_channel_id, 'telegram', '@' || p_channel_id, p_channel_id, p_channel_id, 1000)
+$$;
+create function test.say(p_channel_id text, p_text text, p_more jsonb default '{}', p_workspace_id text default 'w') returns jsonb language sql as $$
+select autopost.enqueue_messages_and_deliveries(p_workspace_id, 'in', 'api',
+	jsonb_build_object('text', p_text, 'routing', jsonb_build_object('include_channels', jsonb_build_array(p_channel_id))) || p_more)
+$$;
+create function test.claim(p_workspace_id text default 'w') returns bigint language sql as $$
+select count(*) from autopost.claim_deliveries(p_workspace_id, 'run-1', 1000)
+$$;
+create function test.flying(p_channel_id text) returns autopost.deliveries language sql as $$
+select d from autopost.deliveries d where d.channel_id = p_channel_id and d.status = 'sending' order by d.delivery_id desc limit 1
+$$;
+create function test.newest(p_channel_id text) returns autopost.deliveries language sql as $$
+select d from autopost.deliveries d where d.channel_id = p_channel_id order by d.delivery_id desc limit 1
+$$;
+create function test.start(p_channel_id text) returns jsonb language sql as $$
+select autopost.start_call(f.workspace_id, f.delivery_id, f.claim_token) from test.flying(p_channel_id) f where f.delivery_id is not null
+$$;
+create function test.commit(p_channel_id text, p_outcome jsonb) returns jsonb language sql as $$
+select autopost.commit_outcome(f.workspace_id, f.delivery_id, f.claim_token, p_outcome) from test.flying(p_channel_id) f
+$$;
+create function test.sent(p_channel_id text) returns jsonb language sql as $$
+select test.commit(p_channel_id, '{"ok": true, "provider_message_id": "77"}')
+$$;
+create function test.failed(p_channel_id text, p_error jsonb) returns jsonb language sql as $$
+select test.commit(p_channel_id, jsonb_build_object('ok', false, 'error', p_error))
+$$;`
+
+// open returns a house without channels.
+func open(t *testing.T) *house {
+	t.Helper()
+	h := &house{DB: pgtest.New(t), t: t}
+	h.Exec(words)
+	return h
+}
+
+// do runs statements, each in a transaction of its own.
+func (h *house) do(statements ...string) {
+	h.t.Helper()
+	for _, sql := range statements {
+		h.Exec(sql)
+	}
+}
+
+// ahead puts the clock ahead.
+func (h *house) ahead(by string) {
+	h.t.Helper()
+	h.Exec(`update test.clock set ahead = ahead + $1::interval`, by)
+}
+
+// channels makes channels of workspace w.
+func (h *house) channels(ids ...string) {
+	h.t.Helper()
+	for _, id := range ids {
+		h.Exec(`select test.channel($1)`, id)
+	}
+}
+
+// fly claims what is due and begins the call of the channel's delivery.
+func (h *house) fly(channel string) {
+	h.t.Helper()
+	h.Exec(`select test.claim()`)
+	started := h.JSON(`select coalesce(test.start($1), '{"reason": "nothing claimed"}')`, channel)
+	require.Equal(h.t, true, started["applied"], "start a call of %s: %v", channel, started)
+}
+
+// deliver says something new on a channel and sees it sent.
+func (h *house) deliver(channel, text string) {
+	h.t.Helper()
+	h.Exec(`select test.say($1, $2)`, channel, text)
+	h.fly(channel)
+	h.settle(channel, "sent", `select test.sent($1)`, channel)
+}
+
+// twoFly claims two posts of a channel and begins the call of the newer one.
+func (h *house) twoFly(channel string) {
+	h.t.Helper()
+	h.Exec(`update autopost.channels set max_parallel = 2 where channel_id = $1`, channel)
+	h.Exec(`select test.say($1, 'side'), test.say($1, 'by side')`, channel)
+	h.fly(channel)
+}
+
+// fail begins the next call of a channel's delivery and lets it fail.
+func (h *house) fail(channel, becomes, failure string) {
+	h.t.Helper()
+	h.fly(channel)
+	h.settle(channel, becomes, `select test.failed($1, $2::jsonb)`, channel, failure)
+}
+
+func (h *house) settle(channel, becomes, sql string, args ...any) {
+	h.t.Helper()
+	answer := h.JSON(sql, args...)
+	require.Equal(h.t, becomes, answer["status"], "commit on %s: %v", channel, answer)
+}
+
+// raw edits rows around every trigger and foreign key, as a careless hand would.
+func (h *house) raw(sql string) {
+	h.t.Helper()
+	h.Exec(`begin; set local session_replication_role = replica; ` + sql + `; commit`)
+}
+
+// breaks replaces a piece of an installed function, which must have it once.
+func (h *house) breaks(function, piece, by string) {
+	h.t.Helper()
+	source := pgtest.Value[string](h.DB, `select pg_get_functiondef(p.oid) from pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace and p.proname = $1 order by p.oid limit 1`, function)
+	require.Equal(h.t, 1, strings.Count(source, piece), "%s does not have %q once", function, piece)
+	h.Exec(strings.Replace(source, piece, by, 1))
+}
+
+// dropChecks removes the check constraints of deliveries that mention a column.
+func (h *house) dropChecks(column string) {
+	h.t.Helper()
+	names := pgtest.Column[string](h.DB, `select c.conname from pg_constraint c
+		where c.conrelid = 'autopost.deliveries'::regclass and c.contype = 'c' and pg_get_constraintdef(c.oid) like '%' || $1 || '%'`, column)
+	require.NotEmpty(h.t, names)
+	for _, name := range names {
+		h.Exec(`alter table autopost.deliveries drop constraint ` + name)
+	}
+}
+
+// finding is one row of verify.
+type finding struct {
+	Invariant  string
+	Title      string
+	Violations int
+	Sample     json.RawMessage
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("%s (%s): %d violations: %s", f.Invariant, f.Title, f.Violations, f.Sample)
+}
+
+// verify asks verify about workspace w; the findings with violations by invariant.
+func (h *house) verify() (all []finding, broken map[string]finding) {
+	h.t.Helper()
+	text := pgtest.Value[[]byte](h.DB, `select jsonb_agg(to_jsonb(v)) from autopost.verify('w') v`)
+	require.NoError(h.t, json.Unmarshal(text, &all))
+	broken = map[string]finding{}
+	for _, f := range all {
+		if f.Violations > 0 {
+			broken[f.Invariant] = f
+		}
+	}
+	return all, broken
+}
+
+// clean fails the test with every finding that verify has.
+func (h *house) clean() {
+	h.t.Helper()
+	_, broken := h.verify()
+	for _, f := range broken {
+		h.t.Error(f)
+	}
+}
+
+const (
+	unknown   = `{"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}`
+	transient = `{"category": "TRANSIENT", "scope": "delivery", "code": "http_502", "message": "https://example.org/bot123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc/sendMessage said no"}`
+	limited   = `{"category": "TRANSIENT", "scope": "channel", "code": "429", "retry_after_ms": 30000}`
+	forbidden = `{"category": "PERMANENT", "scope": "channel", "code": "forbidden"}`
+	refused   = `{"category": "PERMANENT", "scope": "platform", "code": "unauthorized"}`
+)
+
+func requeue(channel string) string {
+	return fmt.Sprintf(`select autopost.manual_requeue('w', array[(test.newest('%s')).delivery_id], 'ann', 'looked at it')`, channel)
+}
+
+func resolve(channel, verdict string) string {
+	return fmt.Sprintf(`select autopost.resolve_unknown('w', (test.newest('%s')).delivery_id, '%s', '78', 'ann', 'looked')`, channel, verdict)
+}

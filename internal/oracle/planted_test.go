@@ -1,0 +1,257 @@
+package oracle_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// planted is a bug: what it does to a lively workspace, and what verify must say.
+type planted struct {
+	invariant string
+	bug       string
+	plant     func(h *house)
+	// also are the invariants that break with it, and why they cannot but do so.
+	also    []string
+	because string
+}
+
+// edit plants a bug by one careless edit of rows.
+func edit(sql string) func(h *house) { return func(h *house) { h.raw(sql) } }
+
+// sentOn names the delivery that was sent last on a channel.
+func sentOn(channel string) string {
+	return `(select d.delivery_id from autopost.deliveries d where d.channel_id = '` + channel + `' and d.status = 'sent' order by d.delivery_id desc limit 1)`
+}
+
+// inStates are bugs that show in the rows of the queue alone.
+var inStates = []planted{
+	{invariant: "I3", bug: "the policy's attempts are not counted", plant: func(h *house) {
+		h.breaks("settle_transient", "p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)", "false")
+		h.Exec(`select test.say('retry', 'for ever')`)
+		for range 6 {
+			h.fail("retry", "retry", transient)
+			h.ahead("1 minute")
+		}
+		h.Exec(`select autopost.recover_sending_leases('w')`)
+	}},
+	{invariant: "I4", bug: "the unique index is gone and a delivery is copied", plant: func(h *house) {
+		h.Exec(`drop index autopost.deliveries_inflight`)
+		h.raw(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, scheduled_for, status, trace_id, ingest_run_id)
+			select d.workspace_id, gen_random_uuid(), d.message_id, d.channel_id, d.hash_version, d.content_hash, d.scheduled_for, 'queued', d.trace_id, d.ingest_run_id
+			from autopost.deliveries d where d.channel_id = 'later'`)
+	}, also: []string{"I17"}, because: "the enqueue event counts one"},
+	{invariant: "I6", bug: "sent without the platform's id", plant: func(h *house) {
+		h.dropChecks("provider_message_id")
+		h.raw(`update autopost.deliveries set provider_message_id = null where delivery_id = ` + sentOn("plain"))
+	}},
+	{invariant: "I6", bug: "sent_at stays with a failure", plant: func(h *house) {
+		h.dropChecks("sent_at")
+		h.raw(`update autopost.deliveries set sent_at = created_at where channel_id = 'group'`)
+	}},
+	{invariant: "I7", bug: "sending without a lease", plant: func(h *house) {
+		h.dropChecks("sending_lease_until")
+		h.raw(`update autopost.deliveries set sending_lease_until = null where channel_id = 'flying'`)
+	}},
+	{invariant: "I7", bug: "a token stays with a waiting delivery", plant: func(h *house) {
+		h.dropChecks("claim_token")
+		h.raw(`update autopost.deliveries set claim_token = 'kept' where channel_id = 'waiting'`)
+	}},
+	{invariant: "I8", bug: "a token is issued again", plant: edit(`update autopost.deliveries
+		set claim_token = (select d.settled ->> 'token' from autopost.deliveries d where d.delivery_id = ` + sentOn("plain") + `) where channel_id = 'flying'`)},
+	{invariant: "I10", bug: "the counter in flight drifts", plant: edit(`update autopost.channel_gates set inflight = inflight + 1 where channel_id = 'flying'`)},
+	{invariant: "I10", bug: "a claim forgets max_parallel", plant: func(h *house) {
+		h.breaks("claim_group", "least(p_limit, u.room)", "p_limit")
+		h.do(`select test.say('plain', 'side')`, `select test.say('plain', 'by side')`, `select test.claim()`)
+	}},
+	{invariant: "I18", bug: "an enqueue does not open the gate", plant: func(h *house) {
+		h.breaks("arm_gates", "set ready_at = p_due", "set ready_at = g.ready_at")
+		h.Exec(`select test.say('plain', 'unheard')`)
+		h.ahead("3 minutes")
+	}},
+	{invariant: "I18", bug: "nobody recovers leases", plant: func(h *house) { h.ahead("10 minutes") }},
+	{invariant: "I29", bug: "a clock that jumped took a slot", plant: edit(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1 day' where channel_id = 'plain'`)},
+	{invariant: "I29", bug: "the same of a group", plant: edit(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, next_allowed_at)
+		values ('w', 'telegram', 'plain', 10, autopost.now_ts() + interval '1 day')`)},
+}
+
+// inHistory are bugs that show in what the events tell.
+var inHistory = []planted{
+	{invariant: "I1", bug: "a status changes behind the events' back", plant: edit(`update autopost.deliveries set status = 'dead' where channel_id = 'group'`)},
+	{invariant: "I1", bug: "a final delivery moves on", plant: func(h *house) {
+		h.Exec(`drop trigger guard_transition on autopost.deliveries`)
+		h.Exec(`update autopost.deliveries set status = 'queued', sent_at = null, due_at = default where delivery_id = ` + sentOn("retry"))
+	}, also: []string{"I18", "I24"}, because: "nobody opened its gate, and its end is told and does not stand"},
+	{invariant: "I2", bug: "a call begins twice under one claim", plant: func(h *house) {
+		h.breaks("call_started_at", "e.action = 'send_attempt'", "e.action = 'no such'")
+		h.do(`select test.start('flying')`)
+	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
+	{invariant: "I24", bug: "the enqueue event is lost", plant: edit(`delete from autopost.events where action = 'enqueue' and message_id =
+		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
+	{invariant: "I24", bug: "an attempt is granted and nobody says so", plant: edit(`update autopost.deliveries set granted_attempts = granted_attempts + 1 where channel_id = 'plain'`)},
+	{invariant: "I24", bug: "a commit forgets its event", plant: func(h *house) {
+		h.breaks("settle_sent", "perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,", "perform jsonb_build_object('raw',")
+		h.deliver("plain", "quietly")
+	}, also: []string{"I1"}, because: "the events end at the call"},
+	{invariant: "I25", bug: "an event bears the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
+		where e.action = 'unknown_outcome' and e.channel_id = 'reconcile' and e.attempt = 1`)},
+	{invariant: "I27", bug: "a sent does not end the streak", plant: func(h *house) {
+		h.breaks("settle_sent", "c.error_streak <> 0", "false")
+		h.Exec(`select test.say('plain', 'no')`)
+		h.fail("plain", "failed_permanent", forbidden)
+		h.ahead("2 hours")
+		h.Exec(`select autopost.recover_sending_leases('w')`)
+		h.deliver("plain", "yes")
+	}},
+	{invariant: "I27", bug: "a failure of the post counts for its channel", plant: edit(`update autopost.channels set error_streak = 1 where channel_id = 'invalid'`)},
+	{invariant: "I27", bug: "a failure of the channel does not count", plant: func(h *house) {
+		h.breaks("settle_permanent", "p_error ->> 'scope' = 'channel'", "false")
+		h.Exec(`select test.say('plain', 'no')`)
+		h.fail("plain", "failed_permanent", forbidden)
+	}},
+}
+
+// inCalls are bugs that show in when and how often the platform was called.
+var inCalls = []planted{
+	{invariant: "I14", bug: "jitter shortens the platform's wait", plant: func(h *house) {
+		h.breaks("retry_delay", "p_retry_after_ms * (1 + p_luck * p_policy.jitter)", "p_retry_after_ms * 0.8")
+		h.Exec(`select test.say('plain', 'hurry')`)
+		h.fail("plain", "retry", limited)
+	}},
+	{invariant: "I14", bug: "no backoff", plant: func(h *house) {
+		h.breaks("retry_delay", "p_policy.base_ms * p_policy.factor", "1 + 0 * p_policy.factor")
+		h.Exec(`select test.say('plain', 'at once')`)
+		h.fail("plain", "retry", transient)
+	}},
+	{invariant: "I15", bug: "a pause is not looked at", plant: func(h *house) {
+		h.breaks("start_obstacle", "p_channel.paused_until > p_now", "false")
+		h.twoFly("plain")
+		h.settle("plain", "failed_permanent", `select test.failed('plain', $1::jsonb)`, forbidden)
+		h.Exec(`select test.start('plain')`)
+	}},
+	{invariant: "I15", bug: "a disabled channel is served", plant: func(h *house) {
+		h.breaks("start_obstacle", "not p_channel.enabled", "false")
+		h.Exec(`update autopost.channels set error_streak = 2 where channel_id = 'plain'`)
+		h.twoFly("plain")
+		h.settle("plain", "failed_permanent", `select test.failed('plain', $1::jsonb)`, forbidden)
+		h.do(`update autopost.channels set paused_until = null where channel_id = 'plain'`, `select test.start('plain')`)
+	}, also: []string{"I27"}, because: "the streak before was made up"},
+	{invariant: "I16", bug: "a claim takes what is not due", plant: func(h *house) {
+		h.breaks("claim_group", "and d.due_at <= v_now", "")
+		h.Exec(`update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'waiting'`)
+		h.Exec(`update autopost.channels set cooldown_until = null where channel_id = 'waiting'`)
+		h.fly("waiting")
+	}},
+	{invariant: "I16", bug: "a scheduled post goes early", plant: func(h *house) {
+		h.breaks("claim_group", "and d.due_at <= v_now", "")
+		h.Exec(`update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'later'`)
+		h.fly("later")
+	}},
+	{invariant: "I20", bug: "the allowance of blind resends is not looked at", plant: func(h *house) {
+		h.breaks("settle_unknown", "v_delivery.unknown_outcomes > p_delivery.unknown_allowance", "false")
+		h.Exec(`select test.say('plain', 'perhaps')`)
+		for range 2 {
+			h.fail("plain", "retry", unknown)
+			h.ahead("1 minute")
+		}
+		h.fly("plain")
+	}},
+	{invariant: "I20", bug: "a held delivery is sent without a person", plant: func(h *house) {
+		h.breaks("settle_unknown", "case p_channel.on_unknown when 'hold' then", "case p_channel.on_unknown when 'no such' then")
+		h.Exec(`select test.say('hold', 'perhaps')`)
+		h.fail("hold", "retry", unknown)
+		h.ahead("1 minute")
+		h.fly("hold")
+	}},
+	{invariant: "I20", bug: "recovery takes a call that began for one that did not", plant: func(h *house) {
+		h.breaks("call_started_at", "e.action = 'send_attempt'", "e.action = 'no such'")
+		h.ahead("10 minutes")
+		h.Exec(`select autopost.recover_sending_leases('w')`)
+	}},
+	{invariant: "I20", bug: "an unknown outcome is not counted", plant: edit(`update autopost.deliveries set unknown_outcomes = 0 where channel_id = 'reconcile'`)},
+	{invariant: "I21", bug: "a post is called before its event", plant: edit(`delete from autopost.events where action = 'send_attempt' and delivery_id = ` + sentOn("plain"))},
+	{invariant: "I21", bug: "a post is called for after its end", plant: edit(`insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result)
+		select d.workspace_id, gen_random_uuid(), d.delivery_id, d.message_id, d.channel_id, d.finished_at + interval '1 second', 'send_attempt', d.attempt, 'ok'
+		from autopost.deliveries d where d.delivery_id = ` + sentOn("plain")),
+		also: []string{"I1", "I2"}, because: "it is a second call of its attempt, and no call may follow the end"},
+	{invariant: "I22", bug: "a series is sent before its steps", plant: edit(`update autopost.deliveries
+		set render_meta = render_meta #- '{series_progress,steps,text}' where channel_id = 'series'`)},
+	{invariant: "I22", bug: "an item is sent twice", plant: edit(`update autopost.deliveries
+		set render_meta = jsonb_set(render_meta, '{series_progress,sent_items}', '[0, 1, 1]') where channel_id = 'series'`)},
+}
+
+// atTheDoors are bugs that show between what came in and what is kept of it.
+var atTheDoors = []planted{
+	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *house) {
+		h.breaks("fan_out", "d.status = 'sent'", "d.status = 'no such'")
+		h.Exec(`select test.say('plain', 'one')`)
+	}},
+	{invariant: "I17", bug: "a channel is dropped and called a repeat", plant: func(h *house) {
+		h.breaks("fan_out", "where r.value ->> 'verdict' <> 'skipped'", "where c.channel_id <> 'plain'")
+		h.Exec(`select test.say('plain', 'swallowed')`)
+	}},
+	{invariant: "I17", bug: "a delivery is lost after it was answered", plant: edit(`delete from autopost.deliveries where channel_id = 'later'`)},
+	{invariant: "I17", bug: "a submission is lost after it was answered", plant: edit(`delete from autopost.submissions where status = 'fetching'`),
+		also: []string{"I31"}, because: "its receipt answers for it"},
+	{invariant: "I26", bug: "a table's row security is not forced", plant: func(h *house) {
+		h.Exec(`alter table autopost.channels no force row level security`)
+	}},
+	{invariant: "I26", bug: "an event is written under the neighbour's workspace", plant: edit(`update autopost.events set workspace_id = 'w'
+		where workspace_id = 'other' and action = 'send_attempt'`)},
+	{invariant: "I26", bug: "a table belongs to whom row security does not bind", plant: func(h *house) {
+		h.Exec(`alter table autopost.events_default owner to current_user`)
+	}},
+	{invariant: "I31", bug: "a receipt without what it stands for", plant: edit(`update autopost.ingress_receipts set answer = null where source_ref = 'a'`)},
+	{invariant: "I31", bug: "a source's item is marked as seen and not taken", plant: edit(`insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
+		select r.workspace_id, r.source_id, '3', r.run_id, r.received_at, r.expires_at from autopost.pull_receipts r limit 1`)},
+	{invariant: "I36", bug: "errors are not redacted", plant: func(h *house) {
+		h.Exec(`create or replace function autopost.redact(p_text text) returns text language sql immutable as $$ select p_text $$`)
+		h.Exec(`select test.say('plain', 'secretly')`)
+		h.fail("plain", "retry", transient)
+	}},
+	{invariant: "I38", bug: "the sweep takes what is still to be sent", plant: edit(`update autopost.media_origin set deleted_at = now() where blob_ref like '%1'`)},
+	{invariant: "I39", bug: "a purge forgets the dedup window", plant: edit(`delete from autopost.deliveries where delivery_id = ` + sentOn("plain")),
+		also: []string{"I17", "I26"}, because: "the enqueue event counts it, and its events lead nowhere"},
+	{invariant: "I40", bug: "hashing changed and its version did not", plant: func(h *house) {
+		h.breaks("content_hash", "m.value - 'url'", "m.value")
+	}},
+	{invariant: "I40", bug: "a payload is edited in place", plant: edit(`update autopost.messages set payload = payload || '{"text": "other words"}'
+		where message_id = (select d.message_id from autopost.deliveries d where d.channel_id = 'retry')`)},
+}
+
+func TestPlantedBugsAreCaught(t *testing.T) {
+	t.Parallel()
+	cases := slices.Concat(inStates, inHistory, inCalls, atTheDoors)
+	caught := make([]bool, len(cases))
+	t.Run("bug", func(t *testing.T) {
+		for i, c := range cases {
+			t.Run(c.invariant+" "+c.bug, func(t *testing.T) {
+				t.Parallel()
+				h := open(t)
+				h.lively()
+				c.plant(h)
+				_, broken := h.verify()
+				named := slices.Sorted(maps.Keys(broken))
+				require.Equal(t, slices.Sorted(slices.Values(append([]string{c.invariant}, c.also...))), named, "%v", broken)
+				require.Equal(t, len(c.also) > 0, c.because != "", "what else breaks is argued")
+				caught[i] = true
+			})
+		}
+	})
+
+	proven := map[string]bool{}
+	n := 0
+	for i, c := range cases {
+		if caught[i] {
+			proven[c.invariant] = true
+			n++
+		}
+	}
+	t.Logf("planted %d, caught %d", len(cases), n)
+	all, _ := open(t).verify()
+	for _, f := range all {
+		require.True(t, proven[f.Invariant], "no bug was planted that %s (%s) would catch", f.Invariant, f.Title)
+	}
+}

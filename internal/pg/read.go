@@ -1,0 +1,130 @@
+package pg
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// DeliveryRow is a row of the read model list_deliveries.
+type DeliveryRow struct {
+	DeliveryID string
+	MessageID  string
+	ChannelID  string
+	Platform   string
+	TargetID   string
+	Status     string
+	Attempt    int
+	// NextRetryAt is nil also for one that waits for a person.
+	NextRetryAt       *time.Time
+	ProviderMessageID *string
+	SentAt            *time.Time
+	LastError         json.RawMessage
+	RenderedText      string
+	RenderMeta        json.RawMessage
+}
+
+// DeliveryFilter selects deliveries; an empty field selects all.
+type DeliveryFilter struct {
+	DeliveryID string `json:"delivery_id,omitempty"`
+	MessageID  string `json:"message_id,omitempty"`
+	ChannelID  string `json:"channel_id,omitempty"`
+	Status     string `json:"status,omitempty"`
+}
+
+// ListDeliveries returns the newest deliveries that fit, newest first; limit is 1 to 10,000.
+func (s *Store) ListDeliveries(ctx context.Context, workspace string, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
+	return read[DeliveryRow](ctx, s, "list deliveries ws="+workspace, `
+		select delivery_id::text, message_id::text, channel_id, platform, target_id, status, attempt, nullif(next_retry_at, 'infinity'), provider_message_id, sent_at,
+			last_error, rendered_text, render_meta
+		from autopost.list_deliveries($1, $2, $3)`, workspace, filter, limit)
+}
+
+// EventRow is a row of the read model list_events.
+type EventRow struct {
+	TS         time.Time
+	Action     string
+	Result     string
+	Attempt    int
+	DeliveryID *string
+	MessageID  *string
+	ChannelID  *string
+	Error      json.RawMessage
+	Meta       json.RawMessage
+}
+
+// EventFilter selects events; an empty field selects all.
+type EventFilter struct {
+	DeliveryID string `json:"delivery_id,omitempty"`
+	MessageID  string `json:"message_id,omitempty"`
+	ChannelID  string `json:"channel_id,omitempty"`
+	Action     string `json:"action,omitempty"`
+	// Since is included.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// ListEvents returns the newest events that fit, newest first; limit is 1 to 10,000.
+func (s *Store) ListEvents(ctx context.Context, workspace string, filter EventFilter, limit int) ([]EventRow, error) {
+	return read[EventRow](ctx, s, "list events ws="+workspace, `
+		select ts, action, result, attempt, delivery_id::text, message_id::text, channel_id, error, meta
+		from autopost.list_events($1, $2, $3)`, workspace, filter, limit)
+}
+
+// ChannelRow is a row of the read model list_channels.
+type ChannelRow struct {
+	ChannelID string
+	Platform  string
+	TargetID  string
+	Title     *string
+	Enabled   bool
+	// Paused says that the channel's pause lies in the future by the database's clock.
+	Paused      bool
+	ErrorStreak int
+	AuthRef     string
+	RateGroup   string
+	// RateRPS and GroupRateRPS are messages a second, an album costing its items; 0 is no limit.
+	RateRPS      float64
+	GroupRateRPS float64
+	SendMode     string
+	Tags         []string
+	// RouteFilter is null for a channel that takes every post.
+	RouteFilter json.RawMessage
+}
+
+// ListChannels returns the channels of a workspace by their id; limit is 1 to 10,000.
+func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) ([]ChannelRow, error) {
+	return read[ChannelRow](ctx, s, "list channels ws="+workspace, `
+		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), error_streak, auth_ref, rate_group,
+			coalesce(rate_rps, 0)::float8, coalesce(group_rate_rps, 0)::float8, send_mode, tags, route_filter
+		from autopost.list_channels($1, $2)`, workspace, limit)
+}
+
+// QueueRow is a row of the read model queue_snapshot: a status that needs work or a person.
+type QueueRow struct {
+	Status     string
+	Deliveries int64
+	// OldestDueAt is nil when all of them wait for a person.
+	OldestDueAt *time.Time
+}
+
+// QueueSnapshot counts what waits, is in flight or needs a person, by status.
+func (s *Store) QueueSnapshot(ctx context.Context, workspace string) ([]QueueRow, error) {
+	return read[QueueRow](ctx, s, "queue snapshot ws="+workspace, `
+		select status, deliveries, nullif(oldest_due_at, 'infinity') from autopost.queue_snapshot($1)`, workspace)
+}
+
+// read collects the rows of a read model into T by position.
+func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) ([]T, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, translate(err))
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, translate(err))
+	}
+	return list, nil
+}

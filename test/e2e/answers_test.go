@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/test/house"
+)
+
+// traces counts what a push may leave behind.
+func traces(h *house.House) map[string]any {
+	return h.JSON(`select jsonb_build_object(
+		'messages', (select count(*) from autopost.messages),
+		'deliveries', (select count(*) from autopost.deliveries),
+		'submissions', (select count(*) from autopost.submissions),
+		'receipts', (select count(*) from autopost.ingress_receipts))`)
+}
+
+var nothing = map[string]any{"messages": 0.0, "deliveries": 0.0, "submissions": 0.0, "receipts": 0.0}
+
+func events(h *house.House, action string) int {
+	return pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = $1`, action)
+}
+
+// newsroom is a workspace with a door and a channel of each platform.
+func newsroom(t *testing.T, options ...house.Option) (h *house.House, telegramChat, maxChat string) {
+	t.Helper()
+	h = house.New(t, options...)
+	h.Workspace("news")
+	h.Endpoint("news", "cms", "secret-cms")
+	telegramChat = h.Channel("news", house.Channel{ID: "on-telegram", Platform: house.Telegram})
+	maxChat = h.Channel("news", house.Channel{ID: "on-max", Platform: house.MAX})
+	return h, telegramChat, maxChat
+}
+
+// What is refused is refused with a reason, and leaves nothing half done.
+func TestRefusedPushes(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	for _, c := range []struct {
+		name, secret, body string
+		status             int
+		says               string
+		event              string
+	}{
+		{name: "wrong secret", secret: "guess", body: `{"text": "x"}`, status: 401, says: "secret"},
+		{name: "no secret", body: `{"text": "x"}`, status: 401, says: "secret"},
+		{name: "not JSON", secret: "secret-cms", body: `{"text": "x"`, status: 400, says: "not JSON"},
+		{name: "not UTF-8", secret: "secret-cms", body: "{\"text\": \"\xff\"}", status: 400, says: "UTF-8"},
+		{name: "too large", secret: "secret-cms", body: `{"text": "` + strings.Repeat("x", 1<<20) + `"}`, status: 413, says: "bytes", event: "ingress_payload_rejected"},
+		{name: "NUL", secret: "secret-cms", body: `{"text": "a\u0000b"}`, status: 422, says: "form"},
+		{name: "empty post", secret: "secret-cms", body: `{"tags": ["a"]}`, status: 422, says: "form"},
+		{name: "wrong type", secret: "secret-cms", body: `{"text": 7}`, status: 422, says: "form"},
+		{name: "empty array", secret: "secret-cms", body: `[]`, status: 422, says: "form"},
+		{name: "array of wrong ones", secret: "secret-cms", body: `[{"text": ""}, 7]`, status: 422, says: "form"},
+	} {
+		answer := h.Push(d, c.secret, c.body)
+		require.Equal(t, c.status, answer.Status, c.name)
+		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"), c.name)
+		require.Equal(t, c.status, answer.Number("status"), c.name)
+		require.Contains(t, answer.Text("detail"), c.says, c.name)
+		require.Equal(t, nothing, traces(h), c.name)
+		if c.event != "" {
+			require.Equal(t, 1, events(h, c.event), c.name)
+		}
+	}
+	nul := h.Push(d, "secret-cms", `{"text": "a\u0000b"}`)
+	require.Equal(t, "text", nul.Body["errors"].([]any)[0].(map[string]any)["field"])
+	unknown := h.Push(d, "guess", `{}`)
+	h.Exec(`update autopost.workspace_endpoints set enabled = false`)
+	disabled := h.Push(d, "secret-cms", `{}`)
+	require.Equal(t, unknown.Body, disabled.Body, "an unknown and a disabled secret must not be told apart")
+	require.Empty(t, h.Sends())
+}
+
+func TestUnknownFieldsAreKeptAndNamed(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	answer := h.Push(d, "secret-cms", `{"text": "Hello", "colour": "red", "zoom": {"x": 1}}`)
+	require.Equal(t, 202, answer.Status)
+	require.Equal(t, []any{"colour", "zoom"}, answer.Body["warnings"])
+	require.Equal(t, map[string]any{"colour": "red", "zoom": map[string]any{"x": 1.0}}, h.JSON(`select source from autopost.messages`))
+	h.Drained("news")
+	require.Len(t, h.Accepted(), 2)
+}
+
+// A post that only a platform's rules refuse is taken, and fails where it must.
+func TestPlatformRulesFailDeliveriesNotPosts(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	for name, body := range map[string]string{
+		"too long":     house.Post("text", strings.Repeat("word ", 1000)),
+		"unclosed tag": house.Post("text", "<b>bold", "parse_mode", "HTML"),
+	} {
+		answer := h.Push(d, "secret-cms", body)
+		require.Equal(t, 202, answer.Status, name)
+		require.Equal(t, 2, answer.Number("invalid"), name)
+		require.Zero(t, answer.Number("enqueued"), name)
+		require.Equal(t, []string{"failed_permanent validation_failed", "failed_permanent validation_failed"}, pgtest.Column[string](h.DB,
+			`select status || ' ' || (last_error ->> 'code') from autopost.deliveries where message_id = $1::text::uuid`, answer.Text("message_id")), name)
+	}
+	require.Equal(t, 4, events(h, "validation_failed"))
+	h.Push(d, "secret-cms", house.Post("text", "A short one"))
+	h.Drained("news")
+	require.Len(t, h.Sends(), 2, "nothing but the short one was ever tried")
+	h.Verified()
+}
+
+func TestRepeatedSourceRefIsADuplicate(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	body := house.Post("source_ref", "cms-1", "text", "Once")
+	first, second := h.Push(d, "secret-cms", body), h.Push(d, "secret-cms", body)
+	require.Equal(t, 202, first.Status)
+	require.Equal(t, 200, second.Status)
+	require.Equal(t, "duplicate", second.Text("status"))
+	for _, key := range []string{"run_id", "trace_id", "message_id"} {
+		require.NotEmpty(t, first.Text(key))
+		require.Equal(t, first.Text(key), second.Text(key), key)
+	}
+	require.Equal(t, 1, events(h, "ingress_dedup_dropped"))
+	h.Drained("news")
+	require.Len(t, h.Accepted(), 2)
+}
+
+func TestOverTheRateOfTheDoor(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	h.Exec(`update autopost.workspace_endpoints set ingress_rps = 2`)
+	d := h.Serve()
+	var refused house.Answer
+	taken := 0
+	for n := 0; refused.Status == 0; n++ {
+		require.Less(t, n, 100, "the door never closed")
+		answer := h.Push(d, "secret-cms", house.Post("text", fmt.Sprint("Post ", n)))
+		if answer.Status != 202 {
+			refused = answer
+			continue
+		}
+		taken++
+	}
+	require.Equal(t, 429, refused.Status)
+	wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.Positive(t, wait)
+	require.Equal(t, 1, events(h, "ingress_rate_limited"))
+	require.Equal(t, float64(taken), traces(h)["messages"])
+}
+
+// A picture that cannot be fetched: the post is taken, tried again, and given up
+// with an event. Nothing of it is ever a message or a delivery.
+func TestPictureThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	key := apiKey(t, h, "news")
+	missing := h.Push(d, "secret-cms", house.Post("text", "Look", "media", picture(h, "not-there.png")))
+	require.Equal(t, 202, missing.Status)
+	require.Equal(t, "accepted", missing.Text("status"))
+	require.Nil(t, missing.Body["message_id"])
+	// Nothing listens there: worth a later try, and another.
+	away := h.Push(d, "secret-cms", house.Post("text", "Look again", "media", []any{map[string]any{"type": "image", "url": "http://127.0.0.1:1/a.png"}}))
+	require.Equal(t, "accepted", away.Text("status"))
+
+	h.UntilTrue(20*time.Second, `select exists (select 1 from autopost.submissions where run_id = $1::text::uuid and status = 'failed')`, missing.Text("run_id"))
+	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'submission_failed'
+		and meta ->> 'run_id' = $1 and error ->> 'code' = 'media_fetch_404'`, missing.Text("run_id")))
+	h.UntilTrue(20*time.Second, `select attempt > 0 and last_error is not null from autopost.submissions where run_id = $1::text::uuid`, away.Text("run_id"))
+	counts := traces(h)
+	require.Equal(t, map[string]any{"messages": 0.0, "deliveries": 0.0, "submissions": 2.0, "receipts": 2.0}, counts)
+	require.Empty(t, h.Sends())
+
+	run, err := h.Get(d.URL+"/api/v1/runs/"+missing.Text("run_id"), key)
+	require.NoError(t, err)
+	require.Equal(t, 200, run.Status)
+	item := run.Body["items"].([]any)[0].(map[string]any)
+	require.Equal(t, "failed", item["submission_status"])
+	require.Equal(t, "media_fetch_404", item["last_error"].(map[string]any)["code"])
+}
+
+// picture is a list of one image that the world's file shelf serves, or not.
+func picture(h *house.House, name string) []any {
+	return []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/" + name}}
+}

@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/test/house"
+)
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	broken := filepath.Join(t.TempDir(), "broken.sql")
+	require.NoError(t, os.WriteFile(broken, []byte("insert into autopost.workspaces (workspace_id) values ('half'); select 1/0"), 0o600))
+	for _, c := range []struct {
+		name string
+		env  []string
+		args []string
+		code int
+		says string
+	}{
+		{"unknown flag", nil, []string{"serve", "--colour"}, 2, "--colour"},
+		{"unknown command", nil, []string{"dance"}, 2, "dance"},
+		{"unknown subcommand", nil, []string{"migrate", "backwards"}, 2, "backwards"},
+		{"unknown stage", nil, []string{"serve", "--only", "dance"}, 2, "dance"},
+		{"argument too many", nil, []string{"doctor", "now"}, 2, "now"},
+		{"argument missing", nil, []string{"seed"}, 2, "seed"},
+		{"file missing", nil, []string{"seed", "/nowhere/seed.sql"}, 2, "/nowhere/seed.sql"},
+		{"required flags missing", nil, []string{"apikey", "add"}, 2, "--workspace"},
+		{"wrong number", []string{"MONITOR_INTERVAL_SECONDS=soon"}, []string{"serve"}, 2, "MONITOR_INTERVAL_SECONDS"},
+		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
+		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
+		{"no database", []string{"DATABASE_URL=postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2"}, []string{"verify"}, 1, ""},
+		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
+		{"no such workspace", nil, []string{"apikey", "add", "--workspace", "none", "--name", "n"}, 1, "none"},
+	} {
+		result := h.Run(c.env, c.args...)
+		require.Equal(t, c.code, result.Code, "%s: %s", c.name, result.Stderr)
+		require.Contains(t, result.Stderr, c.says, c.name)
+		require.Empty(t, result.Stdout, "%s: data is all that belongs on stdout", c.name)
+	}
+	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.workspaces`), "a seed that fails leaves nothing")
+}
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	for _, command := range [][]string{
+		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
+	} {
+		result := h.Run(nil, append(command, "--help")...)
+		require.Zero(t, result.Code, command)
+		require.Contains(t, result.Stdout, "Usage:", command)
+	}
+}
+
+func TestMigrateSeedDoctor(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	h.Exec(`drop schema autopost cascade`)
+	h.Exec(`drop schema if exists public cascade; create schema public`)
+	empty := h.Run(nil, "doctor")
+	require.Equal(t, 1, empty.Code)
+	require.Contains(t, empty.Stderr+empty.Stdout, "migrate", "it says what to do")
+	refused := h.Run(nil, "serve")
+	require.Equal(t, 1, refused.Code, "serve must not run on no schema: %s", refused.Stderr)
+	require.Contains(t, refused.Stderr, "autopost migrate")
+	for range 2 {
+		result := h.Run(nil, "migrate")
+		require.Zero(t, result.Code, result.Stderr)
+	}
+	status := h.Run(nil, "migrate", "status", "--json")
+	require.Zero(t, status.Code, status.Stderr)
+	var migrations []struct {
+		Version int
+		Name    string
+		Applied bool
+	}
+	require.NoError(t, json.Unmarshal([]byte(status.Stdout), &migrations))
+	require.NotEmpty(t, migrations)
+	for i, m := range migrations {
+		require.Equal(t, i+1, m.Version)
+		require.NotEmpty(t, m.Name)
+		require.True(t, m.Applied, m.Name)
+	}
+
+	file := filepath.Join(t.TempDir(), "seed.sql")
+	require.NoError(t, os.WriteFile(file, []byte(`insert into autopost.workspaces (workspace_id, name) values ('shop', 'The shop');`), 0o600))
+	require.Zero(t, h.Run(nil, "seed", file).Code)
+	example, err := filepath.Abs("../../db/seed.sql")
+	require.NoError(t, err)
+	require.Zero(t, h.Run(nil, "seed", example).Code, "the example that is shipped")
+	require.Equal(t, "The shop", pgtest.Value[string](h.DB, `select name from autopost.workspaces where workspace_id = 'shop'`))
+
+	doctor := h.Run(nil, "doctor", "--json")
+	var checks []struct {
+		Check, Found, Remedy string
+		OK                   bool
+	}
+	require.NoError(t, json.Unmarshal([]byte(doctor.Stdout), &checks), doctor.Stderr)
+	require.NotEmpty(t, checks)
+	ill := 0
+	for _, c := range checks {
+		require.NotEmpty(t, c.Check)
+		if !c.OK {
+			ill++
+			require.NotEmpty(t, c.Remedy, c.Check)
+		}
+	}
+	require.Equal(t, ill > 0, doctor.Code == 1, "the exit code says whether anything is wrong")
+	h.Verified()
+}
+
+// The daemon runs with the rights of its own role, and as the superuser.
+func TestDaemonAsEngine(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t, house.AsEngine)
+	d := h.Serve("AUTOPOST_LOG=debug")
+	h.Push(d, "secret-cms", house.Post("text", "With little rights", "media", picture(h, "photo-4.png")))
+	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	require.Zero(t, d.Stop())
+	require.NotContains(t, d.Log(), `"level":"ERROR"`)
+	require.Contains(t, d.Log(), "daemon.stopped")
+}
+
+// The five-minute run ends by itself, with its criteria met.
+func TestDemoOnce(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	result := h.RunWithin(4*time.Minute, []string{"DATABASE_URL=", "AUTOPOST_MIGRATE="}, "demo", "--once")
+	require.Zero(t, result.Code, "%s\n%s", result.Stdout, result.Stderr)
+	require.NotContains(t, result.Stdout, "│ no ")
+	for _, criterion := range []string{"25 posts to 40 channels", "Config-driven channel", "429 with retry_after", "Per-channel dedup", "Bad channel"} {
+		require.Regexp(t, criterion+`[^│]*│ yes │`, result.Stdout)
+	}
+}
+
+// verify says which rows break an invariant, and its exit code that some do.
+func TestVerifyFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	h.Push(d, "secret-cms", house.Post("text", "Sound"))
+	h.Drained("news")
+	h.Verified()
+	h.Exec(`delete from autopost.events where action = 'sent' and channel_id = 'on-max'`)
+	result := h.Run(nil, "verify", "--workspace", "news", "--json")
+	require.Equal(t, 1, result.Code)
+	var findings []struct {
+		Invariant  string
+		Violations int
+		Sample     json.RawMessage
+	}
+	require.NoError(t, json.Unmarshal([]byte(result.Stdout), &findings))
+	broken := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries where channel_id = 'on-max'`)
+	found := false
+	for _, f := range findings {
+		found = found || f.Violations > 0 && strings.Contains(string(f.Sample), broken)
+	}
+	require.True(t, found, "the delivery is named: %s", result.Stdout)
+}

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/sim"
+	"autopost/internal/sim/feeds"
+	"autopost/test/house"
+)
+
+func pictures(h *house.House, n int) []any {
+	var list []any
+	for i := range n {
+		list = append(list, picture(h, fmt.Sprintf("photo-%d.png", i+1))...)
+	}
+	return list
+}
+
+func numeric(t *testing.T, chat string) int64 {
+	t.Helper()
+	id, err := strconv.ParseInt(chat, 10, 64)
+	require.NoError(t, err)
+	return id
+}
+
+// uploads counts the contents that a platform was handed.
+func uploads(h *house.House, platform string) int {
+	n := 0
+	for _, e := range h.World.Log.Entries(sim.Filter{Platform: platform}) {
+		for _, m := range e.Media {
+			if m.Uploaded {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// An album arrives as one post with the text as the caption of its first picture,
+// and its pictures are handed to a platform once, however often they are shown.
+func TestAlbumAndReuseOfUploads(t *testing.T) {
+	t.Parallel()
+	h, telegramChat, maxChat := newsroom(t)
+	d := h.Serve()
+	answer := h.Push(d, "secret-cms", house.Post("text", "First show", "media", pictures(h, 3)))
+	require.Equal(t, "accepted", answer.Text("status"))
+	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+
+	album := h.Accepted(sim.Filter{Platform: house.Telegram})
+	require.Len(t, album, 1)
+	require.Equal(t, "sendMediaGroup", album[0].Method)
+	require.Equal(t, telegramChat, album[0].Chat)
+	require.Len(t, album[0].MessageIDs, 3)
+	shown := h.World.Telegram.Messages(numeric(t, telegramChat))
+	require.Len(t, shown, 3)
+	require.Equal(t, []string{"First show", "", ""}, []string{shown[0].Text, shown[1].Text, shown[2].Text})
+	post := h.Accepted(sim.Filter{Platform: house.MAX})
+	require.Len(t, post, 1)
+	require.Equal(t, maxChat, post[0].Chat)
+	require.Equal(t, "First show", post[0].Text)
+	for i := range 3 {
+		_, content, _ := feeds.Generate(fmt.Sprintf("photo-%d.png", i+1))
+		require.Equal(t, sim.Digest(content), album[0].Media[i].Digest, "the very bytes, in their order")
+		require.Equal(t, sim.Digest(content), post[0].Media[i].Digest)
+	}
+	handed := map[string]int{house.Telegram: uploads(h, house.Telegram), house.MAX: uploads(h, house.MAX)}
+	require.Equal(t, map[string]int{house.Telegram: 3, house.MAX: 3}, handed)
+
+	h.Push(d, "secret-cms", house.Post("text", "Second show", "media", pictures(h, 3)))
+	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	require.Equal(t, handed, map[string]int{house.Telegram: uploads(h, house.Telegram), house.MAX: uploads(h, house.MAX)})
+	require.Len(t, h.Accepted(), 4)
+}
+
+// A text that is too long for a caption goes ahead of the picture as a post of its own.
+func TestTextTooLongForACaption(t *testing.T) {
+	t.Parallel()
+	h, telegramChat, maxChat := newsroom(t)
+	d := h.Serve()
+	text := ""
+	for len(text) < 1100 {
+		text += fmt.Sprintf("word %d, ", len(text))
+	}
+	h.Push(d, "secret-cms", house.Post("text", text+"end", "media", pictures(h, 1)))
+	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	sends := h.Accepted(sim.Filter{Chat: telegramChat})
+	require.Len(t, sends, 2)
+	require.Equal(t, []string{"sendMessage", "sendPhoto"}, []string{sends[0].Method, sends[1].Method})
+	require.Equal(t, text+"end", sends[0].Text)
+	require.Empty(t, sends[1].Text)
+	require.Len(t, h.Accepted(sim.Filter{Chat: maxChat}), 1, "MAX takes it as one")
+}

@@ -1,0 +1,85 @@
+package house
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// commandPatience bounds a command that is expected to end by itself.
+const commandPatience = 2 * time.Minute
+
+// built is the folder of the binary, once it is built.
+var built string
+
+// Leave removes what tests of this process shared; TestMain of a package defers it.
+func Leave() {
+	if built != "" {
+		_ = os.RemoveAll(built) // nothing is left to be told of it
+	}
+}
+
+// binary builds the program once for this test process and returns its path.
+var binary = sync.OnceValues(func() (string, error) {
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", errors.New("the source of this package cannot be found")
+	}
+	root := filepath.Join(filepath.Dir(here), "..", "..")
+	dir, err := os.MkdirTemp("", "autopost-binary-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	path := filepath.Join(dir, "autopost")
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/autopost")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// Result is what a command left behind.
+type Result struct {
+	Code   int
+	Stdout string
+	Stderr string
+}
+
+// Run runs a command of the binary to its end, in the house's environment with
+// extra variables "NAME=value" on top.
+func (h *House) Run(extra []string, args ...string) Result {
+	h.t.Helper()
+	return h.RunWithin(commandPatience, extra, args...)
+}
+
+// RunWithin is Run with a patience of the caller's.
+func (h *House) RunWithin(patience time.Duration, extra []string, args ...string) Result {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, append(h.environment(), extra...), &stdout, &stderr
+	cmd.SysProcAttr = attributes()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(h.t, err, "autopost %v", args)
+	}
+	require.NoError(h.t, ctx.Err(), "autopost %v did not end\n%s", args, stderr.String())
+	h.keepsSecrets("autopost "+fmt.Sprint(args), stdout.String()+stderr.String())
+	return Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+}

@@ -1,0 +1,251 @@
+package house
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/sim"
+	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/world"
+)
+
+// The platforms that a Channel may name.
+const (
+	Telegram = telegram.Platform
+	MAX      = maxmessenger.Platform
+)
+
+// The tokens of the simulated bots. They must appear nowhere but in requests.
+const (
+	telegramToken = "7001001:AAcanaryTelegramToken"
+	maxToken      = "canary-max-token-f9LHod"
+)
+
+// House is one whole installation. Its methods belong on the test's own
+// goroutine, unless they say otherwise.
+type House struct {
+	*pgtest.DB
+	// World is the receivers' side: their log, and the faults they are told to show.
+	World *world.World
+	// WorldURL is where World listens.
+	WorldURL string
+
+	t        testing.TB
+	binary   string
+	database string
+	dir      string
+	chats    int64
+}
+
+// Option changes how a House is made.
+type Option func(*settings)
+
+type settings struct {
+	world world.Options
+	role  string
+}
+
+// AsEngine runs the programs with the daemon's own lesser rights instead of the
+// superuser's.
+func AsEngine(s *settings) { s.role = "autopost_engine" }
+
+// New builds the binary (once for a test process), and makes a database and a
+// world for this test. The simulators keep no rates: tests judge ours by the log.
+func New(t testing.TB, options ...Option) *House {
+	t.Helper()
+	s := settings{world: world.Options{
+		Telegram: telegram.Options{Limits: &telegram.Limits{}},
+		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}},
+		LogSize:  50_000,
+	}}
+	for _, option := range options {
+		option(&s)
+	}
+	path, err := binary()
+	require.NoError(t, err)
+	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t)}
+	h.database = h.URL(s.role)
+	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
+	require.NoError(t, h.World.MAX.AddBot(maxToken))
+	server := httptest.NewServer(h.World)
+	t.Cleanup(server.Close)
+	// Kept-alive and hanging connections must not hold up the end of the test.
+	t.Cleanup(server.CloseClientConnections)
+	h.WorldURL = server.URL
+	return h
+}
+
+// folder is a directory of the test's own. A private PostgreSQL runs as another
+// user when the tests run as root, and must be able to pass it: T.TempDir's cannot be passed.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "autopost-house-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o711))
+	return dir
+}
+
+// environment is all that the programs know: nothing of the test's own.
+func (h *House) environment() []string {
+	return []string{
+		"DATABASE_URL=" + h.database,
+		"AUTOPOST_DATA_DIR=" + h.dir + "/data",
+		"AUTOPOST_MIGRATE=never",
+		"AUTOPOST_LISTEN=127.0.0.1:0",
+		"AUTOPOST_TELEGRAM_API_URL=" + h.WorldURL + "/telegram",
+		"AUTOPOST_MAX_API_URL=" + h.WorldURL + "/max",
+		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32",
+		"HOUSE_TELEGRAM_TOKEN=" + telegramToken,
+		"HOUSE_MAX_TOKEN=" + maxToken,
+	}
+}
+
+// Workspace makes an active workspace with a credential for each platform.
+func (h *House) Workspace(id string) {
+	h.t.Helper()
+	h.Exec(`insert into autopost.workspaces (workspace_id) values ($1)`, id)
+	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
+		($1, 'telegram', 'telegram', 'env:HOUSE_TELEGRAM_TOKEN'), ($1, 'max', 'max', 'env:HOUSE_MAX_TOKEN')`, id)
+}
+
+// Endpoint makes a push endpoint that takes far more posts a second than a test sends.
+func (h *House) Endpoint(workspace, id, secret string) {
+	h.t.Helper()
+	sum := sha256.Sum256([]byte(secret))
+	h.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps) values
+		($1, $2, 'webhook_push', $3, 100000)`, workspace, id, hex.EncodeToString(sum[:]))
+}
+
+// Channel is what a test wants of a channel; what is left out is the database's
+// default, except that there is no limit of rate.
+type Channel struct {
+	ID       string
+	Platform string
+	// Group is the rate group, the platform's name when empty.
+	Group string
+	// Rate is in posts a second; 0 is no limit.
+	Rate float64
+	// Parallel is 1 when 0.
+	Parallel int
+	// Filter is the route_filter as JSON; empty lets everything through.
+	Filter string
+	// Mode is the send_mode, mixed when empty.
+	Mode string
+	// OnUnknown is reconcile when empty.
+	OnUnknown string
+}
+
+// Channel makes a channel by plain SQL, and its chat on the platform's side,
+// whose id it returns.
+func (h *House) Channel(workspace string, c Channel) string {
+	h.t.Helper()
+	h.chats++
+	id := -1_000_000_000_000 - h.chats
+	if c.Platform == MAX {
+		id = -70_000_000 - h.chats
+		h.World.MAX.AddChat(maxmessenger.Chat{ID: id, Title: c.ID})
+	} else {
+		h.World.Telegram.AddChat(telegram.Chat{ID: id, Title: c.ID})
+	}
+	chat := strconv.FormatInt(id, 10)
+	h.Exec(`insert into autopost.channels
+		(workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, route_filter, send_mode, on_unknown)
+		values ($1, $2, $3, $4, $3, coalesce(nullif($5, ''), $3), $6, greatest($7, 1), nullif($8, '')::jsonb,
+			coalesce(nullif($9, ''), 'mixed'), coalesce(nullif($10, ''), 'reconcile'))`,
+		workspace, c.ID, c.Platform, chat, c.Group, c.Rate, c.Parallel, c.Filter, c.Mode, c.OnUnknown)
+	return chat
+}
+
+// GroupRate limits a rate group, in posts a second.
+func (h *House) GroupRate(workspace, platform, group string, rate float64) {
+	h.t.Helper()
+	h.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, $2, $3, $4)`,
+		workspace, platform, group, rate)
+}
+
+// Fault tells the receivers to misbehave.
+func (h *House) Fault(f sim.Fault) {
+	h.t.Helper()
+	require.NoError(h.t, h.World.Faults.Add(f))
+}
+
+// pollEvery is how often a wait looks again.
+const pollEvery = 20 * time.Millisecond
+
+// Until waits for done, which is asked on the test's goroutine, and fails the test
+// when it does not come true in time.
+func (h *House) Until(what string, within time.Duration, done func() bool) {
+	h.t.Helper()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ticker.C:
+		case <-deadline.C:
+			require.FailNow(h.t, "not within "+within.String()+": "+what, h.state())
+		}
+	}
+}
+
+// UntilTrue waits for a query of one boolean, of which null is not true.
+func (h *House) UntilTrue(within time.Duration, sql string, args ...any) {
+	h.t.Helper()
+	h.Until(sql, within, func() bool { return pgtest.Value[bool](h.DB, "select coalesce(("+sql+"), false)", args...) })
+}
+
+// drainPatience bounds the wait for a queue to empty.
+const drainPatience = 60 * time.Second
+
+// Drained waits until nothing of a workspace is on its way any more. What is held
+// until a person decides, or until the far future, counts as settled.
+func (h *House) Drained(workspace string) {
+	h.t.Helper()
+	h.UntilTrue(drainPatience, `select not exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = $1 and d.status in ('queued', 'claimed', 'sending', 'retry')
+		and d.next_retry_at is distinct from 'infinity')`, workspace)
+}
+
+// Verified runs autopost verify, which must find every invariant kept.
+func (h *House) Verified() {
+	h.t.Helper()
+	result := h.Run(nil, "verify", "--json")
+	require.Zero(h.t, result.Code, "%s\n%s", result.Stdout, result.Stderr)
+	require.True(h.t, json.Valid([]byte(result.Stdout)))
+}
+
+// state tells a failed test where the queue stood.
+func (h *House) state() string {
+	lines := pgtest.Column[string](h.DB, `
+		select format('%s %s: %s, of which due %s; gate %s with %s in flight', d.channel_id, d.status, count(*),
+			count(*) filter (where d.due_at <= now()), g.ready_at, g.inflight)
+		from autopost.deliveries d
+		join autopost.channel_gates g on g.workspace_id = d.workspace_id and g.channel_id = d.channel_id
+		group by d.workspace_id, d.channel_id, d.status, g.ready_at, g.inflight
+		order by d.workspace_id, d.channel_id, d.status`)
+	return strings.Join(lines, "\n")
+}
+
+// keepsSecrets fails the test when a token is in what a program printed.
+func (h *House) keepsSecrets(where, text string) {
+	h.t.Helper()
+	for _, token := range []string{telegramToken, maxToken} {
+		if strings.Contains(text, token) {
+			h.t.Errorf("a token is in the output of %s", where)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package house
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const requestPatience = 40 * time.Second
+
+// client keeps no connection: a daemon that was killed must not be spoken to
+// over the connection of its predecessor.
+var client = &http.Client{Timeout: requestPatience, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// Answer is what the daemon answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is the JSON object of the answer; nil when it is none.
+	Body map[string]any
+}
+
+// Text is a string of the body, "" when there is none.
+func (a Answer) Text(key string) string {
+	text, _ := a.Body[key].(string)
+	return text
+}
+
+// Number is a number of the body, 0 when there is none.
+func (a Answer) Number(key string) int {
+	number, _ := a.Body[key].(float64)
+	return int(number)
+}
+
+// Push sends a body to the push door and must be answered.
+func (h *House) Push(d *Daemon, secret, body string) Answer {
+	h.t.Helper()
+	answer, err := h.TryPush(d.URL, secret, body)
+	require.NoError(h.t, err)
+	return answer
+}
+
+// TryPush is Push where the daemon may be gone. It may be called from any goroutine.
+func (h *House) TryPush(url, secret, body string) (Answer, error) {
+	return h.ask(http.MethodPost, url+"/hooks/push", secret, strings.NewReader(body))
+}
+
+// Get asks for a page. It may be called from any goroutine.
+func (h *House) Get(url, key string) (Answer, error) {
+	return h.ask(http.MethodGet, url, key, nil)
+}
+
+func (h *House) ask(method, url, bearer string, body io.Reader) (Answer, error) {
+	request, err := http.NewRequestWithContext(context.WithoutCancel(h.t.Context()), method, url, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	answer := Answer{Status: response.StatusCode, Header: response.Header}
+	if json.Unmarshal(raw, &answer.Body) != nil {
+		answer.Body = nil
+	}
+	return answer, err
+}
+
+// Post is a post as JSON. fields come in pairs of name and value.
+func Post(fields ...any) string {
+	post := map[string]any{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		post[fields[i].(string)] = fields[i+1]
+	}
+	raw, err := json.Marshal(post)
+	if err != nil {
+		// Only strings, numbers, lists and maps are ever given to it.
+		panic(err)
+	}
+	return string(raw)
+}
