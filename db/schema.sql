@@ -1012,7 +1012,7 @@ declare
 	v_armed text[] := '{}';
 	v_due timestamptz := 'infinity';
 begin
-	select array_agg(autopost.prepare_post(i.value) order by i.ordinality) into v_posts
+	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop
 		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);
@@ -1624,23 +1624,22 @@ $$;
 
 
 --
--- Name: hand_back(text, autopost.deliveries, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: hand_back(text, autopost.deliveries, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.hand_back(p_workspace_id text, p_delivery autopost.deliveries, p_reason text, p_until timestamp with time zone) RETURNS void
+CREATE FUNCTION autopost.hand_back(p_workspace_id text, p_delivery autopost.deliveries, p_reason text) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- A locked delivery whose call did not begin returns to the queue until p_until, and the attempt is granted again.
+-- A locked delivery whose call did not begin returns to the queue, due at once, and the attempt is granted again: what was in the way is
+-- kept by the gates.
 -- Writes: deliveries, channel_gates, events(released).
-declare
-	v_until timestamptz := least(greatest(p_until, autopost.now_ts()), autopost.now_ts() + interval '1 day');
 begin
 	update autopost.deliveries d
 	set granted_attempts = d.granted_attempts + 1
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null, jsonb_build_object('reason', p_reason, 'until', v_until));
+	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null, jsonb_build_object('reason', p_reason));
 	p_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
-	perform autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, v_until, null);
+	perform autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, autopost.now_ts(), null);
 end
 $$;
 
@@ -1831,7 +1830,7 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, or may do more at once. Also stamps updated_at.
+-- channel is enabled, resumed, or may do more at once.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -2875,6 +2874,27 @@ $$;
 
 
 --
+-- Name: origin_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.origin_errors(p_workspace_id text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Media that a post refers to and the workspace's origin does not hold, as an array of {field, reason, remedy}.
+-- Reads: media_origin.
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].blob_ref', m.ordinality - 1), 'is not in the media origin',
+			'put the content there first, or give its url') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality m
+		where m.value ? 'blob_ref'
+		and not exists (select 1 from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.blob_ref = m.value ->> 'blob_ref' and o.deleted_at is null));
+end
+$$;
+
+
+--
 -- Name: outcome_refusal(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2977,18 +2997,22 @@ $$;
 
 
 --
--- Name: prepare_post(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: prepare_post(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.prepare_post(p_item jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- What of a post needs no table: {"errors"} or the normal form with hash and tags. p_item: {"raw", "trace_id", "route_tags"}.
+-- A post before it is stored: {"errors"}, or with its normal form, hash and tags. p_item: {"raw", "trace_id", "route_tags"}.
+-- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.payload_errors(v_raw);
 	v_payload jsonb;
 begin
+	if v_errors = '[]' then
+		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
+	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -3305,7 +3329,7 @@ begin
 	for v_item in
 		select i.value as raw, i.ordinality::int as n, autopost.payload_errors(i.value) as errors
 		from jsonb_array_elements(p_items) with ordinality i
-		order by i.value ->> 'source_ref', autopost.receipt_hash(i.value), i.ordinality
+		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
 		if v_item.errors <> '[]' then
 			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_item.errors);
@@ -3632,7 +3656,7 @@ begin
 		order by d.channel_id, d.delivery_id
 	loop
 		if autopost.call_started_at(v_delivery) is null then
-			perform autopost.hand_back(p_workspace_id, v_delivery, 'released', autopost.now_ts());
+			perform autopost.hand_back(p_workspace_id, v_delivery, 'released');
 			v_released := v_released + 1;
 		end if;
 	end loop;
@@ -4349,6 +4373,21 @@ $$;
 
 
 --
+-- Name: stamp_channel(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
+begin
+	new.updated_at := autopost.now_ts();
+	return new;
+end
+$$;
+
+
+--
 -- Name: start_call(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4357,7 +4396,8 @@ CREATE FUNCTION autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_c
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Committed just before the first byte of a call: checks the claim, the lease, workspace, channel and group once more, confirms the
--- reserved slot or takes a new one, and records that the call began. Repeatable with the same token.
+-- reserved slot or takes a new one, and records that the call began. Repeatable with the same token; who is late for the slot of a
+-- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
 -- "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
@@ -4367,18 +4407,20 @@ declare
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
-	v_obstacle record;
+	v_obstacle text;
 	v_now timestamptz;
 	v_slot timestamptz;
 	v_late boolean;
+	v_began boolean;
 begin
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_began := autopost.call_started_at(v_delivery) is not null;
 	v_late := v_delivery.send_at < autopost.now_ts() - autopost.setting_interval('slot_tolerance_ms')
-		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token and autopost.call_started_at(v_delivery) is null;
+		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token;
 	if v_late then
 		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta),
-			autopost.now_ts() + autopost.setting_interval('slot_horizon_ms'));
+			case when v_began then 'infinity' else autopost.now_ts() + autopost.setting_interval('slot_horizon_ms') end);
 	end if;
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id
@@ -4392,23 +4434,20 @@ begin
 	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;
-	if autopost.call_started_at(v_delivery) is not null then
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
-	end if;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_now);
-	if v_obstacle.reason is null and v_slot > v_now + autopost.setting_interval('slot_horizon_ms') then
-		v_obstacle.reason := 'rate';
-		v_obstacle.until := v_slot - autopost.setting_interval('slot_horizon_ms');
-	end if;
-	if v_obstacle.reason is not null then
-		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle.reason, v_obstacle.until);
-		return jsonb_build_object('applied', false, 'reason', v_obstacle.reason);
+	v_began := autopost.call_started_at(v_delivery) is not null;
+	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_slot, v_now);
+	if v_obstacle is not null and not v_began then
+		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
+		return jsonb_build_object('applied', false, 'reason', v_obstacle);
 	end if;
 	if v_late then
 		update autopost.deliveries d
 		set send_at = v_slot
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 		v_delivery.send_at := v_slot;
+	end if;
+	if v_began then
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
 	end if;
 	return autopost.begin_call(p_workspace_id, v_delivery, v_delivery.send_at);
 end
@@ -4458,26 +4497,20 @@ $$;
 
 
 --
--- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.start_obstacle(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_now timestamp with time zone, OUT reason text, OUT until timestamp with time zone) RETURNS record
-    LANGUAGE plpgsql STABLE
+CREATE FUNCTION autopost.start_obstacle(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_slot timestamp with time zone, p_now timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
     AS $$
--- Why no call of this channel may begin now, and until when; null reason when nothing is in the way.
-begin
-	if p_status <> 'active' then
-		reason := 'workspace';
-	elsif not p_channel.enabled then
-		reason := 'disabled';
-	elsif p_channel.paused_until > p_now then
-		reason := 'paused'; -- the gate waits for the pause to end; the row must not, since a person may end it sooner
-	elsif greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then
-		reason := 'rate';
-		until := greatest(p_channel.cooldown_until, p_limit.cooldown_until);
-	end if;
-	until := coalesce(until, p_now);
-end
+-- Why no call of this channel may begin now; null when nothing is in the way. The gates wait for it to end, the row does not: a person
+-- may end it sooner.
+select case
+	when p_status <> 'active' then 'workspace'
+	when not p_channel.enabled then 'disabled'
+	when p_channel.paused_until > p_now then 'paused'
+	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
+	when p_slot > p_now + autopost.setting_interval('slot_horizon_ms') then 'rate' end
 $$;
 
 
@@ -6650,6 +6683,13 @@ CREATE TRIGGER ring_when_activated AFTER UPDATE OF status ON autopost.workspaces
 --
 
 CREATE TRIGGER ring_when_lifted AFTER UPDATE OF rate_rps, cooldown_until ON autopost.platform_limits FOR EACH ROW WHEN ((((new.cooldown_until IS NULL) AND (old.cooldown_until IS NOT NULL)) OR (new.rate_rps IS DISTINCT FROM old.rate_rps))) EXECUTE FUNCTION autopost.ring_when_lifted();
+
+
+--
+-- Name: channels stamp_channel; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
 
 
 --

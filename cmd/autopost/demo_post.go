@@ -40,7 +40,6 @@ type demoRouting struct {
 // demoAnswer is what the webhook said.
 type demoAnswer struct {
 	Status    string
-	RunID     string `json:"run_id"`
 	MessageID string `json:"message_id"`
 	Enqueued  int
 	Deduped   int

@@ -46,6 +46,7 @@ select is(autopost.commit_submission('w', submission_id, claim_token, '{"ok": tr
 select is((select status from autopost.submissions), 'fetching');
 
 -- Fetched.
+select autopost.put_media_origin('w', 'sha256:' || repeat('2', 64), 'file:///2', 'image/png', 10, 'image', 1, 1);
 create temp table e on commit drop as
 select autopost.commit_submission('w', submission_id, claim_token, '{"ok": true, "media": [{"index": 0, "blob_ref": "sha256:2222222222222222222222222222222222222222222222222222222222222222"}]}') as answer from d;
 select is((select answer ->> 'status' from e), 'enqueued');

@@ -17,11 +17,11 @@ func TestSoundWorkspaceHasNoFindings(t *testing.T) {
 	h.lively()
 	h.clean()
 
-	happened := pgtest.Column[string](h.DB, `select distinct e.action from autopost.events e where e.workspace_id = 'w'`)
+	happened := pgtest.Column[string](h.db, `select distinct e.action from autopost.events e where e.workspace_id = 'w'`)
 	require.Subset(t, happened, []string{"enqueue", "validation_failed", "send_attempt", "sent", "retry_scheduled", "dedup_suppressed",
 		"failed_permanent", "dead_letter", "channel_paused", "channel_disabled", "sending_lease_expired", "manual_requeue",
 		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit"}, "the history is not lively any more")
-	waiting := pgtest.Column[string](h.DB, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
+	waiting := pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
 	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent"}, waiting)
 }
 
@@ -31,7 +31,7 @@ func TestDroppedEventsAreNoFinding(t *testing.T) {
 	h := open(t)
 	h.lively()
 	h.raw(`delete from autopost.events where ts < date_trunc('day', autopost.now_ts(), 'UTC')`)
-	require.Positive(t, pgtest.Value[int64](h.DB, `select count(*) from autopost.deliveries d where not exists (
+	require.Positive(t, pgtest.Value[int64](h.db, `select count(*) from autopost.deliveries d where not exists (
 		select 1 from autopost.events e where e.message_id = d.message_id and e.action = 'enqueue')`))
 	h.clean()
 }
@@ -42,7 +42,7 @@ func TestBackfilledDeliveryIsNoFinding(t *testing.T) {
 	h := open(t)
 	h.channels("plain", "archive")
 	h.deliver("plain", "one")
-	h.Exec(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, provider_message_id, sent_at, created_at)
+	h.do(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, provider_message_id, sent_at, created_at)
 		select d.workspace_id, gen_random_uuid(), d.message_id, 'archive', d.hash_version, d.content_hash, 'sent', '9', d.created_at - interval '1 hour', d.created_at - interval '1 hour'
 		from autopost.deliveries d`)
 	h.clean()
@@ -53,10 +53,10 @@ func TestBackfilledDeliveryIsNoFinding(t *testing.T) {
 func TestQueueAtWorkHasNoFindings(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.Exec(`update autopost.retry_policies set base_ms = 20`)
+	h.do(`update autopost.retry_policies set base_ms = 20`)
 	h.channels("a", "b", "c", "d")
-	h.Exec(`update autopost.channels set max_parallel = 3, on_unknown = case channel_id when 'a' then 'resend' else 'reconcile' end`)
-	h.Exec(`create function test.outcome() returns jsonb language sql as $$
+	h.do(`update autopost.channels set max_parallel = 3, on_unknown = case channel_id when 'a' then 'resend' else 'reconcile' end`)
+	h.do(`create function test.outcome() returns jsonb language sql as $$
 		select case when r < 0.6 then '{"ok": true, "provider_message_id": "1"}'
 			when r < 0.75 then '{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "http_502"}}'
 			when r < 0.9 then '{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}'
@@ -70,12 +70,12 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 	work.Go(func() {
 		for i := range 60 {
 			// Every third post is a repeat.
-			if err := h.Err(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', $1::text))`, fmt.Sprint("post ", i-i%3/2)); err != nil {
+			if err := h.db.Err(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', $1::text))`, fmt.Sprint("post ", i-i%3/2)); err != nil {
 				errs <- err
 				return
 			}
 		}
-		errs <- h.Err(`select autopost.rearm_gates('w')`)
+		errs <- h.db.Err(`select autopost.rearm_gates('w')`)
 	})
 	done := make(chan struct{})
 	go func() { work.Wait(); close(done) }()
@@ -93,7 +93,7 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	sent := pgtest.Value[int64](h.DB, `select count(*) from autopost.deliveries where status = 'sent'`)
+	sent := pgtest.Value[int64](h.db, `select count(*) from autopost.deliveries where status = 'sent'`)
 	t.Logf("looked %d times while %d deliveries were sent", looks, sent)
 	require.Greater(t, looks, 1)
 	require.Greater(t, sent, int64(50))
@@ -108,7 +108,7 @@ func (h *house) work(run string, rounds int) error {
 			`select autopost.start_call_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')) ` + mine,
 			`select autopost.commit_outcome_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token, 'outcome', test.outcome())), '[]')) ` + mine,
 		} {
-			if err := h.Err(step, run); err != nil {
+			if err := h.db.Err(step, run); err != nil {
 				return fmt.Errorf("%s: %w", step, err)
 			}
 		}

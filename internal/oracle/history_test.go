@@ -19,30 +19,30 @@ func (h *house) lively() {
 func (h *house) ordinary() {
 	h.channels("plain", "retry", "dead", "feed")
 	h.deliver("plain", "one")
-	h.do(`select test.say('plain', 'one')`,
+	h.all(`select test.say('plain', 'one')`,
 		`select test.channel('next door', 'other')`,
 		`select test.say('next door', 'one', '{}', 'other')`,
 		`select test.claim('other')`, `select test.start('next door')`, `select test.sent('next door')`)
 	h.ahead("8 days")
 	h.deliver("plain", "one")
 
-	h.Exec(`select test.say('retry', 'slowly')`)
+	h.do(`select test.say('retry', 'slowly')`)
 	h.fail("retry", "retry", limited)
 	h.ahead("40 seconds")
 	h.fly("retry")
 	h.settle("retry", "sent", `select test.sent('retry')`)
 
-	h.Exec(`select test.say('dead', 'never')`)
+	h.do(`select test.say('dead', 'never')`)
 	for range 4 {
 		h.fail("dead", "retry", transient)
 		h.ahead("1 minute")
 	}
 	h.fail("dead", "dead", transient)
-	h.Exec(requeue("dead"))
+	h.do(requeue("dead"))
 	h.fly("dead")
 	h.settle("dead", "sent", `select test.sent('dead')`)
 
-	h.do(`update autopost.channels set tags = '{feed}', route_filter = '{"include_any": ["feed"]}' where channel_id = 'feed'`,
+	h.all(`update autopost.channels set tags = '{feed}', route_filter = '{"include_any": ["feed"]}' where channel_id = 'feed'`,
 		`select autopost.list_due_sources('w', 10)`,
 		`select autopost.ingest_pull_chunk('w', 'feed', 'feed', '[
 			{"source_ref": "0", "payload": {"text": "old"}, "skip": true, "cursor": {"n": 0}},
@@ -57,27 +57,27 @@ func (h *house) ordinary() {
 // uncertain: nobody knows whether the platform took it, under each policy.
 func (h *house) uncertain() {
 	h.channels("reconcile", "hold", "resend")
-	h.do(`update autopost.channels set on_unknown = 'hold' where channel_id = 'hold'`,
+	h.all(`update autopost.channels set on_unknown = 'hold' where channel_id = 'hold'`,
 		`update autopost.channels set on_unknown = 'resend' where channel_id = 'resend'`,
 		`select test.say('reconcile', 'perhaps')`)
 	h.fail("reconcile", "retry", unknown)
 	h.ahead("10 seconds")
 	h.fail("reconcile", "failed_permanent", unknown)
-	h.Exec(requeue("reconcile"))
+	h.do(requeue("reconcile"))
 	h.fail("reconcile", "retry", unknown)
 	h.ahead("10 minutes")
 	h.fly("reconcile")
 	h.settle("reconcile", "sent", `select test.sent('reconcile')`)
 
 	for _, verdict := range []string{"found", "absent"} {
-		h.Exec(`select test.say('hold', $1)`, verdict)
+		h.do(`select test.say('hold', $1)`, verdict)
 		h.fail("hold", "retry", unknown)
-		h.Exec(resolve("hold", verdict))
+		h.do(resolve("hold", verdict))
 	}
 	h.fly("hold")
 	h.settle("hold", "sent", `select test.sent('hold')`)
 
-	h.Exec(`select test.say('resend', 'and again')`)
+	h.do(`select test.say('resend', 'and again')`)
 	for range 3 {
 		h.fail("resend", "retry", unknown)
 		h.ahead("1 minute")
@@ -89,42 +89,42 @@ func (h *house) uncertain() {
 // forsaken: claims that nobody came back from, or that came back unused.
 func (h *house) forsaken() {
 	h.channels("crash", "calm")
-	h.do(`select test.say('crash', 'boom')`, `select test.claim()`)
+	h.all(`select test.say('crash', 'boom')`, `select test.claim()`)
 	h.ahead("10 minutes")
-	h.Exec(`select autopost.recover_sending_leases('w')`)
+	h.do(`select autopost.recover_sending_leases('w')`)
 	h.ahead("1 minute")
 	h.fly("crash")
 	h.ahead("10 minutes")
-	h.Exec(`select autopost.recover_sending_leases('w')`)
+	h.do(`select autopost.recover_sending_leases('w')`)
 	h.ahead("1 minute")
 	h.fly("crash")
 	h.settle("crash", "sent", `select test.sent('crash')`)
 
-	h.do(`select test.say('calm', 'not now')`, `select test.claim()`,
+	h.all(`select test.say('calm', 'not now')`, `select test.claim()`,
 		`select autopost.release_claims('w', array[(test.flying('calm')).claim_token])`, `select test.claim()`,
 		`update autopost.channels set paused_until = autopost.now_ts() + interval '1 hour' where channel_id = 'calm'`,
 		`select test.start('calm')`,
 		`update autopost.channels set paused_until = null where channel_id = 'calm'`)
 	h.ahead("2 hours")
 	h.fly("calm")
-	h.Exec(`select autopost.commit_outcome('w', (test.flying('calm')).delivery_id, 'of another claim', '{"ok": true, "provider_message_id": "1"}')`)
+	h.do(`select autopost.commit_outcome('w', (test.flying('calm')).delivery_id, 'of another claim', '{"ok": true, "provider_message_id": "1"}')`)
 	h.settle("calm", "sent", `select test.sent('calm')`)
 }
 
 // refusals: failures that are final, of the post, the channel and the platform.
 func (h *house) refusals() {
 	h.channels("invalid", "angry", "lost", "group")
-	h.Exec(`select test.say('invalid', $1)`, strings.Repeat("long ", 1000))
-	h.Exec(`select test.say('angry', 'no')`)
+	h.do(`select test.say('invalid', $1)`, strings.Repeat("long ", 1000))
+	h.do(`select test.say('angry', 'no')`)
 	h.fail("angry", "failed_permanent", forbidden)
 	h.ahead("2 hours")
 	h.deliver("angry", "yes")
 	for _, text := range []string{"no", "still no", "never"} {
-		h.Exec(`select test.say('lost', $1)`, text)
+		h.do(`select test.say('lost', $1)`, text)
 		h.fail("lost", "failed_permanent", forbidden)
 		h.ahead("2 hours")
 	}
-	h.Exec(`select test.say('group', 'no')`)
+	h.do(`select test.say('group', 'no')`)
 	h.fail("group", "failed_permanent", refused)
 }
 
@@ -132,7 +132,7 @@ func (h *house) refusals() {
 // between them.
 func (h *house) series() {
 	h.channels("series")
-	h.do(`select autopost.guard_ingress('w', 'in', 1000, 3)`,
+	h.all(`select autopost.guard_ingress('w', 'in', 1000, 3)`,
 		`select autopost.receive_push('w', 'in', jsonb_build_array(
 			jsonb_build_object('source_ref', 'a', 'text', repeat('much to say. ', 100), 'media', '[
 				{"type": "image", "url": "https://example.org/1.png"}, {"type": "image", "url": "https://example.org/2.png"}]'::jsonb,
@@ -144,7 +144,7 @@ func (h *house) series() {
 			jsonb_build_object('index', 0, 'blob_ref', 'sha256:' || repeat('1', 64)), jsonb_build_object('index', 1, 'blob_ref', 'sha256:' || repeat('2', 64)))))
 		from autopost.claim_submissions('w', 'run-1', 10) s`)
 	h.fly("series")
-	h.Exec(`select autopost.record_series_progress('w', f.delivery_id, f.claim_token, '{"step": "text", "ids": ["5"], "items": []}') from test.flying('series') f`)
+	h.do(`select autopost.record_series_progress('w', f.delivery_id, f.claim_token, '{"step": "text", "ids": ["5"], "items": []}') from test.flying('series') f`)
 	h.settle("series", "retry", `select test.failed('series', $1::jsonb)`, transient)
 	h.ahead("1 minute")
 	h.fly("series")
@@ -155,12 +155,12 @@ func (h *house) series() {
 // called for, being fetched.
 func (h *house) unfinished() {
 	h.channels("later", "waiting", "claimed", "flying")
-	h.do(`select test.say('later', 'tomorrow', jsonb_build_object('scheduled_for', autopost.now_ts() + interval '1 day',
+	h.all(`select test.say('later', 'tomorrow', jsonb_build_object('scheduled_for', autopost.now_ts() + interval '1 day',
 			'media', jsonb_build_array(jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64)))))`,
 		`select test.say('waiting', 'not yet')`)
 	h.fail("waiting", "retry", limited)
-	h.do(`select test.say('flying', 'up there')`)
+	h.all(`select test.say('flying', 'up there')`)
 	h.fly("flying")
-	h.do(`select test.say('claimed', 'about to')`, `select test.claim()`,
+	h.all(`select test.say('claimed', 'about to')`, `select test.claim()`,
 		`select autopost.receive_push('w', 'in', '[{"media": [{"type": "image", "url": "https://example.org/3.png"}]}]')`)
 }

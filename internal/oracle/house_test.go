@@ -1,7 +1,6 @@
 package oracle_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,10 +10,12 @@ import (
 	"autopost/internal/pgtest"
 )
 
-// house is a database with workspace w, driven through the real functions.
+// house is a database with workspace w, driven through the real functions by one
+// session. What a test does may stand in a transaction that is rolled back.
 type house struct {
-	*pgtest.DB
-	t *testing.T
+	t       *testing.T
+	db      *pgtest.DB
+	session *pgtest.Session
 }
 
 // words makes the functions easy to call from a test. The engine's clock runs, and
@@ -66,45 +67,61 @@ $$;`
 // open returns a house without channels.
 func open(t *testing.T) *house {
 	t.Helper()
-	h := &house{DB: pgtest.New(t), t: t}
-	h.Exec(words)
-	return h
+	db := pgtest.New(t)
+	db.Exec(words)
+	return &house{t: t, db: db, session: db.Session("house", "")}
 }
 
-// do runs statements, each in a transaction of its own.
-func (h *house) do(statements ...string) {
+// rows runs a statement and returns its rows.
+func (h *house) rows(sql string, args ...any) [][]any {
+	h.t.Helper()
+	pending := h.session.Start(sql, args...)
+	if err := pending.Err(); err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+	return pending.Wait()
+}
+
+// do runs a statement.
+func (h *house) do(sql string, args ...any) {
+	h.t.Helper()
+	h.rows(sql, args...)
+}
+
+// all runs statements, each in a transaction of its own.
+func (h *house) all(statements ...string) {
 	h.t.Helper()
 	for _, sql := range statements {
-		h.Exec(sql)
+		h.do(sql)
 	}
 }
 
 // ahead puts the clock ahead.
 func (h *house) ahead(by string) {
 	h.t.Helper()
-	h.Exec(`update test.clock set ahead = ahead + $1::interval`, by)
+	h.do(`update test.clock set ahead = ahead + $1::interval`, by)
 }
 
 // channels makes channels of workspace w.
 func (h *house) channels(ids ...string) {
 	h.t.Helper()
 	for _, id := range ids {
-		h.Exec(`select test.channel($1)`, id)
+		h.do(`select test.channel($1)`, id)
 	}
 }
 
 // fly claims what is due and begins the call of the channel's delivery.
 func (h *house) fly(channel string) {
 	h.t.Helper()
-	h.Exec(`select test.claim()`)
-	started := h.JSON(`select coalesce(test.start($1), '{"reason": "nothing claimed"}')`, channel)
-	require.Equal(h.t, true, started["applied"], "start a call of %s: %v", channel, started)
+	h.do(`select test.claim()`)
+	started := h.rows(`select test.start($1) ->> 'applied'`, channel)
+	require.Equal(h.t, [][]any{{"true"}}, started, "start a call of %s", channel)
 }
 
 // deliver says something new on a channel and sees it sent.
 func (h *house) deliver(channel, text string) {
 	h.t.Helper()
-	h.Exec(`select test.say($1, $2)`, channel, text)
+	h.do(`select test.say($1, $2)`, channel, text)
 	h.fly(channel)
 	h.settle(channel, "sent", `select test.sent($1)`, channel)
 }
@@ -112,8 +129,8 @@ func (h *house) deliver(channel, text string) {
 // twoFly claims two posts of a channel and begins the call of the newer one.
 func (h *house) twoFly(channel string) {
 	h.t.Helper()
-	h.Exec(`update autopost.channels set max_parallel = 2 where channel_id = $1`, channel)
-	h.Exec(`select test.say($1, 'side'), test.say($1, 'by side')`, channel)
+	h.do(`update autopost.channels set max_parallel = 2 where channel_id = $1`, channel)
+	h.do(`select test.say($1, 'side'), test.say($1, 'by side')`, channel)
 	h.fly(channel)
 }
 
@@ -126,33 +143,33 @@ func (h *house) fail(channel, becomes, failure string) {
 
 func (h *house) settle(channel, becomes, sql string, args ...any) {
 	h.t.Helper()
-	answer := h.JSON(sql, args...)
+	answer := h.rows(sql, args...)[0][0].(map[string]any)
 	require.Equal(h.t, becomes, answer["status"], "commit on %s: %v", channel, answer)
 }
 
 // raw edits rows around every trigger and foreign key, as a careless hand would.
 func (h *house) raw(sql string) {
 	h.t.Helper()
-	h.Exec(`begin; set local session_replication_role = replica; ` + sql + `; commit`)
+	h.all(`set session_replication_role = replica`, sql, `set session_replication_role = origin`)
 }
 
 // breaks replaces a piece of an installed function, which must have it once.
 func (h *house) breaks(function, piece, by string) {
 	h.t.Helper()
-	source := pgtest.Value[string](h.DB, `select pg_get_functiondef(p.oid) from pg_proc p
-		where p.pronamespace = 'autopost'::regnamespace and p.proname = $1 order by p.oid limit 1`, function)
+	source := h.rows(`select pg_get_functiondef(p.oid) from pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace and p.proname = $1 order by p.oid limit 1`, function)[0][0].(string)
 	require.Equal(h.t, 1, strings.Count(source, piece), "%s does not have %q once", function, piece)
-	h.Exec(strings.Replace(source, piece, by, 1))
+	h.do(strings.Replace(source, piece, by, 1))
 }
 
 // dropChecks removes the check constraints of deliveries that mention a column.
 func (h *house) dropChecks(column string) {
 	h.t.Helper()
-	names := pgtest.Column[string](h.DB, `select c.conname from pg_constraint c
+	names := h.rows(`select c.conname::text from pg_constraint c
 		where c.conrelid = 'autopost.deliveries'::regclass and c.contype = 'c' and pg_get_constraintdef(c.oid) like '%' || $1 || '%'`, column)
 	require.NotEmpty(h.t, names)
 	for _, name := range names {
-		h.Exec(`alter table autopost.deliveries drop constraint ` + name)
+		h.do(`alter table autopost.deliveries drop constraint ` + name[0].(string))
 	}
 }
 
@@ -160,21 +177,21 @@ func (h *house) dropChecks(column string) {
 type finding struct {
 	Invariant  string
 	Title      string
-	Violations int
-	Sample     json.RawMessage
+	Violations int64
+	Sample     []any
 }
 
 func (f finding) String() string {
-	return fmt.Sprintf("%s (%s): %d violations: %s", f.Invariant, f.Title, f.Violations, f.Sample)
+	return fmt.Sprintf("%s (%s): %d violations: %v", f.Invariant, f.Title, f.Violations, f.Sample)
 }
 
 // verify asks verify about workspace w; the findings with violations by invariant.
 func (h *house) verify() (all []finding, broken map[string]finding) {
 	h.t.Helper()
-	text := pgtest.Value[[]byte](h.DB, `select jsonb_agg(to_jsonb(v)) from autopost.verify('w') v`)
-	require.NoError(h.t, json.Unmarshal(text, &all))
 	broken = map[string]finding{}
-	for _, f := range all {
+	for _, row := range h.rows(`select v.invariant, v.title, v.violations, v.sample from autopost.verify('w') v`) {
+		f := finding{row[0].(string), row[1].(string), row[2].(int64), row[3].([]any)}
+		all = append(all, f)
 		if f.Violations > 0 {
 			broken[f.Invariant] = f
 		}

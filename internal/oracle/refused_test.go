@@ -48,7 +48,7 @@ func TestGuardsRefuse(t *testing.T) {
 			from autopost.ingress_receipts r where r.source_ref is not null`, "ingress_receipts_source_ref"},
 		{"a secret in a credential's row", `insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot', 'telegram', '123:abc')`, "credential_bindings_secret_ref_check"},
 	} {
-		require.ErrorContains(t, h.Err(c.sql), c.guard, c.bug)
+		require.ErrorContains(t, h.db.Err(c.sql), c.guard, c.bug)
 	}
 	h.clean()
 }
@@ -61,15 +61,15 @@ func TestWhoMayVerify(t *testing.T) {
 	all, _ := h.verify()
 	want := [][]any{{int64(len(all))}}
 
-	engine := h.Session("engine", "engine")
+	engine := h.db.Session("engine", "engine")
 	require.Equal(t, want, engine.Exec(count))
 	require.ErrorContains(t, engine.Start(`select autopost.verify_i01('w')`).Err(), "permission denied", "a part of verify enters no workspace")
 	require.ErrorContains(t, engine.Start(`select count(*) from autopost.deliveries`).Err(), "permission denied")
 	require.ErrorContains(t, engine.Start(`select autopost.verify('nowhere')`).Err(), "AP003")
 
-	caller := h.Session("caller", "caller")
+	caller := h.db.Session("caller", "caller")
 	require.ErrorContains(t, caller.Start(count).Err(), "AP002")
-	h.Exec(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
+	h.do(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
 	require.Equal(t, want, caller.Exec(count))
 	require.ErrorContains(t, caller.Start(`select autopost.verify('other')`).Err(), "AP002")
 }
@@ -80,12 +80,12 @@ func TestVerifyOnlyLooks(t *testing.T) {
 	h := open(t)
 	h.lively()
 	all, _ := h.verify()
-	holder := h.Session("holder", "")
+	holder := h.db.Session("holder", "")
 	holder.Exec(`begin`)
 	holder.Exec(`select 1 from autopost.deliveries for update`)
 	holder.Exec(`select 1 from autopost.channels for update`)
 	holder.Exec(`lock table autopost.events in exclusive mode`)
-	looker := h.Session("looker", "engine")
+	looker := h.db.Session("looker", "engine")
 	looker.Exec(`begin read only`)
 	require.Len(t, looker.Exec(`select v.invariant from autopost.verify('w') v`), len(all))
 	looker.Exec(`commit`)
@@ -100,7 +100,7 @@ func TestSampleHoldsFiveRows(t *testing.T) {
 	h.raw(`update autopost.messages set content_hash = 'x' || content_hash`)
 	_, broken := h.verify()
 	f := broken["I40"]
-	require.Equal(t, int(pgtest.Value[int64](h.DB, `select count(*) from autopost.messages where workspace_id = 'w'`)), f.Violations)
-	require.Greater(t, f.Violations, 5)
-	require.Len(t, pgtest.Column[string](h.DB, `select e ->> 'message_id' from jsonb_array_elements($1::jsonb) e`, string(f.Sample)), 5)
+	require.Equal(t, pgtest.Value[int64](h.db, `select count(*) from autopost.messages where workspace_id = 'w'`), f.Violations)
+	require.Greater(t, f.Violations, int64(5))
+	require.Len(t, f.Sample, 5)
 }

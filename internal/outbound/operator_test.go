@@ -150,7 +150,7 @@ func TestWrittenTellsWhereACallFailed(t *testing.T) {
 	})
 	t.Run("name does not resolve", func(t *testing.T) {
 		_, err := post(t, operator(t, outbound.OperatorConfig{}), "no-such-host.invalid")
-		requireError(t, err, false)
+		_ = requireError(t, err, false)
 	})
 	t.Run("certificate not trusted", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
@@ -158,13 +158,13 @@ func TestWrittenTellsWhereACallFailed(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("body"))
 		require.NoError(t, err)
 		_, err = operator(t, outbound.OperatorConfig{}).Do(req)
-		requireError(t, err, false)
+		_ = requireError(t, err, false)
 		require.ErrorIs(t, err, outbound.ErrUntrusted)
 	})
 	t.Run("closed without an answer", func(t *testing.T) {
 		server := newPeer(t, func(int64, *http.Request, net.Conn) bool { return false })
 		_, err := post(t, operator(t, outbound.OperatorConfig{}), server.listener.Addr().String())
-		requireError(t, err, true)
+		_ = requireError(t, err, true)
 	})
 	t.Run("deadline while the server is silent", func(t *testing.T) {
 		got := make(chan struct{})

@@ -19,7 +19,7 @@ begin
 		order by d.channel_id, d.delivery_id
 	loop
 		if autopost.call_started_at(v_delivery) is null then
-			perform autopost.hand_back(p_workspace_id, v_delivery, 'released', autopost.now_ts());
+			perform autopost.hand_back(p_workspace_id, v_delivery, 'released');
 			v_released := v_released + 1;
 		end if;
 	end loop;

@@ -1,22 +1,16 @@
 create or replace function autopost.start_obstacle(
-	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_now timestamptz, out reason text, out until timestamptz
-)
-language plpgsql stable
+	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_slot timestamptz, p_now timestamptz
+) returns text
+language sql stable
 as $$
--- Why no call of this channel may begin now, and until when; null reason when nothing is in the way.
-begin
-	if p_status <> 'active' then
-		reason := 'workspace';
-	elsif not p_channel.enabled then
-		reason := 'disabled';
-	elsif p_channel.paused_until > p_now then
-		reason := 'paused'; -- the gate waits for the pause to end; the row must not, since a person may end it sooner
-	elsif greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then
-		reason := 'rate';
-		until := greatest(p_channel.cooldown_until, p_limit.cooldown_until);
-	end if;
-	until := coalesce(until, p_now);
-end
+-- Why no call of this channel may begin now; null when nothing is in the way. The gates wait for it to end, the row does not: a person
+-- may end it sooner.
+select case
+	when p_status <> 'active' then 'workspace'
+	when not p_channel.enabled then 'disabled'
+	when p_channel.paused_until > p_now then 'paused'
+	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
+	when p_slot > p_now + autopost.setting_interval('slot_horizon_ms') then 'rate' end
 $$;
 
 create or replace function autopost.begin_call(p_workspace_id text, p_delivery autopost.deliveries, p_send_at timestamptz) returns jsonb
@@ -36,7 +30,8 @@ create or replace function autopost.start_call(p_workspace_id text, p_delivery_i
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Committed just before the first byte of a call: checks the claim, the lease, workspace, channel and group once more, confirms the
--- reserved slot or takes a new one, and records that the call began. Repeatable with the same token.
+-- reserved slot or takes a new one, and records that the call began. Repeatable with the same token; who is late for the slot of a
+-- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
 -- "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
@@ -46,18 +41,20 @@ declare
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
-	v_obstacle record;
+	v_obstacle text;
 	v_now timestamptz;
 	v_slot timestamptz;
 	v_late boolean;
+	v_began boolean;
 begin
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_began := autopost.call_started_at(v_delivery) is not null;
 	v_late := v_delivery.send_at < autopost.now_ts() - autopost.setting_interval('slot_tolerance_ms')
-		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token and autopost.call_started_at(v_delivery) is null;
+		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token;
 	if v_late then
 		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta),
-			autopost.now_ts() + autopost.setting_interval('slot_horizon_ms'));
+			case when v_began then 'infinity' else autopost.now_ts() + autopost.setting_interval('slot_horizon_ms') end);
 	end if;
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id
@@ -71,23 +68,20 @@ begin
 	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;
-	if autopost.call_started_at(v_delivery) is not null then
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
-	end if;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_now);
-	if v_obstacle.reason is null and v_slot > v_now + autopost.setting_interval('slot_horizon_ms') then
-		v_obstacle.reason := 'rate';
-		v_obstacle.until := v_slot - autopost.setting_interval('slot_horizon_ms');
-	end if;
-	if v_obstacle.reason is not null then
-		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle.reason, v_obstacle.until);
-		return jsonb_build_object('applied', false, 'reason', v_obstacle.reason);
+	v_began := autopost.call_started_at(v_delivery) is not null;
+	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_slot, v_now);
+	if v_obstacle is not null and not v_began then
+		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
+		return jsonb_build_object('applied', false, 'reason', v_obstacle);
 	end if;
 	if v_late then
 		update autopost.deliveries d
 		set send_at = v_slot
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 		v_delivery.send_at := v_slot;
+	end if;
+	if v_began then
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
 	end if;
 	return autopost.begin_call(p_workspace_id, v_delivery, v_delivery.send_at);
 end

@@ -29,7 +29,7 @@ begin
 	for v_item in
 		select i.value as raw, i.ordinality::int as n, autopost.payload_errors(i.value) as errors
 		from jsonb_array_elements(p_items) with ordinality i
-		order by i.value ->> 'source_ref', autopost.receipt_hash(i.value), i.ordinality
+		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
 		if v_item.errors <> '[]' then
 			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_item.errors);

@@ -25,15 +25,35 @@ begin
 end
 $$;
 
-create or replace function autopost.prepare_post(p_item jsonb) returns jsonb
+create or replace function autopost.origin_errors(p_workspace_id text, p_media jsonb) returns jsonb
 language plpgsql stable
 as $$
--- What of a post needs no table: {"errors"} or the normal form with hash and tags. p_item: {"raw", "trace_id", "route_tags"}.
+-- Media that a post refers to and the workspace's origin does not hold, as an array of {field, reason, remedy}.
+-- Reads: media_origin.
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].blob_ref', m.ordinality - 1), 'is not in the media origin',
+			'put the content there first, or give its url') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality m
+		where m.value ? 'blob_ref'
+		and not exists (select 1 from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.blob_ref = m.value ->> 'blob_ref' and o.deleted_at is null));
+end
+$$;
+
+create or replace function autopost.prepare_post(p_workspace_id text, p_item jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- A post before it is stored: {"errors"}, or with its normal form, hash and tags. p_item: {"raw", "trace_id", "route_tags"}.
+-- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.payload_errors(v_raw);
 	v_payload jsonb;
 begin
+	if v_errors = '[]' then
+		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
+	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -65,7 +85,7 @@ declare
 	v_armed text[] := '{}';
 	v_due timestamptz := 'infinity';
 begin
-	select array_agg(autopost.prepare_post(i.value) order by i.ordinality) into v_posts
+	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop
 		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);

@@ -72,7 +72,7 @@ create or replace function autopost.keep_channel_gate() returns trigger
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, or may do more at once. Also stamps updated_at.
+-- channel is enabled, resumed, or may do more at once.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -95,6 +95,21 @@ $$;
 create or replace trigger keep_channel_gate
 	after insert or update of enabled, paused_until, max_parallel, rate_rps, platform, rate_group on autopost.channels
 	for each row execute function autopost.keep_channel_gate();
+
+create or replace function autopost.stamp_channel() returns trigger
+language plpgsql
+as $$
+-- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
+begin
+	new.updated_at := autopost.now_ts();
+	return new;
+end
+$$;
+
+create or replace trigger stamp_channel
+	before update of platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode,
+		posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref on autopost.channels
+	for each row execute function autopost.stamp_channel();
 
 create or replace function autopost.ring_when_lifted() returns trigger
 language plpgsql
