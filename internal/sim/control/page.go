@@ -36,13 +36,14 @@ const shown = 100
 
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	chats := byChat(s.core.Log.Entries())
+	entries := s.core.Log.Entries()
+	chats := byChat(entries)
 	chosen := slices.DeleteFunc(slices.Clone(chats), func(c *chatView) bool {
 		return q.Get("platform") != "" && c.Platform != q.Get("platform") || q.Has("chat") && c.Chat != q.Get("chat")
 	})
 	var b bytes.Buffer
 	err := page.Execute(&b, map[string]any{
-		"Totals": s.core.Log.Totals(), "Chats": chats, "Chosen": chosen, "Filtered": len(q) > 0, "Faults": s.core.Faults.List(),
+		"Totals": s.core.Log.Totals(), "Chats": chats, "Chosen": chosen, "Asked": askedFor(entries), "Filtered": len(q) > 0, "Faults": s.core.Faults.List(),
 	})
 	if err != nil {
 		http.Error(w, "render page: "+err.Error(), http.StatusInternalServerError)
@@ -60,6 +61,10 @@ func byChat(entries []sim.Entry) []*chatView {
 	views := map[[2]string]*chatView{}
 	var order []*chatView
 	for _, e := range slices.Backward(entries) {
+		failed := e.Status >= 400 || e.Fault != "" || e.End.IsZero()
+		if holdsNoChat(e) && !failed {
+			continue
+		}
 		key := [2]string{e.Platform, e.Chat}
 		v := views[key]
 		if v == nil {
@@ -71,7 +76,6 @@ func byChat(entries []sim.Entry) []*chatView {
 		if v.Title == "" {
 			v.Title = e.ChatTitle
 		}
-		failed := e.Status >= 400 || e.Fault != "" || e.End.IsZero()
 		if e.Accepted && (len(e.MessageIDs) > 0 || isEdit(e)) {
 			v.Accepted++
 			if len(v.Posts) < shown {
@@ -89,6 +93,36 @@ func byChat(entries []sim.Entry) []*chatView {
 		return strings.Compare(a.Platform+"\x00"+a.Title+"\x00"+a.Chat, b.Platform+"\x00"+b.Title+"\x00"+b.Chat)
 	})
 	return order
+}
+
+// holdsNoChat tells requests in which nobody posts: feeds, files, uploads, checks.
+func holdsNoChat(e sim.Entry) bool {
+	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files"
+}
+
+// asked is how often something that is no chat was asked for.
+type asked struct {
+	Platform, What string
+	Times          int
+}
+
+func askedFor(entries []sim.Entry) []asked {
+	times := map[asked]int{}
+	for _, e := range entries {
+		if holdsNoChat(e) {
+			what := e.Chat
+			if what == "" {
+				what = e.Method
+			}
+			times[asked{Platform: e.Platform, What: what}]++
+		}
+	}
+	list := make([]asked, 0, len(times))
+	for a, n := range times {
+		list = append(list, asked{Platform: a.Platform, What: a.What, Times: n})
+	}
+	slices.SortFunc(list, func(a, b asked) int { return strings.Compare(a.Platform+"\x00"+a.What, b.Platform+"\x00"+b.What) })
+	return list
 }
 
 func isEdit(e sim.Entry) bool {

@@ -83,9 +83,11 @@ func TestEverythingUnderOneHandler(t *testing.T) {
 	for _, part := range []string{
 		`<span class="bold">Hi</span>`, `href="https://e.org/"`, "&lt;script&gt;", "News &lt;ru&gt;", "hello",
 		"chat.not.found: Chat -8 not found", "prefers-color-scheme: dark", `name="viewport"`,
+		"files photo-1.png (1)", // asked for, and no chat of its own
 	} {
 		require.Contains(t, page, part)
 	}
+	require.NotContains(t, page, "photo-1.png</h2>")
 	require.NotContains(t, page, "AAExampleToken")
 	require.NotContains(t, page, maxToken)
 	_, page = do(t, "GET", url+"/_control/?platform=max&chat=-7", "", "")
