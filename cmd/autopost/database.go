@@ -55,8 +55,8 @@ func (d *database) store(ctx context.Context) (*pg.Store, error) {
 	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: d.url != d.directURL})
 }
 
-// withStore runs work over the configured database, brought up to date first where it is the private one.
-func withStore(ctx context.Context, work func(context.Context, *pg.Store) error) (err error) {
+// withDatabase runs work over the configured database as it is.
+func withDatabase(ctx context.Context, work func(context.Context, config.Config, *database) error) (err error) {
 	cfg, err := loadConfig()
 	if err != nil {
 		return err
@@ -70,18 +70,31 @@ func withStore(ctx context.Context, work func(context.Context, *pg.Store) error)
 			err = stopErr
 		}
 	}()
-	if db.private != nil {
-		if err := pg.Migrate(ctx, db.directURL); err != nil {
+	return work(ctx, cfg, db)
+}
+
+// migratePrivate brings the private database up to date; any other is its operator's.
+func (d *database) migratePrivate(ctx context.Context) error {
+	if d.private == nil {
+		return nil
+	}
+	return pg.Migrate(ctx, d.directURL)
+}
+
+// withStore runs work over the calls of a database that is ready for them.
+func withStore(ctx context.Context, work func(context.Context, *pg.Store) error) error {
+	return withDatabase(ctx, func(ctx context.Context, _ config.Config, db *database) error {
+		if err := db.migratePrivate(ctx); err != nil {
 			return err
 		}
-	}
-	store, err := db.store(ctx)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.Ready(ctx); err != nil {
-		return fmt.Errorf("the database is not ready: %w", err)
-	}
-	return work(ctx, store)
+		store, err := db.store(ctx)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		if err := store.Ready(ctx); err != nil {
+			return fmt.Errorf("the database is not ready: %w", err)
+		}
+		return work(ctx, store)
+	})
 }

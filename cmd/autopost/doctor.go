@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"autopost/internal/config"
 )
 
 func doctorCommand() *cobra.Command {
@@ -15,7 +17,7 @@ func doctorCommand() *cobra.Command {
 		Short: "Check the database and say what to do about what is wrong",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
 				return doctor(ctx, db, asJSON)
 			})
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/internal/config"
 	"autopost/internal/pg"
 )
 
@@ -16,7 +17,7 @@ func migrateCommand() *cobra.Command {
 		Short: "Bring the schema up to date",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
 				if err := pg.Migrate(ctx, db.directURL); err != nil {
 					return err
 				}
@@ -31,7 +32,7 @@ func migrateCommand() *cobra.Command {
 		Short: "List the migrations and whether the database has them",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
 				list, err := pg.MigrationStatus(ctx, db.directURL)
 				if err != nil {
 					return err
@@ -47,22 +48,4 @@ func migrateCommand() *cobra.Command {
 	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(status)
 	return cmd
-}
-
-// withDatabase runs work over the configured database as it is.
-func withDatabase(ctx context.Context, work func(context.Context, *database) error) (err error) {
-	cfg, err := loadConfig()
-	if err != nil {
-		return err
-	}
-	db, err := openDatabase(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := db.close(); err == nil {
-			err = stopErr
-		}
-	}()
-	return work(ctx, db)
 }

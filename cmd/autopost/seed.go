@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/internal/config"
 	"autopost/internal/pg"
 )
 
@@ -22,11 +23,9 @@ channels, endpoints and whatever else is configured by rows. db/seed.sql is an e
 			if err != nil {
 				return misuse{err}
 			}
-			return withDatabase(cmd.Context(), func(ctx context.Context, db *database) error {
-				if db.private != nil {
-					if err := pg.Migrate(ctx, db.directURL); err != nil {
-						return err
-					}
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
+				if err := db.migratePrivate(ctx); err != nil {
+					return err
 				}
 				if err := pg.Seed(ctx, db.directURL, string(script)); err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)

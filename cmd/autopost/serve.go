@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/internal/config"
 	"autopost/internal/telemetry"
 )
 
@@ -36,28 +37,17 @@ begun, what was begun is finished, the rest is handed back.`,
 	return cmd
 }
 
-func serve(ctx context.Context, only []string) (err error) {
-	cfg, err := loadConfig()
-	if err != nil {
-		return err
-	}
-	log := telemetry.NewLogger(os.Stderr, cfg.LogLevel)
-	db, err := openDatabase(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := db.close(); err == nil {
-			err = stopErr
+func serve(ctx context.Context, only []string) error {
+	return withDatabase(ctx, func(ctx context.Context, cfg config.Config, db *database) error {
+		log := telemetry.NewLogger(os.Stderr, cfg.LogLevel)
+		d, err := newDaemon(ctx, cfg, db, only, log)
+		if err != nil {
+			return err
 		}
-	}()
-	d, err := newDaemon(ctx, cfg, db, only, log)
-	if err != nil {
+		defer d.Close()
+		log.Info("daemon.started", "listen", "http://"+d.Addr(), "stages", only, "private_postgres", db.private != nil)
+		err = d.Run(ctx)
+		log.Info("daemon.stopped")
 		return err
-	}
-	defer d.Close()
-	log.Info("daemon.started", "listen", "http://"+d.Addr(), "stages", only, "private_postgres", db.private != nil)
-	err = d.Run(ctx)
-	log.Info("daemon.stopped")
-	return err
+	})
 }
