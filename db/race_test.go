@@ -397,3 +397,33 @@ func (c *crowd) note(id, channel string) {
 	c.inFlight[channel]++
 	c.most = max(c.most, c.inFlight[channel])
 }
+
+// A late call asks for a slot, finds none within the horizon, and then waits for a
+// lock until one would be: it must not begin in a slot that nobody reserved.
+func TestLateStartNeverUsesASlotItDidNotReserve(t *testing.T) {
+	t.Parallel()
+	base := world(t)
+	posttest.Channel(base, "w", "slow", posttest.MaxParallel(2), posttest.Rate(1))
+	base.Exec(`create table public.clock as select now() as at;
+		grant select on public.clock to public;
+		create or replace function autopost.now_ts() returns timestamptz language plpgsql as 'begin return (select at from public.clock); end'`)
+	posttest.Post(base, "w", "late")
+	worker := base.Session("worker", "engine")
+	claimed := worker.Exec(`select c.delivery_id::text, c.claim_token from autopost.claim_deliveries('w', 'run', 1) c`)
+	require.Len(t, claimed, 1)
+	base.Exec(`update public.clock set at = at + interval '200 milliseconds'`)
+	base.Exec(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1000.5 milliseconds'`)
+
+	other := base.Session("other", "")
+	other.Exec(`begin`)
+	other.Exec(`select 1 from autopost.deliveries for no key update`)
+	waiting := worker.Start(`select autopost.start_call('w', $1::uuid, $2)`, claimed[0]...)
+	require.Equal(t, []string{"other"}, waiting.Blocked())
+	base.Exec(`update public.clock set at = at + interval '1 millisecond'`)
+	other.Exec(`rollback`)
+
+	got := answer(t, waiting.Wait())
+	require.Equal(t, "rate", got["reason"], "%v", got)
+	require.Equal(t, "1000", pgtest.Value[string](base,
+		`select round(extract(epoch from next_allowed_at - autopost.now_ts()) * 1000)::text from autopost.channels`), "no slot is spent")
+}

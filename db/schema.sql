@@ -4510,7 +4510,7 @@ select case
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot > p_now + autopost.setting_interval('slot_horizon_ms') then 'rate' end
+	when p_slot = 'infinity' then 'rate' end -- late, and no slot is free within the horizon
 $$;
 
 
@@ -4725,8 +4725,8 @@ $$;
 CREATE FUNCTION autopost.take_slot(p_workspace_id text, p_channel_id text, p_cost integer, p_latest timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE plpgsql
     AS $$
--- Reserves the next slot of a channel and of its rate group, if it is not after p_latest. Returns the slot; null where neither
--- limits. A slot after p_latest is returned without being taken.
+-- Reserves the next slot of a channel and of its rate group and returns it; null where neither limits. Where the next one is after
+-- p_latest, nothing is reserved and the answer is infinity: a time that was not taken must not look like a slot.
 -- Locks, in this order: platform_limits, channels. Writes: both.
 declare
 	v_channel autopost.channels;
@@ -4750,7 +4750,7 @@ begin
 		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	if v_slot > p_latest then
-		return v_slot;
+		return 'infinity';
 	end if;
 	update autopost.channels c
 	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)

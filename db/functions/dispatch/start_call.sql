@@ -10,7 +10,7 @@ select case
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot > p_now + autopost.setting_interval('slot_horizon_ms') then 'rate' end
+	when p_slot = 'infinity' then 'rate' end -- late, and no slot is free within the horizon
 $$;
 
 create or replace function autopost.begin_call(p_workspace_id text, p_delivery autopost.deliveries, p_send_at timestamptz) returns jsonb

@@ -22,8 +22,8 @@ create or replace function autopost.take_slot(
 ) returns timestamptz
 language plpgsql
 as $$
--- Reserves the next slot of a channel and of its rate group, if it is not after p_latest. Returns the slot; null where neither
--- limits. A slot after p_latest is returned without being taken.
+-- Reserves the next slot of a channel and of its rate group and returns it; null where neither limits. Where the next one is after
+-- p_latest, nothing is reserved and the answer is infinity: a time that was not taken must not look like a slot.
 -- Locks, in this order: platform_limits, channels. Writes: both.
 declare
 	v_channel autopost.channels;
@@ -47,7 +47,7 @@ begin
 		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	if v_slot > p_latest then
-		return v_slot;
+		return 'infinity';
 	end if;
 	update autopost.channels c
 	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
