@@ -68,11 +68,43 @@ func TestFirstByteWaitsForTheConfirmedSlot(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)
 		w.onStart = func(string) (dispatch.Start, error) {
-			return dispatch.Start{Applied: true, SendIn: 400 * time.Millisecond, Deadline: time.Minute}, nil
+			return dispatch.Start{Applied: true, Limited: true, SendIn: 400 * time.Millisecond, Deadline: time.Minute}, nil
 		}
 		defer w.start(dispatch.Config{})()
 		after(time.Second)
 		require.Equal(t, 400*time.Millisecond, w.when("send acme-0")[0])
+	})
+}
+
+// The answer to a start may itself take too long for the slot that it confirms.
+func TestMissedSlotIsAskedForAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onStart = func(id string) (dispatch.Start, error) {
+			if len(w.when("start "+id)) == 1 {
+				after(150 * time.Millisecond)
+				return dispatch.Start{Applied: true, Limited: true, Deadline: time.Minute}, nil
+			}
+			return dispatch.Start{Applied: true, Limited: true, SendIn: 300 * time.Millisecond, Deadline: time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		require.Len(t, w.when("start acme-0"), 2)
+		require.Equal(t, []time.Duration{450 * time.Millisecond}, w.when("send acme-0"))
+	})
+}
+
+func TestCallWithoutASlotIsNeverLate(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onStart = func(string) (dispatch.Start, error) {
+			after(150 * time.Millisecond)
+			return dispatch.Start{Applied: true, Deadline: time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		require.Len(t, w.when("start acme-0"), 1)
+		require.Equal(t, []time.Duration{150 * time.Millisecond}, w.when("send acme-0"))
 	})
 }
 

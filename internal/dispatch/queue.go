@@ -59,7 +59,9 @@ type Media interface {
 type Start struct {
 	// Applied is false when the call must not be made; the row has been handed back already.
 	Applied bool
-	// SendIn is how long to wait from now until the slot, by the database's clock. Never negative.
+	// Limited says that the call has a slot; without one it may begin at once.
+	Limited bool
+	// SendIn is how long to wait from now until the slot, by the database's clock; negative when the slot has just passed.
 	SendIn time.Duration
 	// Deadline is how long from now the lease lives.
 	Deadline time.Duration

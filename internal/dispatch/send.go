@@ -153,13 +153,14 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 	var start Start
 	for range startTries {
 		var err error
-		start, err = d.start(l, p)
-		if err != nil || !start.Applied {
+		var asked time.Time
+		start, asked, err = d.start(l, p)
+		if err != nil || !start.Applied || !start.Limited {
 			return start, 0, err
 		}
-		slot := time.Now().Add(start.SendIn)
 		sleep(l.call, start.SendIn)
-		if late = time.Since(slot); late <= slotTolerance {
+		// The database read its clock after it was asked, so this is the most that it can be late.
+		if late = time.Since(asked) - start.SendIn; late <= slotTolerance {
 			break
 		}
 	}
@@ -168,12 +169,14 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 
 // start asks until it is answered: a start that was committed and not answered
 // would, left alone, be taken for a call with an unknown outcome.
-func (d *Dispatcher) start(l life, p *pass) (Start, error) {
+// It also returns when the answered question was asked.
+func (d *Dispatcher) start(l life, p *pass) (Start, time.Time, error) {
 	var start Start
+	var asked time.Time
 	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 		defer cancel()
-		asked := time.Now()
+		asked = time.Now()
 		var err error
 		start, err = d.deps.Calls.StartCall(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken)
 		if err == nil && start.Applied {
@@ -182,9 +185,9 @@ func (d *Dispatcher) start(l life, p *pass) (Start, error) {
 		return err
 	})
 	if err != nil {
-		return Start{}, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
+		return Start{}, asked, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
 	}
-	return start, nil
+	return start, asked, nil
 }
 
 // call lets the adapter speak, until it is done or its time is over.

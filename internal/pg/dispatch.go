@@ -59,7 +59,9 @@ func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
 
 // Start is the answer of start_call, its instants as waits from now by the database's clock.
 type Start struct {
-	Applied  bool
+	Applied bool
+	// Limited says that there is a slot; SendIn is negative when it has just passed.
+	Limited  bool
 	SendIn   time.Duration
 	Deadline time.Duration
 	Reason   string
@@ -100,7 +102,11 @@ func (s *Store) StartCall(ctx context.Context, workspace, deliveryID, claimToken
 	if err != nil {
 		return Start{}, fmt.Errorf("start call delivery=%s: %w", deliveryID, err)
 	}
-	return Start{Applied: a.Applied, SendIn: until(a.SendAt, a.Now), Deadline: until(a.Deadline, a.Now), Reason: a.Reason}, nil
+	start := Start{Applied: a.Applied, Deadline: until(a.Deadline, a.Now), Reason: a.Reason}
+	if a.SendAt != nil {
+		start.Limited, start.SendIn = true, a.SendAt.Sub(a.Now)
+	}
+	return start, nil
 }
 
 // RecordSeriesProgress keeps an acknowledged step.
