@@ -34,7 +34,7 @@ func doctor(ctx context.Context, db *database, asJSON bool) error {
 	defer store.Close()
 	checks, err := store.Diagnose(ctx)
 	if err != nil {
-		return fmt.Errorf("%w\nis the schema there? run autopost migrate", err)
+		return fmt.Errorf("%w\nis DATABASE_URL right, and was autopost migrate run there?", err)
 	}
 	rows := make([][]any, 0, len(checks))
 	ill := 0

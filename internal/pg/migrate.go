@@ -111,6 +111,13 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 		return nil, err
 	}
 	defer closePool()
+	fresh, err := withoutSchema(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		return unapplied(provider), nil
+	}
 	states, err := provider.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the state of migrations: %w", err)
@@ -120,6 +127,26 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 		list = append(list, Migration{Version: state.Source.Version, Name: state.Source.Path, Applied: state.State == goose.StateApplied})
 	}
 	return list, nil
+}
+
+// withoutSchema reports whether the database was never migrated.
+func withoutSchema(ctx context.Context, url string) (bool, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var fresh bool
+	err = conn.QueryRow(ctx, `select to_regnamespace('autopost') is null`).Scan(&fresh)
+	return fresh, err
+}
+
+func unapplied(provider *goose.Provider) []Migration {
+	var list []Migration
+	for _, source := range provider.ListSources() {
+		list = append(list, Migration{Version: source.Version, Name: source.Path})
+	}
+	return list
 }
 
 // functionsSource is every function in the order of db/functions/install.sql, then the grants.

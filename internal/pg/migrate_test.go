@@ -44,6 +44,17 @@ func TestMigrateIsRepeatableAndReportsItsState(t *testing.T) {
 	}
 }
 
+func TestStatusOfADatabaseThatWasNeverMigrated(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(`drop schema autopost cascade`)
+	list, err := pg.MigrationStatus(t.Context(), db.URL(""))
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	for _, m := range list {
+		require.False(t, m.Applied, m.Name)
+	}
+}
+
 func TestMigrateInstallsFunctionsThatDiffer(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(`update autopost.installed_functions set digest = 'older'`)
