@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(32);
+select plan(35);
 
 select test.channel('a', p_max_parallel => 10);
 create function test.state() returns jsonb
@@ -40,6 +40,7 @@ select is(test.claimed(), '{}', 'it is not sent');
 select is((autopost.skip_deliveries('w', (select list from ids), 'o', 'r', false)) #>> '{results,0,reason}', 'not_waiting');
 
 -- what was skipped can be brought back, and that is recorded, too
+select test.tick('1 second');
 update was set s = test.state();
 update act set dry = autopost.manual_requeue_preview('w', (select list from ids));
 select is(test.state(), (select s from was), 'a preview changes nothing');
@@ -75,6 +76,17 @@ select is((test.logged()).action, 'release_stale');
 select is((test.gate('a')).inflight, 0);
 select is(test.claimed(), '{a}', 'what never began goes at once');
 select is((select coalesce(sum(v.violations), 0)::int from autopost.verify('w') v where v.invariant <> 'I18'), 0, 'and every invariant holds');
+
+-- what a two-phase caller left claimed returns to the queue; it had no attempt to grant again
+select test.channel('b');
+select test.tick('1 second');
+select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "z", "routing": {"include_channels": ["b"]}}');
+update autopost.deliveries set status = 'claimed', claimed_at = autopost.now_ts(), claimed_by = 'flow', claim_token = 't' where channel_id = 'b';
+select test.tick('11 minutes');
+select autopost.release_stale('w', 600, 'olga', 'flow gone', false);
+select is((test.row('b')).status, 'queued');
+select is((test.row('b')).granted_attempts, 0);
+select is(test.actions('b'), '{claimed_lease_expired}');
 
 select * from finish();
 rollback;
