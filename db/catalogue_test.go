@@ -190,6 +190,8 @@ claim_deliveries(p_workspace_id text, p_run_id text, p_limit integer) SETOF clai
 claim_submissions(p_workspace_id text, p_run_id text, p_limit integer) SETOF claimed_submission
 commit_outcome(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_outcome jsonb) jsonb
 commit_submission(p_workspace_id text, p_submission_id uuid, p_claim_token text, p_outcome jsonb) jsonb
+disable_group(p_workspace_id text, p_platform text, p_rate_group text, p_operator text, p_reason text, p_dry_run boolean) jsonb
+enable_group(p_workspace_id text, p_platform text, p_rate_group text, p_operator text, p_reason text, p_dry_run boolean) jsonb
 enqueue_messages_and_deliveries(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 enqueue_messages_and_deliveries_batch(p_workspace_id text, p_endpoint_id text, p_kind text, p_items jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 extend_lease(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_seconds integer) jsonb
@@ -198,17 +200,23 @@ guard_ingress(p_workspace_id text, p_endpoint_id text, p_bytes integer, p_items 
 ingest_pull_chunk(p_workspace_id text, p_source_id text, p_endpoint_id text, p_items jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 list_due_sources(p_workspace_id text, p_limit integer) SETOF due_source
 manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) jsonb
+manual_requeue_preview(p_workspace_id text, p_delivery_ids uuid[]) jsonb
 mark_sent(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_provider_message_id text, p_sent_at timestamp with time zone, p_raw_meta jsonb) jsonb
+pause_channel(p_workspace_id text, p_channel_id text, p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) jsonb
 ready_workspaces(p_limit integer) SETOF text
 receive_push(p_workspace_id text, p_endpoint_id text, p_items jsonb) jsonb
 record_series_progress(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_delta jsonb) jsonb
 recover_claimed_leases(p_workspace_id text, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 recover_sending_leases(p_workspace_id text, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 release_claims(p_workspace_id text, p_claim_tokens text[]) jsonb
+release_stale(p_workspace_id text, p_older_than_seconds integer, p_operator text, p_reason text, p_dry_run boolean) jsonb
 resolve_endpoint(p_kind text, p_secret_hash text) jsonb
 resolve_unknown(p_workspace_id text, p_delivery_id uuid, p_verdict text, p_provider_message_id text, p_operator text, p_reason text) jsonb
+resume_channel(p_workspace_id text, p_channel_id text, p_operator text, p_reason text, p_dry_run boolean) jsonb
+rotate_auth(p_workspace_id text, p_channel_id text, p_new_auth_ref text, p_new_rate_group text, p_operator text, p_reason text, p_dry_run boolean) jsonb
 schedule_retry(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_error jsonb, p_not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) jsonb
+skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) jsonb
 start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) jsonb
 touch_run(p_run_id text) jsonb
 verify(p_workspace_id text) SETOF verify_finding

@@ -96,6 +96,51 @@ CREATE TYPE autopost.verify_finding AS (
 
 
 --
+-- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_on_channels(p_workspace_id text, p_channel_ids text[], p_change jsonb, p_act jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- change_channels, recorded. p_act: {"function", "subject", "event", "meta", "dry_run"}.
+-- Returns {"applied": true, "dry_run", "waiting", "sending", "channels"}; of a dry run what the act would answer.
+-- Writes: channels, channel_gates, events, admin_audit_log.
+declare
+	v_dry_run boolean := (p_act -> 'dry_run')::boolean;
+	v_answer jsonb;
+begin
+	v_answer := autopost.change_channels(p_workspace_id, p_channel_ids, p_change, p_act ->> 'event', p_act -> 'meta', v_dry_run);
+	if not v_dry_run then
+		perform autopost.audit(p_workspace_id, p_act ->> 'function', p_act ->> 'subject', p_act -> 'meta',
+			autopost.changed(v_answer -> 'channels', 'channel_id', 'before'), autopost.changed(v_answer -> 'channels', 'channel_id', 'after'));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', v_dry_run) || autopost.queue_of(p_workspace_id, p_channel_ids) || v_answer;
+end
+$$;
+
+
+--
+-- Name: act_on_group(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_on_group(p_workspace_id text, p_platform text, p_rate_group text, p_change jsonb, p_act jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- act_on_channels for all channels of a rate group, locked here; {"applied": false, "reason": "unknown_group"} where there are none.
+-- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events, admin_audit_log.
+declare
+	v_channels text[] := autopost.group_channels(p_workspace_id, p_platform, p_rate_group, not (p_act -> 'dry_run')::boolean);
+begin
+	if v_channels = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_act -> 'dry_run', 'reason', 'unknown_group');
+	end if;
+	return autopost.act_on_channels(p_workspace_id, v_channels, p_change, p_act || jsonb_build_object('subject', 'group:' || coalesce(p_platform, '*') || '/' || p_rate_group,
+		'meta', p_act -> 'meta' || jsonb_build_object('rate_group', p_rate_group)));
+end
+$$;
+
+
+--
 -- Name: add_api_key(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -170,6 +215,23 @@ begin
 		and g.channel_id = any (v_closed);
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
+end
+$$;
+
+
+--
+-- Name: audit(text, text, text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit(p_workspace_id text, p_action text, p_subject text, p_act jsonb, p_before jsonb, p_after jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Records what a person did, in the transaction that does it. p_act: {"operator", "reason", …}.
+-- Writes: admin_audit_log.
+begin
+	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after)
+	values (p_workspace_id, autopost.new_id(), autopost.now_ts(), p_act ->> 'operator', p_action, autopost.redact(p_act ->> 'reason'), p_subject,
+		autopost.redact(p_before), autopost.redact(p_after));
 end
 $$;
 
@@ -329,6 +391,53 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: change_channels(text, text[], jsonb, text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_channels(p_workspace_id text, p_channel_ids text[], p_change jsonb, p_event text, p_meta jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Applies p_change (of enabled, paused_until, error_streak) to channels that are locked, in their order, with an event each; gates follow by
+-- trigger. Returns the rows, {"channels": [{"channel_id", "before", "after"}]}; a dry run only that.
+-- Locks: channel_gates. Writes: channels, channel_gates, events(p_event).
+declare
+	v_before autopost.channels;
+	v_after autopost.channels;
+	v_changes jsonb := '[]';
+begin
+	for v_before in
+		select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+		order by c.channel_id
+	loop
+		v_after := jsonb_populate_record(v_before, p_change);
+		v_changes := v_changes || jsonb_build_object('channel_id', v_before.channel_id,
+			'before', jsonb_build_object('enabled', v_before.enabled, 'paused_until', v_before.paused_until, 'error_streak', v_before.error_streak),
+			'after', jsonb_build_object('enabled', v_after.enabled, 'paused_until', v_after.paused_until, 'error_streak', v_after.error_streak));
+		continue when p_dry_run;
+		update autopost.channels c
+		set enabled = v_after.enabled, paused_until = v_after.paused_until, error_streak = v_after.error_streak
+		where c.workspace_id = p_workspace_id and c.channel_id = v_before.channel_id;
+		perform autopost.emit_note(p_workspace_id, p_event, 'ok', v_before.channel_id, null, null, p_meta);
+	end loop;
+	return jsonb_build_object('channels', v_changes);
+end
+$$;
+
+
+--
+-- Name: changed(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.changed(p_changes jsonb, p_key text, p_side text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- One side ("before" or "after") of a list of changes, by the id of each row.
+select coalesce(jsonb_object_agg(c.value ->> p_key, c.value -> p_side), '{}') from jsonb_array_elements(p_changes) c
+$$;
 
 
 --
@@ -888,6 +997,31 @@ $$;
 
 
 --
+-- Name: disable_group(text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.disable_group(p_workspace_id text, p_platform text, p_rate_group text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Disables every channel of a rate group, of one platform or (p_platform null) of all that have a group of that name. Nothing is routed to
+-- them and no call begins; what waits stays.
+-- Returns {"applied": true, "dry_run", "waiting", "sending", "channels": [{"channel_id", "before", "after"}]}, a dry run too, which changes
+-- nothing; {"applied": false, "dry_run", "reason": "unknown_group"}. Raises AP001 without operator or reason.
+-- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_disabled), admin_audit_log.
+declare
+	v_meta jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('rate_group', p_rate_group is not null);
+	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, '{"enabled": false}',
+		jsonb_build_object('function', 'disable_group', 'event', 'channel_disabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
 -- Name: drop_request(text, text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -938,6 +1072,30 @@ begin
 	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
 	values (p_workspace_id, gen_random_uuid(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
 		autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
+end
+$$;
+
+
+--
+-- Name: enable_group(text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enable_group(p_workspace_id text, p_platform text, p_rate_group text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Resumes every channel of a rate group, of one platform or (p_platform null) of all that have a group of that name: as resume_channel.
+-- Returns {"applied": true, "dry_run", "waiting", "sending", "channels": [{"channel_id", "before", "after"}]}, a dry run too, which changes
+-- nothing; {"applied": false, "dry_run", "reason": "unknown_group"}. Raises AP001 without operator or reason.
+-- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_enabled), admin_audit_log.
+declare
+	v_meta jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('rate_group', p_rate_group is not null);
+	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, autopost.resumed(),
+		jsonb_build_object('function', 'enable_group', 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
 end
 $$;
 
@@ -1521,6 +1679,30 @@ begin
 	from autopost.ingest_runs r
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: group_channels(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_channels(p_workspace_id text, p_platform text, p_rate_group text, p_lock boolean) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+-- The channels of a rate group in their order, of all platforms where p_platform is null; still of the group once they are locked.
+-- Locks: channels (channel_id) if p_lock.
+begin
+	if p_lock then
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
+		order by c.channel_id
+		for no key update of c;
+	end if;
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
+		order by c.channel_id);
 end
 $$;
 
@@ -2297,6 +2479,23 @@ $$;
 
 
 --
+-- Name: lock_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_channels(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Locks: channels (channel_id).
+begin
+	perform 1 from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+	order by c.channel_id
+	for no key update of c;
+end
+$$;
+
+
+--
 -- Name: lock_for_commit(text, uuid[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2338,6 +2537,21 @@ $$;
 
 
 --
+-- Name: manual_act(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.manual_act(p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Who acts by hand and why, as the meta of the events that follow from it. Raises AP001 when an argument is missing.
+begin
+	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('dry_run', p_dry_run is not null);
+	return jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true);
+end
+$$;
+
+
+--
 -- Name: manual_requeue(text, uuid[], text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2347,8 +2561,9 @@ CREATE FUNCTION autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid
     AS $$
 -- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
 -- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
--- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids.
--- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(manual_requeue).
+-- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
+-- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates,
+-- events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
 	v_delivery autopost.deliveries;
@@ -2356,12 +2571,13 @@ declare
 	v_reason text;
 	v_results jsonb := '[]';
 	v_count int := 0;
+	v_before jsonb := '{}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
 	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
-	foreach v_id in array p_delivery_ids loop
+	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
 		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
@@ -2371,15 +2587,48 @@ begin
 				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null, updated_at = autopost.now_ts()
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
-				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'from_status', v_delivery.status));
+				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status', v_delivery.status));
 			v_count := v_count + 1;
+			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
 		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null, 'reason', v_reason));
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids) and d.status = 'retry'), autopost.now_ts());
+	if v_count > 0 then
+		perform autopost.audit(p_workspace_id, 'manual_requeue', 'deliveries', jsonb_build_object('operator', p_operator, 'reason', p_reason),
+			v_before, (select jsonb_object_agg(k.key, 'retry') from jsonb_object_keys(v_before) k (key)));
+	end if;
 	return jsonb_build_object('applied', v_count > 0, 'requeued', v_count, 'results', v_results);
+end
+$$;
+
+
+--
+-- Name: manual_requeue_preview(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.manual_requeue_preview(p_workspace_id text, p_delivery_ids uuid[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What manual_requeue would answer to these ids, with "dry_run": true; changes nothing.
+-- Raises AP001 without ids. Reads: deliveries, channels.
+declare
+	v_results jsonb;
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason', o.reason)) order by u.n),
+		count(*) filter (where o.reason is null)
+	into v_results, v_count
+	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
+	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, d, c) as reason) o;
+	return jsonb_build_object('applied', v_count > 0, 'dry_run', true, 'requeued', v_count, 'results', v_results);
 end
 $$;
 
@@ -2919,6 +3168,40 @@ $$;
 
 
 --
+-- Name: pause_channel(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pause_channel(p_workspace_id text, p_channel_id text, p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- No call of the channel begins for p_seconds (1 to 31536000, a year) from now, whatever pause it had; what is being sent ends as it will.
+-- Returns {"applied": true, "dry_run", "waiting", "sending", "channels": [{"channel_id", "before", "after"}]}, a dry run too, which changes
+-- nothing; {"applied": false, "dry_run", "reason": "unknown_channel"}. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Writes: channels, channel_gates, events(channel_paused), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id is not null);
+	if coalesce(p_seconds not between 1 and 31536000, true) then
+		perform autopost.refuse('seconds', 'is not between 1 and 31536000', 'pass how long to pause; disable what should rest for longer');
+	end if;
+	perform autopost.lock_channels(p_workspace_id, array[p_channel_id]) where not p_dry_run;
+	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
+	end if;
+	v_until := autopost.now_ts() + make_interval(secs => p_seconds);
+	return autopost.act_on_channels(p_workspace_id, array[p_channel_id], jsonb_build_object('paused_until', v_until),
+		jsonb_build_object('function', 'pause_channel', 'subject', 'channel:' || p_channel_id, 'event', 'channel_paused',
+			'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
 -- Name: payload_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3093,6 +3376,25 @@ begin
 		perform autopost.setting(p_key);
 	end if;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: queue_of(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_of(p_workspace_id text, p_channel_ids text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many deliveries of the channels wait and how many are being sent: {"waiting", "sending"}.
+-- Reads: deliveries.
+begin
+	return jsonb_build_object(
+		'waiting', (select count(*) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status in ('queued', 'retry')),
+		'sending', (select count(*) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status = 'sending'));
 end
 $$;
 
@@ -3631,6 +3933,21 @@ $$;
 
 
 --
+-- Name: refuse_change(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Refuses (42501) to change or remove what was written, whoever tries it.
+begin
+	raise exception '% of % is refused: it is append-only', lower(tg_op), tg_table_name
+		using errcode = 'insufficient_privilege', hint = 'write another row that says what is right';
+end
+$$;
+
+
+--
 -- Name: release_claims(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3661,6 +3978,97 @@ begin
 		end if;
 	end loop;
 	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
+-- Name: release_one(text, autopost.deliveries, boolean, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_one(p_workspace_id text, p_delivery autopost.deliveries, p_started boolean, p_meta jsonb) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Ends the claim of a locked delivery by hand; its status after that. A call that began is an unknown outcome; one that did not is granted again.
+-- Writes: deliveries, channel_gates, events(claimed_lease_expired | released | sending_lease_expired and those of the unknown outcome).
+declare
+	v_channel autopost.channels;
+	v_error jsonb;
+begin
+	p_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
+	if p_delivery.status = 'claimed' then
+		perform autopost.emit_event(p_workspace_id, 'claimed_lease_expired', 'error', p_delivery, null, p_meta);
+		return autopost.leave_flight(p_workspace_id, p_delivery, 'queued', null, null, null) ->> 'status';
+	elsif not p_started then
+		update autopost.deliveries d
+		set granted_attempts = d.granted_attempts + 1
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+		perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null, p_meta);
+		return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, autopost.now_ts(), null) ->> 'status';
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+	v_error := '{"category": "TRANSIENT", "scope": "delivery", "code": "lease_expired", "known": false, "message": "released by hand before an outcome was committed"}';
+	perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', p_delivery, v_error, p_meta);
+	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error) ->> 'status';
+end
+$$;
+
+
+--
+-- Name: release_stale(text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_stale(p_workspace_id text, p_older_than_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The emergency brake for what has been claimed or sending for longer than p_older_than_seconds (600 at least), whatever its lease says. A call that
+-- never began is handed back, due at once, and its attempt granted again; one that began is an unknown outcome and goes by the channel's
+-- on_unknown. The oldest 500 at a time.
+-- Returns {"applied", "dry_run", "released", "unknown", "results": [{"delivery_id", "channel_id", "before", "after", "started"}]}; a dry run, which
+-- changes nothing, without "after". Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates.
+-- Writes: deliveries, channel_gates, events(released, claimed_lease_expired, sending_lease_expired, those of the unknown outcome), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_before timestamptz;
+	v_ids uuid[];
+	v_delivery autopost.deliveries;
+	v_started boolean;
+	v_after text;
+	v_results jsonb := '[]';
+	v_counts int[] := '{0, 0}';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if coalesce(p_older_than_seconds < 600, true) then
+		perform autopost.refuse('older_than_seconds', 'is less than 600', 'pass 600 or more: what is younger may still be under way');
+	end if;
+	v_before := autopost.now_ts() - make_interval(secs => p_older_than_seconds);
+	v_ids := array(
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending') and coalesce(d.sending_started_at, d.claimed_at) < v_before
+		order by d.claimed_at
+		limit 500);
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where not p_dry_run;
+	for v_delivery in
+		select d.* from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		and d.status in ('claimed', 'sending') and coalesce(d.sending_started_at, d.claimed_at) < v_before
+		order by d.channel_id, d.delivery_id
+	loop
+		v_started := v_delivery.status = 'sending' and autopost.call_started_at(v_delivery) is not null;
+		if not p_dry_run then
+			v_after := autopost.release_one(p_workspace_id, v_delivery, v_started, v_meta || jsonb_build_object('from_status', v_delivery.status, 'run_id', v_delivery.claimed_by));
+		end if;
+		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_delivery.delivery_id, 'channel_id', v_delivery.channel_id,
+			'before', v_delivery.status, 'after', v_after, 'started', v_started));
+		v_counts := array[v_counts[1] + (not v_started)::int, v_counts[2] + v_started::int];
+	end loop;
+	if v_results <> '[]' and not p_dry_run then
+		perform autopost.audit(p_workspace_id, 'release_stale', 'deliveries', v_meta,
+			autopost.changed(v_results, 'delivery_id', 'before'), autopost.changed(v_results, 'delivery_id', 'after'));
+	end if;
+	return jsonb_build_object('applied', v_results <> '[]', 'dry_run', p_dry_run, 'released', v_counts[1], 'unknown', v_counts[2], 'results', v_results);
 end
 $$;
 
@@ -3970,6 +4378,45 @@ $$;
 
 
 --
+-- Name: resume_channel(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resume_channel(p_workspace_id text, p_channel_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The channel is enabled, its pause and its streak of failures are over, and what waits is due at once. A cooldown, which is the platform's, stays.
+-- Returns as pause_channel. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Writes: channels, channel_gates, events(channel_enabled), admin_audit_log.
+declare
+	v_meta jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id is not null);
+	perform autopost.lock_channels(p_workspace_id, array[p_channel_id]) where not p_dry_run;
+	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
+	end if;
+	return autopost.act_on_channels(p_workspace_id, array[p_channel_id], autopost.resumed(),
+		jsonb_build_object('function', 'resume_channel', 'subject', 'channel:' || p_channel_id, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: resumed(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resumed() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- What becomes of a channel that a person resumes. A cooldown is the platform's and stays.
+select '{"enabled": true, "paused_until": null, "error_streak": 0}'::jsonb
+$$;
+
+
+--
 -- Name: retry_delay(autopost.retry_policies, integer, numeric, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4020,6 +4467,72 @@ CREATE FUNCTION autopost.ring_when_lifted() RETURNS trigger
 begin
 	perform pg_notify('autopost_wake', 'deliveries');
 	return null;
+end
+$$;
+
+
+--
+-- Name: rotate_auth(text, text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rotate_auth(p_workspace_id text, p_channel_id text, p_new_auth_ref text, p_new_rate_group text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
+-- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
+-- that is under way ends first, and none begins.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
+-- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_channel autopost.channels;
+	v_before jsonb;
+	v_after jsonb;
+	v_until timestamptz;
+	v_sending jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id is not null), autopost.require('new_auth_ref', p_new_auth_ref <> '');
+	if p_new_rate_group = '' then
+		perform autopost.refuse('new_rate_group', 'is empty', 'pass null to keep the group');
+	end if;
+	if not p_dry_run then
+		perform autopost.lock_channels(p_workspace_id, array[p_channel_id]);
+		perform 1 from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = p_channel_id for no key update of g;
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	if v_channel.channel_id is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
+	end if;
+	v_sending := autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending';
+	if v_sending <> '0' then
+		v_until := greatest(v_channel.paused_until, autopost.now_ts() + interval '2 minutes');
+		perform autopost.act_on_channels(p_workspace_id, array[p_channel_id], jsonb_build_object('paused_until', v_until),
+			jsonb_build_object('function', 'rotate_auth', 'subject', 'channel:' || p_channel_id, 'event', 'channel_paused',
+				'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'sending', 'sending', v_sending);
+	end if;
+	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', coalesce((select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = p_channel_id), v_channel.auth_ref));
+	v_after := jsonb_build_object('rate_group', coalesce(p_new_rate_group, v_channel.rate_group), 'auth_ref', p_new_auth_ref);
+	if not p_dry_run then
+		insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
+		values (p_workspace_id, p_channel_id, p_new_auth_ref, autopost.now_ts(), autopost.now_ts())
+		on conflict (workspace_id, channel_id) do update
+		set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+		update autopost.channels c
+		set auth_ref = p_new_auth_ref, rate_group = v_after ->> 'rate_group'
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+		perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel_id, null, null, v_meta || jsonb_build_object(
+			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
+		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+		select 1 from autopost.credential_bindings b
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
 end
 $$;
 
@@ -4312,6 +4825,53 @@ begin
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
 $$;
+
+
+--
+-- Name: skip_deliveries(text, uuid[], text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- queued or retry (also held) -> dead, by a person: it will not be sent, unless manual_requeue brings it back.
+-- Returns {"applied", "dry_run", "skipped", "results": [{"delivery_id", "applied", "before", "after" | "reason": "unknown_delivery" | "not_waiting"}]} in the
+-- order of the ids, each once; of a dry run, which changes nothing, what the act would answer.
+-- Raises AP001 without operator or reason. Locks: channels, deliveries. Writes: deliveries, events(manual_skip), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_id uuid;
+	v_delivery autopost.deliveries;
+	v_reason text;
+	v_results jsonb := '[]';
+	v_skipped jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
+	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false) where not p_dry_run;
+	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
+		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
+		v_reason := case when v_delivery.delivery_id is null then 'unknown_delivery' when v_delivery.status not in ('queued', 'retry') then 'not_waiting' end;
+		if v_reason is null and not p_dry_run then
+			update autopost.deliveries d
+			set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+				last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'manual_skip', 'known', true, 'message', p_reason))
+			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
+			perform autopost.emit_event(p_workspace_id, 'manual_skip', 'ok', v_delivery, null, v_meta || jsonb_build_object('from_status', v_delivery.status));
+		end if;
+		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null, 'reason', v_reason,
+			'before', v_delivery.status, 'after', case when v_reason is null then 'dead' end));
+	end loop;
+	v_skipped := jsonb_path_query_array(v_results, '$[*] ? (@.applied == true)');
+	if v_skipped <> '[]' and not p_dry_run then
+		perform autopost.audit(p_workspace_id, 'skip_deliveries', 'deliveries', v_meta,
+			autopost.changed(v_skipped, 'delivery_id', 'before'), autopost.changed(v_skipped, 'delivery_id', 'after'));
+	end if;
+	return jsonb_build_object('applied', v_skipped <> '[]', 'dry_run', p_dry_run, 'skipped', jsonb_array_length(v_skipped), 'results', v_results);
+end
+$_$;
 
 
 --
@@ -5813,6 +6373,28 @@ $$;
 
 
 --
+-- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.admin_audit_log (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    ts timestamp with time zone NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    reason text NOT NULL,
+    subject text NOT NULL,
+    before jsonb NOT NULL,
+    after jsonb NOT NULL,
+    CONSTRAINT admin_audit_log_action_check CHECK ((action <> ''::text)),
+    CONSTRAINT admin_audit_log_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT admin_audit_log_reason_check CHECK ((reason <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.admin_audit_log FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -6149,6 +6731,14 @@ ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE ONLY autopost.events ATTACH PARTITION autopost.events_default DEFAULT;
+
+
+--
+-- Name: admin_audit_log admin_audit_log_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.admin_audit_log
+    ADD CONSTRAINT admin_audit_log_pkey PRIMARY KEY (workspace_id, id);
 
 
 --
@@ -6672,6 +7262,20 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 
 
 --
+-- Name: admin_audit_log refuse_change; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON autopost.admin_audit_log FOR EACH ROW EXECUTE FUNCTION autopost.refuse_change();
+
+
+--
+-- Name: admin_audit_log refuse_truncate; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON autopost.admin_audit_log FOR EACH STATEMENT EXECUTE FUNCTION autopost.refuse_change();
+
+
+--
 -- Name: workspaces ring_when_activated; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -6690,6 +7294,14 @@ CREATE TRIGGER ring_when_lifted AFTER UPDATE OF rate_rps, cooldown_until ON auto
 --
 
 CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
+
+
+--
+-- Name: admin_audit_log admin_audit_log_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.admin_audit_log
+    ADD CONSTRAINT admin_audit_log_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -6869,6 +7481,12 @@ ALTER TABLE ONLY autopost.workspace_endpoints
 
 
 --
+-- Name: admin_audit_log; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: api_keys; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -6945,6 +7563,13 @@ ALTER TABLE autopost.media_origin ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: admin_audit_log owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
 
 --
 -- Name: api_keys owner_session; Type: POLICY; Schema: autopost; Owner: -
@@ -7141,6 +7766,13 @@ ALTER TABLE autopost.secret_lookup ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.submissions ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: admin_audit_log workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
 
 --
 -- Name: api_keys workspace; Type: POLICY; Schema: autopost; Owner: -

@@ -68,7 +68,8 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand())
+	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
+		deliveriesCommand(), channelCommand(), groupCommand(), credentialCommand(), releaseStaleCommand())
 	return root
 }
 

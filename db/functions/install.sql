@@ -90,12 +90,22 @@
 \ir monitor/verify/history.sql
 \ir monitor/verify/calls.sql
 
--- Operate.
+-- Operate: what people do by hand is an event, and a row of the audit log.
+\ir lib/audit.sql
+\ir lib/runbook.sql
 \ir admin/list_workspaces.sql
 \ir admin/put_setting.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql
+\ir admin/manual_requeue_preview.sql
+\ir admin/skip_deliveries.sql
+\ir admin/pause_channel.sql
+\ir admin/resume_channel.sql
+\ir admin/disable_group.sql
+\ir admin/enable_group.sql
+\ir admin/rotate_auth.sql
+\ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql

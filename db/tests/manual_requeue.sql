@@ -21,7 +21,7 @@ select is((test.row('a')).status, 'retry');
 select is((test.row('a')).attempt, 1, 'attempt is not touched');
 select is((test.row('a')).granted_attempts, 1, 'one more is granted');
 select is((test.row('a')).finished_at, null);
-select is((select e.meta - 'trace_id' from autopost.events e where e.action = 'manual_requeue'), '{"operator": "olga", "reason": "fixed", "from_status": "dead"}');
+select is((select e.meta - 'trace_id' from autopost.events e where e.action = 'manual_requeue'), '{"operator": "olga", "reason": "fixed", "manual": true, "from_status": "dead"}');
 select is((select e.attempt from autopost.events e where e.action = 'manual_requeue'), 1);
 select is(test.requeue(array[(test.row('a')).delivery_id]) -> 'results' -> 0 ->> 'reason', 'not_failed', 'once');
 select is(test.round('a', test.failure('TRANSIENT', 'delivery', 'http_500')) ->> 'status', 'dead', 'one attempt and no more');

@@ -207,6 +207,36 @@ from unnest('{list_deliveries,list_events}'::text[]) f, (values
 	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{}'', 0)', 'limit'), ('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
 insert into calls values ('list_channels', 'autopost.list_channels(null, 1)', 'workspace_id'), ('list_channels', 'autopost.list_channels(''w'', 0)', 'limit'),
 	('queue_snapshot', 'autopost.queue_snapshot(null)', 'workspace_id'), ('verify', 'autopost.verify(null)', 'workspace_id');
+insert into calls
+select a.f, format('autopost.%s(%s, %s)', a.f, a.args, x.c), x.a
+from (values ('pause_channel', '''w'', ''c'', 60'), ('resume_channel', '''w'', ''c'''), ('disable_group', '''w'', ''p'', ''g'''), ('enable_group', '''w'', ''p'', ''g'''),
+	('rotate_auth', '''w'', ''c'', ''a'', ''g'''), ('skip_deliveries', '''w'', array[gen_random_uuid()]'), ('release_stale', '''w'', 600')) a (f, args)
+cross join (values ('null, ''r'', true', 'operator'), (''''', ''r'', true', 'operator'), ('''o'', null, true', 'reason'), ('''o'', '''', true', 'reason'),
+	('''o'', ''r'', null', 'dry_run')) x (c, a);
+insert into calls values
+	('pause_channel', $c$autopost.pause_channel(null, 'c', 60, 'o', 'r', true)$c$, 'workspace_id'),
+	('resume_channel', $c$autopost.resume_channel(null, 'c', 'o', 'r', true)$c$, 'workspace_id'),
+	('disable_group', $c$autopost.disable_group(null, 'p', 'g', 'o', 'r', true)$c$, 'workspace_id'),
+	('enable_group', $c$autopost.enable_group(null, 'p', 'g', 'o', 'r', true)$c$, 'workspace_id'),
+	('rotate_auth', $c$autopost.rotate_auth(null, 'c', 'a', 'g', 'o', 'r', true)$c$, 'workspace_id'),
+	('skip_deliveries', $c$autopost.skip_deliveries(null, array[gen_random_uuid()], 'o', 'r', true)$c$, 'workspace_id'),
+	('release_stale', $c$autopost.release_stale(null, 600, 'o', 'r', true)$c$, 'workspace_id'),
+	('pause_channel', $c$autopost.pause_channel('w', null, 60, 'o', 'r', true)$c$, 'channel_id'),
+	('pause_channel', $c$autopost.pause_channel('w', 'c', 0, 'o', 'r', true)$c$, 'seconds'),
+	('pause_channel', $c$autopost.pause_channel('w', 'c', null, 'o', 'r', true)$c$, 'seconds'),
+	('pause_channel', $c$autopost.pause_channel('w', 'c', 31536001, 'o', 'r', true)$c$, 'seconds'),
+	('resume_channel', $c$autopost.resume_channel('w', null, 'o', 'r', true)$c$, 'channel_id'),
+	('disable_group', $c$autopost.disable_group('w', null, null, 'o', 'r', true)$c$, 'rate_group'),
+	('enable_group', $c$autopost.enable_group('w', null, null, 'o', 'r', true)$c$, 'rate_group'),
+	('rotate_auth', $c$autopost.rotate_auth('w', null, 'a', null, 'o', 'r', true)$c$, 'channel_id'),
+	('rotate_auth', $c$autopost.rotate_auth('w', 'c', '', null, 'o', 'r', true)$c$, 'new_auth_ref'),
+	('rotate_auth', $c$autopost.rotate_auth('w', 'c', 'a', '', 'o', 'r', true)$c$, 'new_rate_group'),
+	('skip_deliveries', $c$autopost.skip_deliveries('w', '{}', 'o', 'r', true)$c$, 'delivery_ids'),
+	('skip_deliveries', $c$autopost.skip_deliveries('w', null, 'o', 'r', true)$c$, 'delivery_ids'),
+	('release_stale', $c$autopost.release_stale('w', 599, 'o', 'r', true)$c$, 'older_than_seconds'),
+	('release_stale', $c$autopost.release_stale('w', null, 'o', 'r', true)$c$, 'older_than_seconds'),
+	('manual_requeue_preview', $c$autopost.manual_requeue_preview(null, array[gen_random_uuid()])$c$, 'workspace_id'),
+	('manual_requeue_preview', $c$autopost.manual_requeue_preview('w', '{}')$c$, 'delivery_ids');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;

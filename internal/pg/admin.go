@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // APIKey is what resolve_api_key answers.
@@ -38,4 +39,136 @@ func (s *Store) PutSetting(ctx context.Context, key string, value int) error {
 		return fmt.Errorf("put setting %s: %w", key, err)
 	}
 	return nil
+}
+
+// Act says who does something by hand and why; both are required. A dry run changes
+// nothing and answers what the act would.
+type Act struct {
+	Workspace string
+	Operator  string
+	Reason    string
+	DryRun    bool
+}
+
+// ActAnswer is what an act by hand changed, or would.
+type ActAnswer struct {
+	Applied bool `json:"applied"`
+	// Reason says why nothing was applied; empty when there was nothing in the way.
+	Reason string `json:"reason"`
+	// Waiting and Sending count deliveries of the channels acted on.
+	Waiting int `json:"waiting"`
+	Sending int `json:"sending"`
+	// Channels are those that changed, by their id.
+	Channels []ChannelChange `json:"channels"`
+	// Results has a row for each delivery.
+	Results []DeliveryResult `json:"results"`
+	// Bound says whether the new credential has a binding; nil for other acts.
+	Bound *bool `json:"bound"`
+	// Raw is the whole answer.
+	Raw json.RawMessage `json:"-"`
+}
+
+// ChannelChange is a channel before and after an act.
+type ChannelChange struct {
+	ChannelID string       `json:"channel_id"`
+	Before    ChannelState `json:"before"`
+	After     ChannelState `json:"after"`
+}
+
+// ChannelState is what acts change of a channel.
+type ChannelState struct {
+	Enabled     bool   `json:"enabled"`
+	PausedUntil string `json:"paused_until"`
+	ErrorStreak int    `json:"error_streak"`
+}
+
+// String says it in words.
+func (s ChannelState) String() string {
+	text := "enabled"
+	if !s.Enabled {
+		text = "disabled"
+	}
+	if s.PausedUntil != "" {
+		text += ", paused until " + s.PausedUntil
+	}
+	if s.ErrorStreak > 0 {
+		text += fmt.Sprintf(", %d failures in a row", s.ErrorStreak)
+	}
+	return text
+}
+
+// DeliveryResult is what became of one delivery, or would.
+type DeliveryResult struct {
+	DeliveryID string `json:"delivery_id"`
+	// Applied is nil where a row is listed only when it was acted on.
+	Applied *bool  `json:"applied"`
+	Reason  string `json:"reason"`
+	Before  string `json:"before"`
+	After   string `json:"after"`
+	// Started says whether the call of a stale delivery had begun.
+	Started bool `json:"started"`
+}
+
+// act asks one function of the runbook.
+func (s *Store) act(ctx context.Context, what, workspace, sql string, args ...any) (ActAnswer, error) {
+	raw, err := call[json.RawMessage](ctx, s, sql, args...)
+	if err != nil {
+		return ActAnswer{}, fmt.Errorf("%s ws=%s: %w", what, workspace, err)
+	}
+	answer := ActAnswer{Raw: raw}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return ActAnswer{}, fmt.Errorf("%s ws=%s: decode the answer: %w", what, workspace, err)
+	}
+	return answer, nil
+}
+
+// ManualRequeue puts dead or failed deliveries back into the queue; a dry run asks manual_requeue_preview.
+func (s *Store) ManualRequeue(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
+	if a.DryRun {
+		return s.act(ctx, "manual requeue preview", a.Workspace, `select * from autopost.manual_requeue_preview($1, $2::text[]::uuid[])`, a.Workspace, deliveries)
+	}
+	return s.act(ctx, "manual requeue", a.Workspace, `select * from autopost.manual_requeue($1, $2::text[]::uuid[], $3, $4)`,
+		a.Workspace, deliveries, a.Operator, a.Reason)
+}
+
+// SkipDeliveries ends waiting deliveries without sending them.
+func (s *Store) SkipDeliveries(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
+	return s.act(ctx, "skip deliveries", a.Workspace, `select * from autopost.skip_deliveries($1, $2::text[]::uuid[], $3, $4, $5)`,
+		a.Workspace, deliveries, a.Operator, a.Reason, a.DryRun)
+}
+
+// PauseChannel stops a channel for a time, of which whole seconds count: one second to a year.
+func (s *Store) PauseChannel(ctx context.Context, a Act, channel string, pause time.Duration) (ActAnswer, error) {
+	return s.act(ctx, "pause channel "+channel, a.Workspace, `select * from autopost.pause_channel($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, channel, int(pause/time.Second), a.Operator, a.Reason, a.DryRun)
+}
+
+// ResumeChannel enables a channel and ends its pause.
+func (s *Store) ResumeChannel(ctx context.Context, a Act, channel string) (ActAnswer, error) {
+	return s.act(ctx, "resume channel "+channel, a.Workspace, `select * from autopost.resume_channel($1, $2, $3, $4, $5)`,
+		a.Workspace, channel, a.Operator, a.Reason, a.DryRun)
+}
+
+// DisableGroup disables all channels of a rate group; an empty platform stands for all.
+func (s *Store) DisableGroup(ctx context.Context, a Act, platform, group string) (ActAnswer, error) {
+	return s.act(ctx, "disable group "+group, a.Workspace, `select * from autopost.disable_group($1, nullif($2, ''), $3, $4, $5, $6)`,
+		a.Workspace, platform, group, a.Operator, a.Reason, a.DryRun)
+}
+
+// EnableGroup resumes all channels of a rate group; an empty platform stands for all.
+func (s *Store) EnableGroup(ctx context.Context, a Act, platform, group string) (ActAnswer, error) {
+	return s.act(ctx, "enable group "+group, a.Workspace, `select * from autopost.enable_group($1, nullif($2, ''), $3, $4, $5, $6)`,
+		a.Workspace, platform, group, a.Operator, a.Reason, a.DryRun)
+}
+
+// RotateAuth gives a channel another credential and, unless group is empty, another rate group.
+func (s *Store) RotateAuth(ctx context.Context, a Act, channel, authRef, group string) (ActAnswer, error) {
+	return s.act(ctx, "rotate auth of channel "+channel, a.Workspace, `select * from autopost.rotate_auth($1, $2, $3, nullif($4, ''), $5, $6, $7)`,
+		a.Workspace, channel, authRef, group, a.Operator, a.Reason, a.DryRun)
+}
+
+// ReleaseStale ends claims that are older than ten minutes or more; whole seconds count.
+func (s *Store) ReleaseStale(ctx context.Context, a Act, olderThan time.Duration) (ActAnswer, error) {
+	return s.act(ctx, "release stale", a.Workspace, `select * from autopost.release_stale($1, $2, $3, $4, $5)`,
+		a.Workspace, int(olderThan/time.Second), a.Operator, a.Reason, a.DryRun)
 }

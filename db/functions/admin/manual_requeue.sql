@@ -25,8 +25,9 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
 -- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
--- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids.
--- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(manual_requeue).
+-- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
+-- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates,
+-- events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
 	v_delivery autopost.deliveries;
@@ -34,12 +35,13 @@ declare
 	v_reason text;
 	v_results jsonb := '[]';
 	v_count int := 0;
+	v_before jsonb := '{}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
 	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
-	foreach v_id in array p_delivery_ids loop
+	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
 		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
@@ -49,14 +51,19 @@ begin
 				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null, updated_at = autopost.now_ts()
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
-				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'from_status', v_delivery.status));
+				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status', v_delivery.status));
 			v_count := v_count + 1;
+			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
 		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null, 'reason', v_reason));
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids) and d.status = 'retry'), autopost.now_ts());
+	if v_count > 0 then
+		perform autopost.audit(p_workspace_id, 'manual_requeue', 'deliveries', jsonb_build_object('operator', p_operator, 'reason', p_reason),
+			v_before, (select jsonb_object_agg(k.key, 'retry') from jsonb_object_keys(v_before) k (key)));
+	end if;
 	return jsonb_build_object('applied', v_count > 0, 'requeued', v_count, 'results', v_results);
 end
 $$;

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/pg"
+)
+
+func credentialCommand() *cobra.Command {
+	return family("credential", "Change the credential of a channel", credentialRotateCommand())
+}
+
+func credentialRotateCommand() *cobra.Command {
+	var m manual
+	var channel, to, group string
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Give a channel another credential while nothing is being sent",
+		Long: `Give a channel another credential, and with it another rate group if you name one.
+While something is being sent it only pauses the channel for two minutes and exits 1:
+try again when that is over.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if channel == "" || to == "" {
+				return misuse{fmt.Errorf("%s needs --channel and --to", cmd.CommandPath())}
+			}
+			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
+				return store.RotateAuth(ctx, act, channel, to, group)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&channel, "channel", "", "id of the channel (required)")
+	cmd.Flags().StringVar(&to, "to", "", "auth_ref of the credential from now on (required)")
+	cmd.Flags().StringVar(&group, "rate-group", "", "its rate group from now on (default as it is)")
+	m.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/pg"
+)
+
+// manual is what every command that acts by hand takes.
+type manual struct {
+	act    pg.Act
+	asJSON bool
+}
+
+// flags adds the flags that say who acts, where and why.
+func (m *manual) flags(cmd *cobra.Command) {
+	workspaceFlag(cmd, &m.act.Workspace)
+	cmd.Flags().StringVar(&m.act.Operator, "operator", "", "who acts, for the audit log (default the login name and host)")
+	cmd.Flags().StringVar(&m.act.Reason, "reason", "", "why, for the audit log (required)")
+	cmd.Flags().BoolVar(&m.act.DryRun, "dry-run", false, "say what would change, and change nothing")
+	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON")
+}
+
+func workspaceFlag(cmd *cobra.Command, workspace *string) {
+	cmd.Flags().StringVar(workspace, "workspace", "", "workspace to work in (default the only active one)")
+}
+
+// run does something by hand and tells what it changed.
+func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
+	if strings.TrimSpace(m.act.Reason) == "" {
+		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
+	}
+	if m.act.Operator == "" {
+		m.act.Operator = operator()
+	}
+	if m.act.Operator == "" {
+		return misuse{errors.New("nobody is logged in: pass --operator")}
+	}
+	return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
+		var err error
+		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
+			return err
+		}
+		answer, err := do(ctx, store, m.act)
+		if errors.Is(err, pg.ErrArgument) {
+			return misuse{err}
+		}
+		if err != nil {
+			return err
+		}
+		return m.tell(answer)
+	})
+}
+
+// tell prints an answer; an act that could not be done, or not to all that was named, is a failure.
+func (m *manual) tell(a pg.ActAnswer) error {
+	if m.asJSON {
+		fmt.Fprintln(os.Stdout, string(a.Raw))
+	} else if err := m.print(a); err != nil {
+		return err
+	}
+	if a.Reason != "" {
+		return fmt.Errorf("nothing was changed: %s", refusal(a))
+	}
+	refused := 0
+	for _, r := range a.Results {
+		if r.Applied != nil && !*r.Applied {
+			refused++
+		}
+	}
+	if refused > 0 {
+		return fmt.Errorf("%d of %d deliveries could not be changed", refused, len(a.Results))
+	}
+	if a.Bound != nil && !*a.Bound {
+		fmt.Fprintln(os.Stderr, "autopost: this credential has no row in autopost.credential_bindings for the platform of the channel: the daemon cannot send with it")
+	}
+	return nil
+}
+
+// refusal says in words why nothing was applied.
+func refusal(a pg.ActAnswer) string {
+	if a.Reason == "sending" {
+		return fmt.Sprintf("%d deliveries are being sent; the channel pauses for two minutes unless this is a dry run, so that the same command succeeds soon", a.Sending)
+	}
+	return strings.ReplaceAll(a.Reason, "_", " ")
+}
+
+// print tells a person what changed, or would.
+func (m *manual) print(a pg.ActAnswer) error {
+	if a.Reason != "" {
+		return nil
+	}
+	head := "done"
+	if m.act.DryRun {
+		head = "dry run: nothing was changed; this is what would be"
+	}
+	fmt.Fprintln(os.Stdout, head)
+	if len(a.Channels) > 0 {
+		rows := make([][]any, 0, len(a.Channels))
+		for _, c := range a.Channels {
+			rows = append(rows, []any{c.ChannelID, c.Before.String(), c.After.String()})
+		}
+		if err := printTable(os.Stdout, false, []string{"channel", "before", "after"}, rows); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stdout, "%d deliveries wait there, %d are being sent\n", a.Waiting, a.Sending)
+	}
+	if a.Results == nil {
+		return nil
+	}
+	rows := make([][]any, 0, len(a.Results))
+	for _, r := range a.Results {
+		rows = append(rows, []any{r.DeliveryID, r.Applied == nil || *r.Applied, r.Before, r.After, strings.ReplaceAll(r.Reason, "_", " ")})
+	}
+	return printTable(os.Stdout, false, []string{"delivery", "changes", "before", "after", "why not"}, rows)
+}
+
+// operator is the login name at this machine, empty when nobody is known.
+func operator() string {
+	current, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return current.Username
+	}
+	host, _, _ = strings.Cut(host, ".") // a full address would be masked in events
+	return current.Username + "@" + host
+}
+
+// chooseWorkspace is the workspace that was named, or the only one there is.
+func chooseWorkspace(ctx context.Context, store *pg.Store, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	all, err := store.ListWorkspaces(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch len(all) {
+	case 0:
+		return "", misuse{errors.New("there is no active workspace: pass --workspace")}
+	case 1:
+		return all[0], nil
+	default:
+		return "", misuse{fmt.Errorf("there are several workspaces: pass --workspace with one of %s", strings.Join(all, ", "))}
+	}
+}
+
+// family is a command that only groups others.
+func family(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}

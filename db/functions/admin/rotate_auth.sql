@@ -1,0 +1,61 @@
+create or replace function autopost.rotate_auth(
+	p_workspace_id text, p_channel_id text, p_new_auth_ref text, p_new_rate_group text, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
+-- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
+-- that is under way ends first, and none begins.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
+-- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_channel autopost.channels;
+	v_before jsonb;
+	v_after jsonb;
+	v_until timestamptz;
+	v_sending jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id is not null), autopost.require('new_auth_ref', p_new_auth_ref <> '');
+	if p_new_rate_group = '' then
+		perform autopost.refuse('new_rate_group', 'is empty', 'pass null to keep the group');
+	end if;
+	if not p_dry_run then
+		perform autopost.lock_channels(p_workspace_id, array[p_channel_id]);
+		perform 1 from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = p_channel_id for no key update of g;
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	if v_channel.channel_id is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
+	end if;
+	v_sending := autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending';
+	if v_sending <> '0' then
+		v_until := greatest(v_channel.paused_until, autopost.now_ts() + interval '2 minutes');
+		perform autopost.act_on_channels(p_workspace_id, array[p_channel_id], jsonb_build_object('paused_until', v_until),
+			jsonb_build_object('function', 'rotate_auth', 'subject', 'channel:' || p_channel_id, 'event', 'channel_paused',
+				'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'sending', 'sending', v_sending);
+	end if;
+	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', coalesce((select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = p_channel_id), v_channel.auth_ref));
+	v_after := jsonb_build_object('rate_group', coalesce(p_new_rate_group, v_channel.rate_group), 'auth_ref', p_new_auth_ref);
+	if not p_dry_run then
+		insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
+		values (p_workspace_id, p_channel_id, p_new_auth_ref, autopost.now_ts(), autopost.now_ts())
+		on conflict (workspace_id, channel_id) do update
+		set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+		update autopost.channels c
+		set auth_ref = p_new_auth_ref, rate_group = v_after ->> 'rate_group'
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+		perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel_id, null, null, v_meta || jsonb_build_object(
+			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
+		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+		select 1 from autopost.credential_bindings b
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
+end
+$$;

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/sim"
+	"autopost/test/house"
+)
+
+const because = "--reason=drill"
+
+// ok runs a command that must succeed, and returns what it printed.
+func ok(t *testing.T, h *house.House, args ...string) string {
+	t.Helper()
+	result := h.Run(nil, args...)
+	require.Zero(t, result.Code, "%v: %s", args, result.Stderr)
+	return result.Stdout
+}
+
+// A paused channel's queue waits while the others go on, and goes at once when the
+// channel is resumed; what was skipped does not go, and can be brought back.
+func TestRunbookOfAChannel(t *testing.T) {
+	t.Parallel()
+	h, chat, other := newsroom(t)
+	d := h.Serve()
+	require.Contains(t, ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", "--dry-run", because), "dry run")
+	require.Zero(t, events(h, "channel_paused"))
+	require.Contains(t, ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", because, "--operator", "olga"), "paused until")
+	require.Equal(t, "olga", pgtest.Value[string](h.DB, `select operator from autopost.admin_audit_log`))
+
+	h.Push(d, "secret-cms", house.Post("text", "Recalled"))
+	h.Until("the other channel has it", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 1 })
+	h.Push(d, "secret-cms", house.Post("text", "Kept"))
+	h.Until("the other channel has both", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 2 })
+	require.Empty(t, h.Sends(sim.Filter{Chat: chat}))
+
+	var waiting []struct {
+		DeliveryID string `json:"delivery_id"`
+		Text       string `json:"text"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "deliveries", "list", "--channel", "on-telegram", "--json")), &waiting))
+	require.Len(t, waiting, 2)
+	require.Equal(t, "Recalled", waiting[1].Text, "the newest comes first")
+	recalled := waiting[1].DeliveryID
+	ok(t, h, "deliveries", "skip", recalled, "--dry-run", because)
+	require.Zero(t, events(h, "manual_skip"))
+	ok(t, h, "deliveries", "skip", recalled, because)
+	require.Contains(t, ok(t, h, "deliveries", "list", "--status", "dead"), recalled)
+	again := h.Run(nil, "deliveries", "skip", recalled, because)
+	require.Equal(t, 1, again.Code, "what does not wait cannot be skipped")
+	require.Contains(t, again.Stdout, "not waiting")
+
+	ok(t, h, "channel", "resume", "on-telegram", because)
+	h.Until("what waited is sent", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 1 })
+	h.Drained("news")
+	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1, "what was skipped is not")
+	ok(t, h, "deliveries", "requeue", recalled, "--dry-run", because)
+	require.Zero(t, events(h, "manual_requeue"))
+	ok(t, h, "deliveries", "requeue", recalled, because)
+	h.Until("it is sent after all", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 2 })
+	h.Drained("news")
+	h.Verified()
+}
+
+func TestRunbookOfAGroup(t *testing.T) {
+	t.Parallel()
+	h, chat, other := newsroom(t)
+	d := h.Serve()
+	ok(t, h, "group", "disable", house.Telegram, "--platform", house.Telegram, because)
+	require.Equal(t, 1, h.Push(d, "secret-cms", house.Post("text", "One")).Number("enqueued"))
+	h.Drained("news")
+	require.Len(t, h.Accepted(sim.Filter{Chat: other}), 1)
+	ok(t, h, "group", "enable", house.Telegram, because)
+	require.Equal(t, 2, h.Push(d, "secret-cms", house.Post("text", "Two")).Number("enqueued"))
+	h.Drained("news")
+	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
+
+	rotated := h.Run(nil, "credential", "rotate", "--channel", "on-telegram", "--to", "nowhere-bound", because, "--json")
+	require.Zero(t, rotated.Code, rotated.Stderr)
+	require.Contains(t, rotated.Stderr, "credential_bindings", "a credential that is nowhere is warned of")
+	require.JSONEq(t, `{"applied": true, "dry_run": false, "bound": false, "before": {"auth_ref": "telegram", "rate_group": "telegram"},
+		"after": {"auth_ref": "nowhere-bound", "rate_group": "telegram"}}`, rotated.Stdout)
+	require.Equal(t, 1, events(h, "auth_rotated"))
+	ok(t, h, "release-stale", because)
+	h.Verified()
+}
+
+func TestRunbookMisuse(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	id := "00000000-0000-7000-8000-000000000000"
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"channel", "pause", "on-telegram", "--for", "1h"}, 2, "--reason"},
+		{[]string{"channel", "pause", "on-telegram", because}, 2, "--for"},
+		{[]string{"channel", "pause", "on-telegram", "--for", "9000h", because}, 2, "seconds"},
+		{[]string{"channel", "pause", "--for", "1h", because}, 2, "channel"},
+		{[]string{"channel", "resume", "nobody", because}, 1, "unknown channel"},
+		{[]string{"channel", "resume", "on-telegram", because, "--workspace", "none"}, 1, "none"},
+		{[]string{"group", "disable", "nobody", because}, 1, "unknown group"},
+		{[]string{"deliveries", "skip", because}, 2, "ids"},
+		{[]string{"deliveries", "skip", "x", because}, 2, `"x"`},
+		{[]string{"deliveries", "requeue", id, because}, 1, "1 of 1"},
+		{[]string{"deliveries", "list", "--status", "lost"}, 2, "lost"},
+		{[]string{"deliveries", "list", "--limit", "0"}, 2, "limit"},
+		{[]string{"credential", "rotate", "--channel", "on-telegram", because}, 2, "--to"},
+		{[]string{"release-stale", "--older-than", "1m", because}, 2, "--older-than"},
+	} {
+		result := h.Run(nil, c.args...)
+		require.Equal(t, c.code, result.Code, "%v: %s", c.args, result.Stderr)
+		require.Contains(t, result.Stderr, c.says, c.args)
+	}
+	h.Workspace("sport")
+	several := h.Run(nil, "channel", "resume", "on-telegram", because)
+	require.Equal(t, 2, several.Code)
+	require.Contains(t, several.Stderr, "news, sport", "the choices are named")
+	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.admin_audit_log`))
+}
