@@ -561,7 +561,7 @@ begin
 	set next_allowed_at = v_limit.next_allowed_at
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
+	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	return v_ids;
 end
@@ -627,43 +627,6 @@ begin
 		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
 		finished_at = autopost.now_ts()
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
-end
-$$;
-
-
---
--- Name: close_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.close_visited_gates(p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamp with time zone, p_group_slot timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
--- visit (p_taken: channel -> rows claimed; p_group_slot: the group's next slot, if it limits). Full or disabled: never (the commit, the
--- row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it before the posting window opens.
--- Reads: channels, deliveries. Writes: channel_gates.
-declare
-	v_ready timestamptz[];
-	v_taken int[];
-	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
-begin
-	select array_agg(case
-			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
-			else autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-				case when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
-					else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end,
-				greatest(case when c.rate_rps > 0 then c.next_allowed_at end, p_group_slot)) end order by u.n),
-		array_agg(t.taken order by u.n)
-	into v_ready, v_taken
-	from unnest(p_visited) with ordinality u (channel_id, n)
-	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
-	update autopost.channel_gates g
-	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
-		ready_at = v_ready[array_position(p_visited, g.channel_id)]
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (p_visited);
 end
 $$;
 
@@ -2701,6 +2664,43 @@ begin
 		v_set := v_item.fits;
 	end loop;
 	return v_steps || jsonb_build_object('step', 'media-' || jsonb_array_length(v_steps) + 1, 'items', v_items);
+end
+$$;
+
+
+--
+-- Name: move_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_visited_gates(p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamp with time zone, p_group_slot timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
+-- visit (p_taken: channel -> rows claimed; p_group_slot: the group's next slot, if it limits). Full or disabled: never (the commit, the
+-- row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it before the posting window opens.
+-- Reads: channels, deliveries. Writes: channel_gates.
+declare
+	v_ready timestamptz[];
+	v_taken int[];
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+begin
+	select array_agg(case
+			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
+			else autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+				case when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
+					else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end,
+				greatest(case when c.rate_rps > 0 then c.next_allowed_at end, p_group_slot)) end order by u.n),
+		array_agg(t.taken order by u.n)
+	into v_ready, v_taken
+	from unnest(p_visited) with ordinality u (channel_id, n)
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
+	update autopost.channel_gates g
+	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
+		ready_at = v_ready[array_position(p_visited, g.channel_id)]
+	where g.workspace_id = p_workspace_id
+	and g.channel_id = any (p_visited);
 end
 $$;
 

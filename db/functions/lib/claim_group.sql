@@ -124,13 +124,13 @@ begin
 	set next_allowed_at = v_limit.next_allowed_at
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
+	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	return v_ids;
 end
 $$;
 
-create or replace function autopost.close_visited_gates(
+create or replace function autopost.move_visited_gates(
 	p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamptz, p_group_slot timestamptz
 ) returns void
 language plpgsql
