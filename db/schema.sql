@@ -441,6 +441,32 @@ $$;
 
 
 --
+-- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_posting_window() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A channel whose window could not be reckoned is refused when it is written, not when it is claimed. Raises AP001 naming the column.
+declare
+	v_error text := autopost.posting_window_error(new.posting_window);
+	v_example constant text := 'write {"mon": [["09:00", "12:00"], ["14:00", "24:00"]], …} with the days mon to sun';
+begin
+	if new.timezone is not null and not autopost.is_zone(new.timezone) then
+		perform autopost.refuse('timezone', format('%L is no zone that is known here', new.timezone), 'use a name such as Europe/Moscow, or UTC');
+	end if;
+	if v_error is not null then
+		perform autopost.refuse('posting_window', v_error, v_example);
+	end if;
+	if new.window_mode = 'windowed' and new.posting_window is null then
+		perform autopost.refuse('posting_window', 'is missing though window_mode is windowed', v_example);
+	end if;
+	return new;
+end
+$$;
+
+
+--
 -- Name: check_read(jsonb, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -538,6 +564,7 @@ declare
 	v_open text[]; -- of those visited, what may send now
 	v_rooms int[]; -- how many more of each may be in flight
 	v_rates numeric[];
+	v_windowed text[]; -- of those open, whose slots must lie inside a window
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -574,21 +601,24 @@ begin
 		return v_ids;
 	end if;
 	select array_agg(o.channel_id), array_agg(o.max_parallel - i.inflight), array_agg(coalesce(o.rate_rps, 0)),
-		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
-	into v_open, v_rooms, v_rates, v_next
+		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}'),
+		array_agg(o.channel_id) filter (where o.window_mode = 'windowed')
+	into v_open, v_rooms, v_rates, v_next, v_windowed
 	from (
-		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at
+		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at, l.window_mode
 		from (
 			select c.* from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
 			and c.rate_rps > 0 and coalesce(c.next_allowed_at, v_now) < v_horizon
 			for no key update of c skip locked) l
 		where l.enabled and coalesce(greatest(l.paused_until, l.cooldown_until), v_now) <= v_now
+		and autopost.opens_at(l.window_mode, l.timezone, l.posting_window, v_now) = v_now
 		union all
-		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at from autopost.channels c
+		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at, c.window_mode from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
 		and coalesce(c.rate_rps, 0) = 0
 		and c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
 	) o
 	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
 
@@ -609,6 +639,9 @@ begin
 	loop
 		v_slot := greatest((v_next ->> v_row.channel_id)::timestamptz, case when v_limit.rate_rps > 0 then greatest(v_now, v_limit.next_allowed_at) end);
 		continue when v_slot >= v_horizon;
+		continue when v_slot > v_now and v_row.channel_id = any (v_windowed) and (
+			select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_slot) > v_slot from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = v_row.channel_id);
 		if v_row.rate_rps > 0 then
 			v_next := v_next || jsonb_build_object(v_row.channel_id, v_slot + autopost.slot_step(v_row.rate_rps, v_row.cost));
 		end if;
@@ -637,7 +670,8 @@ begin
 	set next_allowed_at = v_limit.next_allowed_at
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_taken, v_now, v_horizon);
+	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
+		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	return v_ids;
 end
 $$;
@@ -702,40 +736,6 @@ begin
 		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
 		finished_at = autopost.now_ts()
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
-end
-$$;
-
-
---
--- Name: close_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.close_visited_gates(p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamp with time zone, p_horizon timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
--- visit (p_taken: channel -> rows claimed). Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next.
--- Reads: channels, deliveries. Writes: channel_gates.
-declare
-	v_ready timestamptz[];
-	v_taken int[];
-begin
-	select array_agg(case
-			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
-			when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
-			else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id),
-				case when c.rate_rps > 0 then c.next_allowed_at - (p_horizon - p_now) end) end order by u.n),
-		array_agg(t.taken order by u.n)
-	into v_ready, v_taken
-	from unnest(p_visited) with ordinality u (channel_id, n)
-	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
-	update autopost.channel_gates g
-	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
-		ready_at = v_ready[array_position(p_visited, g.channel_id)]
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (p_visited);
 end
 $$;
 
@@ -2004,6 +2004,27 @@ $$;
 
 
 --
+-- Name: is_zone(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_zone(p_timezone text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Whether this is UTC or the name of a region's zone. PostgreSQL takes more than that: abbreviations, which know no summer time, and POSIX forms,
+-- whose signs are reversed and whose letters may be anything.
+begin
+	if p_timezone <> 'UTC' and (p_timezone !~ '^[A-Za-z_-]+(/[A-Za-z_-]+)+$' and p_timezone !~ '^Etc/GMT[+-]\d{1,2}$') then
+		return false;
+	end if;
+	perform timestamp '2000-01-01' at time zone p_timezone;
+	return true;
+exception when invalid_parameter_value then
+	return false;
+end
+$_$;
+
+
+--
 -- Name: keep_channel_gate(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2012,7 +2033,7 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, or may do more at once.
+-- channel is enabled, resumed, may do more at once or at other hours.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -2025,7 +2046,8 @@ begin
 		where g.workspace_id = new.workspace_id
 		and g.channel_id = new.channel_id;
 	end if;
-	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps) is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps) then
+	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
 		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
 	end if;
 	return null;
@@ -2896,6 +2918,43 @@ $$;
 
 
 --
+-- Name: move_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_visited_gates(p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamp with time zone, p_group_slot timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
+-- visit (p_taken: channel -> rows claimed; p_group_slot: the group's next slot, if it limits). Full or disabled: never (the commit, the
+-- row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it before the posting window opens.
+-- Reads: channels, deliveries. Writes: channel_gates.
+declare
+	v_ready timestamptz[];
+	v_taken int[];
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+begin
+	select array_agg(case
+			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
+			else autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+				case when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
+					else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end,
+				greatest(case when c.rate_rps > 0 then c.next_allowed_at end, p_group_slot)) end order by u.n),
+		array_agg(t.taken order by u.n)
+	into v_ready, v_taken
+	from unnest(p_visited) with ordinality u (channel_id, n)
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
+	update autopost.channel_gates g
+	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
+		ready_at = v_ready[array_position(p_visited, g.channel_id)]
+	where g.workspace_id = p_workspace_id
+	and g.channel_id = any (p_visited);
+end
+$$;
+
+
+--
 -- Name: new_id(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2925,6 +2984,48 @@ begin
 			and d.status in ('queued', 'retry')
 			order by d.due_at
 			limit 1), 'infinity'));
+end
+$$;
+
+
+--
+-- Name: next_open(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_open(p_timezone text, p_window jsonb, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- p_at itself where the window is open, else when it opens next; infinity when none of the next eight days opens it.
+-- p_window: {"mon": [["09:00","12:00"],["14:00","24:00"]], …} by the clock of the zone. A day that is not named is closed; an end
+-- that is not after its start is on the next day. A span begins and ends at instants (zoned_instant), the end excluded: one that
+-- falls wholly into a gap is empty, and an hour that comes twice opens it once.
+declare
+	v_names constant text[] := array['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+	v_day date;
+	v_span record;
+	v_from timestamptz;
+	v_until timestamptz;
+	v_open timestamptz := 'infinity';
+begin
+	if not isfinite(p_at) then
+		return p_at;
+	end if;
+	v_day := (p_at at time zone p_timezone)::date;
+	for v_offset in -1..8 loop
+		for v_span in
+			select (s.value ->> 0)::time as begins, (s.value ->> 1)::time as ends
+			from jsonb_array_elements(p_window -> v_names[extract(isodow from v_day + v_offset)::int]) s
+		loop
+			v_until := autopost.zoned_instant(p_timezone,
+				v_day + v_offset + v_span.ends + case when v_span.ends <= v_span.begins then interval '1 day' else interval '0' end);
+			continue when v_until <= p_at;
+			v_from := autopost.zoned_instant(p_timezone, v_day + v_offset + v_span.begins);
+			v_open := case when v_from < v_until then least(v_open, greatest(v_from, p_at)) else v_open end;
+		end loop;
+		-- Tomorrow may have begun where clocks are put back over midnight.
+		exit when v_open = p_at or (v_offset >= 1 and isfinite(v_open));
+	end loop;
+	return v_open;
 end
 $$;
 
@@ -3123,6 +3224,32 @@ $$;
 
 
 --
+-- Name: opens_at(text, text, jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.opens_at(p_window_mode text, p_timezone text, p_window jsonb, p_at timestamp with time zone, p_slot timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- From p_at on, the first instant at which a channel of these columns is open, and open too at p_slot, the earliest slot of its next
+-- call. An immediate channel always is. No timezone is UTC.
+declare
+	v_at timestamptz;
+	v_slot timestamptz;
+begin
+	if p_window_mode <> 'windowed' then
+		return p_at;
+	end if;
+	v_at := autopost.next_open(coalesce(p_timezone, 'UTC'), p_window, p_at);
+	if p_slot > v_at then
+		v_slot := autopost.next_open(coalesce(p_timezone, 'UTC'), p_window, p_slot);
+		return case when v_slot > p_slot then v_slot else v_at end;
+	end if;
+	return v_at;
+end
+$$;
+
+
+--
 -- Name: origin_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3277,6 +3404,40 @@ begin
 		and coalesce(jsonb_typeof(s.config_json -> 'interval_seconds'), 'number') = 'number');
 end
 $$;
+
+
+--
+-- Name: posting_window_error(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posting_window_error(p_window jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+-- What is wrong with a posting window; null when nothing is. Spans may overlap.
+declare
+	v_day record;
+	v_span jsonb;
+begin
+	if jsonb_typeof(p_window) <> 'object' then
+		return 'is no object of days';
+	end if;
+	for v_day in select e.key, e.value from jsonb_each(p_window) e loop
+		if v_day.key not in ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun') then
+			return format('has %L, which is no day', v_day.key);
+		end if;
+		if jsonb_typeof(v_day.value) <> 'array' then
+			return format('has no list of spans for %s', v_day.key);
+		end if;
+		for v_span in select s.value from jsonb_array_elements(v_day.value) s loop
+			if jsonb_typeof(v_span) <> 'array' or jsonb_array_length(v_span) <> 2
+			or coalesce(v_span ->> 0, '') !~ '^([01]\d|2[0-3]):[0-5]\d$' or coalesce(v_span ->> 1, '') !~ '^(([01]\d|2[0-3]):[0-5]\d|24:00)$' then
+				return format('has %s for %s, which is no pair of times', v_span, v_day.key);
+			end if;
+		end loop;
+	end loop;
+	return null;
+end
+$_$;
 
 
 --
@@ -3544,7 +3705,7 @@ CREATE FUNCTION autopost.rearm_gates(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- The net below the gates: opens those that are later than what is due in their channel, and recounts what is in flight. In a sound
+-- The net below the gates: opens those that are later than what is due in their channel while its posting window is open, and recounts what is in flight. In a sound
 -- system it finds nothing. Gates that somebody holds are left to them. Returns {"rearmed"}.
 -- Locks: channel_gates (skip locked). Reads: channels, deliveries. Writes: channel_gates.
 declare
@@ -3555,7 +3716,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	for v_gate in
-		select g.channel_id, g.ready_at, g.inflight, c.max_parallel,
+		select g.channel_id, g.ready_at, g.inflight, c.max_parallel, c.window_mode, c.timezone, c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
 				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before
 		from autopost.channel_gates g
@@ -3568,6 +3729,9 @@ begin
 		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
 		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
 			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
+		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
+			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
+		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
 			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)
@@ -3728,7 +3892,8 @@ CREATE FUNCTION autopost.record_series_progress(p_workspace_id text, p_delivery_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step.
+-- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step: a
+-- delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
 -- p_delta: {"step", "ids": ["…"], "items": [0]}. A step that is recorded already stays as it was: repeatable.
 -- Returns {"applied": true, "send_at", "lease_until", "now"} or {"applied": false, "reason": "stale"}: stop, the claim is over. The
 -- acknowledgement of a stale caller is kept all the same while the delivery is not final: the platform has the step.
@@ -4959,7 +5124,7 @@ CREATE FUNCTION autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_c
 -- reserved slot or takes a new one, and records that the call began. Repeatable with the same token; who is late for the slot of a
 -- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
--- "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
+-- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
 declare
@@ -4995,7 +5160,7 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_slot, v_now);
+	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
 	if v_obstacle is not null and not v_began then
 		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 		return jsonb_build_object('applied', false, 'reason', v_obstacle);
@@ -5063,14 +5228,15 @@ $$;
 CREATE FUNCTION autopost.start_obstacle(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_slot timestamp with time zone, p_now timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE
     AS $$
--- Why no call of this channel may begin now; null when nothing is in the way. The gates wait for it to end, the row does not: a person
+-- Why no call of this channel may begin now, or at its slot; null when nothing is in the way. The gates wait for it to end, the row does not: a person
 -- may end it sooner.
 select case
 	when p_status <> 'active' then 'workspace'
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot = 'infinity' then 'rate' end -- late, and no slot is free within the horizon
+	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
+	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
 
@@ -5782,7 +5948,8 @@ CREATE FUNCTION autopost.verify_i16(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- A call after its delivery was last put off, and the call of the present attempt after the time the row itself says. Of a waiting
--- row nothing is known: it may have been put off since its last call.
+-- row nothing is known: it may have been put off since its last call. And a call outside the posting window, where the channel's row is
+-- as it was then; the event is written a moment after the look at the window, hence the second of grace.
 select jsonb_build_object('delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt, 'put_off_until', s.put_off_until)
 from (
 	select e.delivery_id, e.ts, e.attempt, e.action,
@@ -5799,6 +5966,14 @@ from autopost.deliveries d
 join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt' and e.attempt = d.attempt
 where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
 and e.ts < greatest(d.not_before, d.scheduled_for)
+union all
+select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at', e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
+from autopost.channels c
+join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt' and e.ts > c.updated_at
+cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
+and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at) > b.began_at
+and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at - interval '1 second') > b.began_at - interval '1 second'
 $$;
 
 
@@ -5861,7 +6036,7 @@ $$;
 CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- A delivery that could go while its channel's gate stays shut, and a lease that ran out and that nobody ended.
+-- A delivery that could go, now or when its posting window opens, while its channel's gate stays shut, and a lease that ran out and that nobody ended.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -5873,7 +6048,7 @@ cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
-and g.ready_at > greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end)
+and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
@@ -6369,6 +6544,45 @@ from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
+$$;
+
+
+--
+-- Name: zoned_instant(text, timestamp without time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.zoned_instant(p_timezone text, p_local timestamp without time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The first instant at which a clock in the zone shows p_local (whole seconds) or later: of a time that comes twice the first, of
+-- one that is left out the end of the gap. PostgreSQL by itself takes the second, and moves the other on by the length of the gap.
+declare
+	v_at timestamptz := p_local at time zone p_timezone;
+	v_shift interval := (v_at at time zone p_timezone) - p_local;
+	v_before int := 0; -- seconds after v_at - v_shift: here the gap has not begun
+	v_after int; -- and here it is over
+	v_middle int;
+begin
+	if v_shift > interval '0' then
+		v_at := v_at - v_shift;
+		v_after := extract(epoch from v_shift)::int;
+		while v_after - v_before > 1 loop
+			v_middle := (v_before + v_after) / 2;
+			if (v_at + make_interval(secs => v_middle)) at time zone p_timezone >= p_local then
+				v_after := v_middle;
+			else
+				v_before := v_middle;
+			end if;
+		end loop;
+		return v_at + make_interval(secs => v_after);
+	end if;
+	-- How far the clock was put back during the day before, if it was.
+	v_shift := ((v_at - interval '24 hours') at time zone p_timezone) - (p_local - interval '24 hours');
+	if v_shift > interval '0' and (v_at - v_shift) at time zone p_timezone = p_local then
+		return v_at - v_shift;
+	end if;
+	return v_at;
+end
 $$;
 
 
@@ -7227,6 +7441,13 @@ ALTER INDEX autopost.events_message ATTACH PARTITION autopost.events_default_wor
 
 
 --
+-- Name: channels check_posting_window; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW WHEN (((new.timezone IS NOT NULL) OR (new.window_mode = 'windowed'::text) OR (new.posting_window IS NOT NULL))) EXECUTE FUNCTION autopost.check_posting_window();
+
+
+--
 -- Name: deliveries guard_initial_status; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -7244,7 +7465,7 @@ CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries F
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
 
 
 --

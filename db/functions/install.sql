@@ -22,8 +22,9 @@
 \ir lib/render.sql
 \ir lib/routing.sql
 
--- What keeps rows true whoever edits them: the table of transitions, gates, the lookup of secrets.
+-- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, the lookup of secrets.
 \ir lib/guard_transition.sql
+\ir lib/posting_window.sql
 \ir lib/gates.sql
 \ir lib/secret_lookup.sql
 

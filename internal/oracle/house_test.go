@@ -134,6 +134,16 @@ func (h *house) twoFly(channel string) {
 	h.fly(channel)
 }
 
+// windowEnding gives a channel a window in UTC that began an hour ago, every day, and
+// ends about that long from now.
+func (h *house) windowEnding(channel, in string) {
+	h.t.Helper()
+	h.do(`update autopost.channels set window_mode = 'windowed', posting_window = (
+		select jsonb_object_agg(d, jsonb_build_array(jsonb_build_array(to_char(n.at - interval '1 hour', 'HH24:MI'), to_char(n.at + $2::interval, 'HH24:MI'))))
+		from unnest('{mon,tue,wed,thu,fri,sat,sun}'::text[]) d, (select autopost.now_ts() at time zone 'UTC' as at) n)
+		where channel_id = $1`, channel, in)
+}
+
 // fail begins the next call of a channel's delivery and lets it fail.
 func (h *house) fail(channel, becomes, failure string) {
 	h.t.Helper()

@@ -149,6 +149,19 @@ var inCalls = []planted{
 		h.do(`update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'later'`)
 		h.fly("later")
 	}},
+	{invariant: "I16", bug: "a window that closed after the claim is not looked at", plant: func(h *house) {
+		h.breaks("start_obstacle", "greatest(p_slot, p_now)) > greatest(p_slot, p_now)", "p_now) < p_now")
+		h.windowEnding("plain", "2 minutes")
+		h.all(`select test.say('plain', 'too late')`, `select test.claim()`)
+		h.ahead("3 minutes")
+		h.do(`select test.start('plain')`)
+	}},
+	{invariant: "I16", bug: "a closed channel is claimed and called", plant: func(h *house) {
+		h.breaks("opens_at", "p_window_mode <> 'windowed'", "p_slot is null")
+		h.windowEnding("plain", "-2 minutes")
+		h.deliver("plain", "out of hours")
+		h.breaks("opens_at", "if p_slot is null", "if p_window_mode <> 'windowed'")
+	}},
 	{invariant: "I20", bug: "the allowance of blind resends is not looked at", plant: func(h *house) {
 		h.breaks("settle_unknown", "v_delivery.unknown_outcomes > p_delivery.unknown_allowance", "false")
 		h.do(`select test.say('plain', 'perhaps')`)

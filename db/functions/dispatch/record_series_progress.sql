@@ -1,7 +1,8 @@
 create or replace function autopost.record_series_progress(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_delta jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step.
+-- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step: a
+-- delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
 -- p_delta: {"step", "ids": ["…"], "items": [0]}. A step that is recorded already stays as it was: repeatable.
 -- Returns {"applied": true, "send_at", "lease_until", "now"} or {"applied": false, "reason": "stale"}: stop, the claim is over. The
 -- acknowledgement of a stale caller is kept all the same while the delivery is not final: the platform has the step.

@@ -3,14 +3,15 @@ create or replace function autopost.start_obstacle(
 ) returns text
 language sql stable
 as $$
--- Why no call of this channel may begin now; null when nothing is in the way. The gates wait for it to end, the row does not: a person
+-- Why no call of this channel may begin now, or at its slot; null when nothing is in the way. The gates wait for it to end, the row does not: a person
 -- may end it sooner.
 select case
 	when p_status <> 'active' then 'workspace'
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot = 'infinity' then 'rate' end -- late, and no slot is free within the horizon
+	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
+	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
 create or replace function autopost.begin_call(p_workspace_id text, p_delivery autopost.deliveries, p_send_at timestamptz) returns jsonb
@@ -33,7 +34,7 @@ as $$
 -- reserved slot or takes a new one, and records that the call began. Repeatable with the same token; who is late for the slot of a
 -- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
--- "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
+-- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
 declare
@@ -69,7 +70,7 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, v_slot, v_now);
+	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
 	if v_obstacle is not null and not v_began then
 		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 		return jsonb_build_object('applied', false, 'reason', v_obstacle);

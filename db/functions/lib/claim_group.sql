@@ -18,6 +18,7 @@ declare
 	v_open text[]; -- of those visited, what may send now
 	v_rooms int[]; -- how many more of each may be in flight
 	v_rates numeric[];
+	v_windowed text[]; -- of those open, whose slots must lie inside a window
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -54,21 +55,24 @@ begin
 		return v_ids;
 	end if;
 	select array_agg(o.channel_id), array_agg(o.max_parallel - i.inflight), array_agg(coalesce(o.rate_rps, 0)),
-		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}')
-	into v_open, v_rooms, v_rates, v_next
+		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}'),
+		array_agg(o.channel_id) filter (where o.window_mode = 'windowed')
+	into v_open, v_rooms, v_rates, v_next, v_windowed
 	from (
-		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at
+		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at, l.window_mode
 		from (
 			select c.* from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
 			and c.rate_rps > 0 and coalesce(c.next_allowed_at, v_now) < v_horizon
 			for no key update of c skip locked) l
 		where l.enabled and coalesce(greatest(l.paused_until, l.cooldown_until), v_now) <= v_now
+		and autopost.opens_at(l.window_mode, l.timezone, l.posting_window, v_now) = v_now
 		union all
-		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at from autopost.channels c
+		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at, c.window_mode from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
 		and coalesce(c.rate_rps, 0) = 0
 		and c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
 	) o
 	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
 
@@ -89,6 +93,9 @@ begin
 	loop
 		v_slot := greatest((v_next ->> v_row.channel_id)::timestamptz, case when v_limit.rate_rps > 0 then greatest(v_now, v_limit.next_allowed_at) end);
 		continue when v_slot >= v_horizon;
+		continue when v_slot > v_now and v_row.channel_id = any (v_windowed) and (
+			select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_slot) > v_slot from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = v_row.channel_id);
 		if v_row.rate_rps > 0 then
 			v_next := v_next || jsonb_build_object(v_row.channel_id, v_slot + autopost.slot_step(v_row.rate_rps, v_row.cost));
 		end if;
@@ -117,28 +124,32 @@ begin
 	set next_allowed_at = v_limit.next_allowed_at
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.close_visited_gates(p_workspace_id, v_visited, v_taken, v_now, v_horizon);
+	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
+		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	return v_ids;
 end
 $$;
 
-create or replace function autopost.close_visited_gates(
-	p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamptz, p_horizon timestamptz
+create or replace function autopost.move_visited_gates(
+	p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamptz, p_group_slot timestamptz
 ) returns void
 language plpgsql
 as $$
 -- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
--- visit (p_taken: channel -> rows claimed). Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next.
+-- visit (p_taken: channel -> rows claimed; p_group_slot: the group's next slot, if it limits). Full or disabled: never (the commit, the
+-- row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it before the posting window opens.
 -- Reads: channels, deliveries. Writes: channel_gates.
 declare
 	v_ready timestamptz[];
 	v_taken int[];
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
 begin
 	select array_agg(case
 			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
-			when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
-			else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id),
-				case when c.rate_rps > 0 then c.next_allowed_at - (p_horizon - p_now) end) end order by u.n),
+			else autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+				case when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
+					else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end,
+				greatest(case when c.rate_rps > 0 then c.next_allowed_at end, p_group_slot)) end order by u.n),
 		array_agg(t.taken order by u.n)
 	into v_ready, v_taken
 	from unnest(p_visited) with ordinality u (channel_id, n)

@@ -1,7 +1,7 @@
 create or replace function autopost.rearm_gates(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The net below the gates: opens those that are later than what is due in their channel, and recounts what is in flight. In a sound
+-- The net below the gates: opens those that are later than what is due in their channel while its posting window is open, and recounts what is in flight. In a sound
 -- system it finds nothing. Gates that somebody holds are left to them. Returns {"rearmed"}.
 -- Locks: channel_gates (skip locked). Reads: channels, deliveries. Writes: channel_gates.
 declare
@@ -12,7 +12,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	for v_gate in
-		select g.channel_id, g.ready_at, g.inflight, c.max_parallel,
+		select g.channel_id, g.ready_at, g.inflight, c.max_parallel, c.window_mode, c.timezone, c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
 				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before
 		from autopost.channel_gates g
@@ -25,6 +25,9 @@ begin
 		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
 		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
 			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
+		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
+			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
+		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
 			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)

@@ -52,7 +52,8 @@ create or replace function autopost.verify_i16(p_workspace_id text) returns seto
 language sql stable
 as $$
 -- A call after its delivery was last put off, and the call of the present attempt after the time the row itself says. Of a waiting
--- row nothing is known: it may have been put off since its last call.
+-- row nothing is known: it may have been put off since its last call. And a call outside the posting window, where the channel's row is
+-- as it was then; the event is written a moment after the look at the window, hence the second of grace.
 select jsonb_build_object('delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt, 'put_off_until', s.put_off_until)
 from (
 	select e.delivery_id, e.ts, e.attempt, e.action,
@@ -69,6 +70,14 @@ from autopost.deliveries d
 join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt' and e.attempt = d.attempt
 where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
 and e.ts < greatest(d.not_before, d.scheduled_for)
+union all
+select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at', e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
+from autopost.channels c
+join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt' and e.ts > c.updated_at
+cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
+and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at) > b.began_at
+and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at - interval '1 second') > b.began_at - interval '1 second'
 $$;
 
 create or replace function autopost.verify_i20(p_workspace_id text) returns setof jsonb

@@ -29,7 +29,7 @@ $$;
 create or replace function autopost.verify_i18(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- A delivery that could go while its channel's gate stays shut, and a lease that ran out and that nobody ended.
+-- A delivery that could go, now or when its posting window opens, while its channel's gate stays shut, and a lease that ran out and that nobody ended.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -41,7 +41,7 @@ cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
-and g.ready_at > greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end)
+and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
