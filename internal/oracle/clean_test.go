@@ -64,10 +64,12 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 		from random() r $$`)
 	var work sync.WaitGroup
 	errs := make(chan error, 4)
+	posted := make(chan struct{})
 	for _, worker := range []string{"run-1", "run-2"} {
-		work.Go(func() { errs <- h.work(worker, 40) })
+		work.Go(func() { errs <- h.work(worker, posted) })
 	}
 	work.Go(func() {
+		defer close(posted)
 		for i := range 60 {
 			// Every third post is a repeat.
 			if err := h.db.Err(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', $1::text))`, fmt.Sprint("post ", i-i%3/2)); err != nil {
@@ -99,10 +101,16 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 	require.Greater(t, sent, int64(50))
 }
 
-// work claims, starts and commits, each in a transaction of its own.
-func (h *house) work(run string, rounds int) error {
+// work claims, starts and commits, each in a transaction of its own, while posts
+// come in and for 40 rounds after the last.
+func (h *house) work(run string, posted <-chan struct{}) error {
 	const mine = `from autopost.deliveries d where d.workspace_id = 'w' and d.claimed_by = $1 and d.status = 'sending'`
-	for range rounds {
+	for rounds := 0; rounds < 40; {
+		select {
+		case <-posted:
+			rounds++
+		default:
+		}
 		for _, step := range []string{
 			`select count(*) from autopost.claim_deliveries('w', $1, 10)`,
 			`select autopost.start_call_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')) ` + mine,
