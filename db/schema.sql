@@ -1052,7 +1052,7 @@ CREATE FUNCTION autopost.emit_event(p_workspace_id text, p_action text, p_result
 -- Writes: events.
 begin
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	values (p_workspace_id, gen_random_uuid(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
 		autopost.now_ts(), p_action, p_delivery.attempt, p_result, autopost.redact(p_error),
 		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}') || jsonb_build_object('trace_id', p_delivery.trace_id))));
 end
@@ -1070,7 +1070,7 @@ CREATE FUNCTION autopost.emit_note(p_workspace_id text, p_action text, p_result 
 -- Writes: events.
 begin
 	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	values (p_workspace_id, gen_random_uuid(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
+	values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
 		autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
 end
 $$;
