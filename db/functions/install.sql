@@ -56,7 +56,7 @@
 
 -- Out: a workspace is ready, its deliveries are claimed, a call begins, its outcome is committed.
 \ir lib/slots.sql
-\ir lib/claim_group.sql
+\ir lib/pick_group.sql
 \ir lib/series_progress.sql
 \ir lib/retry_policy.sql
 \ir lib/settle.sql

@@ -11,19 +11,196 @@ select case
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
 	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
-	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
+	when p_channel.window_mode = 'windowed'
+		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
-create or replace function autopost.begin_call(p_workspace_id text, p_delivery autopost.deliveries, p_send_at timestamptz) returns jsonb
+create or replace function autopost.call_deadline(p_lease_until timestamptz, p_claimed_at timestamptz, p_margin interval) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- When a call must have ended: p_margin before its lease, or in proportion where leases are shorter than a minute.
+select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
+$$;
+
+create or replace function autopost.lock_for_start(p_workspace_id text, p_ids uuid[], p_channel_ids text[], p_late boolean) returns void
 language plpgsql
 as $$
--- Records that the call of this attempt begins: the send_attempt event is what recovery looks for.
--- Writes: events(send_attempt).
+-- Takes what the beginning of these calls may touch. Only who takes new slots moves groups and channels; the rest must not see them change.
+-- Locks, in this order: platform_limits if p_late, channels (channel_id; shared unless p_late), deliveries (channel_id, delivery_id).
 begin
-	perform autopost.emit_event(p_workspace_id, 'send_attempt', 'ok', p_delivery, null,
-		jsonb_build_object('idempotency_key', p_delivery.delivery_id, 'run_id', p_delivery.claimed_by, 'send_at', p_send_at));
-	return jsonb_build_object('applied', true, 'now', autopost.now_ts(), 'send_at', p_send_at,
-		'deadline', p_delivery.sending_lease_until - autopost.setting_interval('lease_margin_seconds') * least(1, extract(epoch from p_delivery.sending_lease_until - p_delivery.claimed_at) / 60));
+	if p_late then
+		perform autopost.lock_groups(p_workspace_id, p_channel_ids);
+		perform autopost.lock_channels(p_workspace_id, p_channel_ids);
+	else
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+		order by c.channel_id
+		for share of c;
+	end if;
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
+create or replace function autopost.channel_obstacle(p_workspace_id text, p_status text, p_channel_id text, p_slot timestamptz, p_now timestamptz) returns text
+language plpgsql stable
+as $$
+-- start_obstacle of a channel as it is.
+-- Reads: channels, platform_limits.
+declare
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+begin
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
+	return autopost.start_obstacle(p_status, v_channel, v_limit, p_slot, p_now);
+end
+$$;
+
+create or replace function autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamptz) returns jsonb
+language plpgsql stable
+as $$
+-- Of these channels, as the keys of an object, those in which something may keep a call from beginning: each call there is looked at alone.
+-- Reads: channels, platform_limits.
+begin
+	return (
+		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
+		from autopost.channels c
+		left join lateral (
+			select l.* from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'));
+end
+$$;
+
+create or replace function autopost.begin_calls(p_workspace_id text, p_status text, p_items jsonb, out o_begun jsonb, out o_late boolean)
+language plpgsql
+as $$
+-- Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
+-- Returns {place in p_items: answer}, and whether any was late, so that groups and channels are locked for new slots. Locks: see lock_for_start.
+-- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
+declare
+	v_tokens jsonb;
+	v_places jsonb;
+	v_ids uuid[];
+	v_channels text[];
+	v_since timestamptz;
+	v_asked timestamptz := autopost.now_ts();
+	v_tolerance interval := autopost.setting_interval('slot_tolerance_ms');
+	v_before timestamptz := v_asked - v_tolerance; -- whose slot was earlier is late
+	v_now timestamptz;
+	v_known jsonb;
+	v_doubtful jsonb;
+	v_slots jsonb := '{}';
+	v_answer jsonb;
+	v_prefix text;
+	v_salt text := gen_random_uuid();
+	v_margin interval := autopost.setting_interval('lease_margin_seconds');
+begin
+	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into v_tokens, v_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, o_late
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
+	v_now := autopost.now_ts();
+	if v_now > v_asked + v_tolerance then -- it had to wait
+		v_before := v_now - v_tolerance;
+	end if;
+	v_answer := jsonb_build_object('applied', true, 'now', v_now);
+	v_prefix := autopost.uuid_v7_prefix(v_now);
+	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, p_status, v_channels, v_now);
+	if o_late then
+		v_slots := autopost.retake_slots(p_workspace_id, array(
+			select d.delivery_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+			and d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+			and d.sending_lease_until > v_now and not v_known ? (d.delivery_id || '/' || d.attempt)
+			order by d.send_at, d.delivery_id), v_now);
+		update autopost.deliveries d
+		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+	end if;
+	with begun as (
+		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at, d.sending_lease_until, d.send_at
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
+		and not v_known ? (d.delivery_id || '/' || d.attempt)
+		and coalesce(d.send_at, v_now) >= v_before
+		and (not v_doubtful ? d.channel_id or autopost.channel_obstacle(p_workspace_id, p_status, d.channel_id, d.send_at, v_now) is null)
+	), told as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
+		from begun b
+	)
+	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text, v_answer || jsonb_build_object('send_at', b.send_at,
+		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
+	into o_begun
+	from begun b;
+end
+$$;
+
+create or replace function autopost.begin_or_hand_back(p_workspace_id text, p_status text, p_item jsonb, p_late boolean) returns jsonb
+language plpgsql
+as $$
+-- start_call for one claim of which begin_calls began nothing: it is stale, or it began before, or something is in the way. All is locked; groups
+-- and channels for a new slot only if p_late.
+-- Writes: deliveries, channel_gates, events(released), channels and platform_limits for a new slot.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_delivery autopost.deliveries;
+	v_slot timestamptz;
+	v_obstacle text;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = (p_item ->> 'delivery_id')::uuid;
+	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_item ->> 'claim_token' or v_delivery.sending_lease_until <= v_now then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_slot := v_delivery.send_at;
+	if autopost.call_started_at(v_delivery) is not null then
+		if p_late and v_slot < v_now - autopost.setting_interval('slot_tolerance_ms') then
+			v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta), 'infinity');
+			update autopost.deliveries d
+			set send_at = v_slot
+			where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+		end if;
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_slot, 'deadline',
+			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at, autopost.setting_interval('lease_margin_seconds')));
+	end if;
+	v_obstacle := coalesce(autopost.channel_obstacle(p_workspace_id, p_status, v_delivery.channel_id, v_slot, v_now), 'rate'); -- late, and no slot is free within the horizon
+	perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
+	return jsonb_build_object('applied', false, 'reason', v_obstacle);
+end
+$$;
+
+create or replace function autopost.start_items(p_workspace_id text, p_status text, p_items jsonb) returns jsonb
+language plpgsql
+as $$
+-- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Locks: as begin_calls, then channel_gates where a claim may be handed back.
+declare
+	v_done record := autopost.begin_calls(p_workspace_id, p_status, p_items);
+	v_answers jsonb[];
+	v_item record;
+begin
+	if jsonb_array_length(p_items) > (select count(*) from jsonb_object_keys(v_done.o_begun)) then
+		perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
+	end if;
+	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun from jsonb_array_elements(p_items) with ordinality i loop
+		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, p_status, v_item.value, v_done.o_late));
+	end loop;
+	return coalesce(to_jsonb(v_answers), '[]');
 end
 $$;
 
@@ -35,75 +212,25 @@ as $$
 -- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
 -- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
--- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
+-- Locks, in this order: platform_limits if a new slot is needed, channels (shared, unless a new slot is needed), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
-	v_delivery autopost.deliveries;
-	v_channel autopost.channels;
-	v_limit autopost.platform_limits;
-	v_obstacle text;
-	v_now timestamptz;
-	v_slot timestamptz;
-	v_late boolean;
-	v_began boolean;
 begin
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
-	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_late := v_delivery.send_at < autopost.now_ts() - autopost.setting_interval('slot_tolerance_ms')
-		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token;
-	if v_late then
-		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta),
-			case when v_began then 'infinity' else autopost.now_ts() + autopost.setting_interval('slot_horizon_ms') end);
-	end if;
-	select c.* into v_channel from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id
-	for share of c;
-	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
-	select d.* into v_delivery from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
-	for no key update of d;
-	v_now := autopost.now_ts();
-	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
-		return '{"applied": false, "reason": "stale"}';
-	end if;
-	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
-	if v_obstacle is not null and not v_began then
-		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
-		return jsonb_build_object('applied', false, 'reason', v_obstacle);
-	end if;
-	if v_late then
-		update autopost.deliveries d
-		set send_at = v_slot
-		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-		v_delivery.send_at := v_slot;
-	end if;
-	if v_began then
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
-	end if;
-	return autopost.begin_call(p_workspace_id, v_delivery, v_delivery.send_at);
+	return autopost.start_items(p_workspace_id, v_status, jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
 end
 $$;
 
 create or replace function autopost.start_call_batch(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Everything that may be needed is locked first, in the
--- order of the house. Returns an array of its answers in the same order.
+-- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
 declare
-	v_answers jsonb := '[]';
-	v_item jsonb;
+	v_status text := autopost.enter_workspace(p_workspace_id);
 begin
-	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
-	perform autopost.require_uuid('delivery_id', i.value ->> 'delivery_id') from jsonb_array_elements(p_items) i;
-	perform autopost.lock_for_commit(p_workspace_id, array(select (i.value ->> 'delivery_id')::uuid from jsonb_array_elements(p_items) i), true);
-	for v_item in select i.value from jsonb_array_elements(p_items) i loop
-		v_answers := v_answers || autopost.start_call(p_workspace_id, (v_item ->> 'delivery_id')::uuid, v_item ->> 'claim_token');
-	end loop;
-	return v_answers;
+	perform autopost.require('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'claim_token', '') = ''));
+	return autopost.start_items(p_workspace_id, v_status, p_items);
 end
 $$;

@@ -45,7 +45,6 @@ as $$
 declare
 	v_outcome jsonb := p_item -> 'outcome';
 begin
-	perform autopost.require_uuid('delivery_id', p_item ->> 'delivery_id');
 	perform autopost.require('claim_token', p_item ->> 'claim_token' <> '');
 	if jsonb_typeof(v_outcome) is distinct from 'object' or jsonb_typeof(v_outcome -> 'ok') is distinct from 'boolean' then
 		perform autopost.refuse('outcome', 'has no "ok"', 'pass {"ok": true, "provider_message_id": "…"} or {"ok": false, "error": {…}}');
@@ -57,35 +56,134 @@ begin
 end
 $$;
 
+create or replace function autopost.free_places(p_workspace_id text, p_freed jsonb) returns void
+language plpgsql
+as $$
+-- Gives places in flight back to locked gates, remembers the newest post of each channel, opens what is due next and rings if a gate was closed.
+-- p_freed: {channel_id: [places, provider_message_id]}. Reads: deliveries. Writes: channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
+	v_ready jsonb;
+	v_opened boolean;
+begin
+	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready, v_opened
+	from (
+		select g.channel_id, g.ready_at, case when g.ready_at > v_now then autopost.next_due(p_workspace_id, g.channel_id) else g.ready_at end as due_at
+		from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels)) r;
+	update autopost.channel_gates g
+	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
+		ready_at = (v_ready ->> g.channel_id)::timestamptz,
+		last_provider_message_id = p_freed -> g.channel_id ->> 1
+	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	if v_opened then
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+end
+$$;
+
+create or replace function autopost.settle_all_sent(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
+as $$
+-- Settles in a few statements what a batch mostly is: calls that succeeded, under the present claim. All is locked.
+-- Returns {place in p_items: answer}; what is missing is settled one by one.
+-- Reads: events. Writes: deliveries, channels, channel_gates, events(sent).
+declare
+	v_now timestamptz;
+	v_items jsonb;
+	v_tokens jsonb;
+	v_since timestamptz;
+	v_calls jsonb;
+	v_ids uuid[];
+	v_channels text[];
+	v_prefix text;
+	v_salt text := gen_random_uuid();
+	v_answers jsonb;
+	v_freed jsonb;
+begin
+	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
+		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'), array_agg((i.value ->> 'delivery_id')::uuid)
+	into v_items, v_tokens, v_ids
+	from jsonb_array_elements(p_items) with ordinality i
+	where i.value -> 'outcome' -> 'ok' = 'true';
+	select array_agg(distinct d.channel_id), min(d.claimed_at) into v_channels, v_since from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	if v_channels is null then
+		return '{}';
+	end if;
+	v_now := autopost.now_ts();
+	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
+	v_prefix := autopost.uuid_v7_prefix(v_now);
+	with done as (
+		update autopost.deliveries d
+		set status = 'sent',
+			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
+			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.last_call_at),
+			(provider_message_id, render_meta) = (
+				select o.outcome ->> 'provider_message_id',
+					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object' then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
+				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
+			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
+			v_items -> d.delivery_id::text as item
+	), told as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
+			autopost.redact(jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
+				'raw', jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at', 'raw', d.item -> 'outcome' -> 'raw'))))
+		from done d
+	), freed as (
+		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1]) as places
+		from done d
+		group by d.channel_id
+	)
+	select (select jsonb_object_agg(d.item ->> 'place', d.answer) from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
+	into v_answers, v_freed;
+	update autopost.channels c
+	set error_streak = 0
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	perform autopost.free_places(p_workspace_id, v_freed);
+	return v_answers;
+end
+$$;
+
 create or replace function autopost.commit_items(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql
 as $$
--- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house, then each is settled.
--- Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
+-- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
+-- rest one by one. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
 -- Locks: as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
+	v_sent jsonb;
 	v_item record;
 	v_answers jsonb[];
 begin
 	if jsonb_typeof(p_items) is distinct from 'array' then
 		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
 	end if;
-	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i;
-	select array_agg((i.value ->> 'delivery_id')::uuid),
-		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')), false)
-	into v_ids, v_groups
-	from jsonb_array_elements(p_items) i;
+	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
+	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
+	v_groups := exists (select 1 from jsonb_array_elements(p_items) i where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform'));
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
+	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
-		select i.value, i.ordinality::int as n
+		select i.value, i.ordinality::int as n, v_sent -> i.ordinality::text as answer
 		from jsonb_array_elements(p_items) with ordinality i
-		left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = (i.value ->> 'delivery_id')::uuid
-		order by d.channel_id, d.delivery_id
+		left join lateral (select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = (i.value ->> 'delivery_id')::uuid and not v_sent ? i.ordinality::text limit 1) d on true
+		order by d.channel_id, i.value ->> 'delivery_id'
 	loop
-		v_answers[v_item.n] := autopost.settle_item(p_workspace_id, v_item.value);
+		v_answers[v_item.n] := coalesce(v_item.answer, autopost.settle_item(p_workspace_id, v_item.value));
 	end loop;
 	return to_jsonb(v_answers);
 end

@@ -15,6 +15,18 @@ begin
 end
 $$;
 
+create or replace function autopost.lock_gates(p_workspace_id text, p_channel_ids text[]) returns void
+language plpgsql
+as $$
+-- Locks: channel_gates (channel_id).
+begin
+	perform 1 from autopost.channel_gates g
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids)
+	order by g.channel_id
+	for no key update of g;
+end
+$$;
+
 create or replace function autopost.arm_gates(p_workspace_id text, p_channel_ids text[], p_due timestamptz) returns void
 language plpgsql
 as $$

@@ -1,11 +1,17 @@
+create or replace function autopost.uuid_v7_prefix(p_at timestamptz) returns text
+language sql immutable parallel safe
+as $$
+-- The first 17 hexadecimal digits of a UUID version 7 of an instant, microseconds kept, so that ids sort by time. 15 more make an id.
+select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
+	|| '8'
+$$;
+
 create or replace function autopost.uuid_v7_of(p_at timestamptz, p_name text) returns uuid
 language sql immutable parallel safe
 as $$
--- A UUID version 7 of an instant (microseconds kept, so that ids sort by time) and a name; the same for the same arguments.
-select (
-	lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
-	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-	|| '8' || substr(md5(p_name), 1, 15))::uuid
+-- A UUID version 7 of an instant and a name; the same for the same arguments.
+select (autopost.uuid_v7_prefix(p_at) || substr(md5(p_name), 1, 15))::uuid
 $$;
 
 create or replace function autopost.new_id() returns uuid

@@ -12,18 +12,20 @@ select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replac
 $$;
 
 create or replace function autopost.redact_deep(p_value jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- redact for every string inside a JSON value, and for whatever stands under a key that names a secret; keys stay.
-select case jsonb_typeof(p_value)
-	when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-	when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
-		from jsonb_array_elements(p_value) with ordinality e)
-	when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-		when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-		else autopost.redact_deep(o.value) end), '{}')
-		from jsonb_each(p_value) o)
-	else p_value end
+begin
+	return case jsonb_typeof(p_value)
+		when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
+		when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+			from jsonb_array_elements(p_value) with ordinality e)
+		when 'object' then (select coalesce(jsonb_object_agg(o.key, case
+			when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+			else autopost.redact_deep(o.value) end), '{}')
+			from jsonb_each(p_value) o)
+		else p_value end;
+end
 $$;
 
 create or replace function autopost.redact(p_value jsonb) returns jsonb
@@ -31,7 +33,8 @@ language sql immutable parallel safe
 as $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic\s|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
+	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%bearer%,%basic%,%@%}')
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
 

@@ -18,14 +18,37 @@ begin
 end
 $$;
 
+create or replace function autopost.is_uuid(p_value text) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether the text is a UUID in its common form; no text is none.
+select coalesce(p_value ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$', false)
+$$;
+
 create or replace function autopost.require_uuid(p_argument text, p_value text) returns void
 language plpgsql stable
 as $$
 -- Raises AP001 unless the text is a UUID.
 begin
 	perform autopost.require(p_argument, p_value is not null);
-	if p_value !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+	if not autopost.is_uuid(p_value) then
 		perform autopost.refuse(p_argument, 'is no UUID', 'pass the id as it was answered');
 	end if;
+end
+$$;
+
+create or replace function autopost.uuids_of(p_items jsonb, p_argument text) returns uuid[]
+language plpgsql stable
+as $$
+-- The UUIDs under this key of the objects of an array, in their order. Raises AP001 for the first that has none.
+declare
+	v_ids uuid[];
+begin
+	v_ids := array(select (i.value ->> p_argument)::uuid from jsonb_array_elements(p_items) with ordinality i order by i.ordinality);
+	perform autopost.require(p_argument, array_position(v_ids, null) is null);
+	return v_ids;
+exception when invalid_text_representation then
+	perform autopost.require_uuid(p_argument, i.value ->> p_argument) from jsonb_array_elements(p_items) i;
+	raise;
 end
 $$;

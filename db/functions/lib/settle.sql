@@ -1,3 +1,17 @@
+create or replace function autopost.lock_groups(p_workspace_id text, p_channel_ids text[]) returns void
+language plpgsql
+as $$
+-- Locks: platform_limits of these channels' rate groups, as far as there are any (platform, rate_group).
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id
+	and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids))
+	order by l.platform, l.rate_group
+	for no key update of l;
+end
+$$;
+
 create or replace function autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean) returns void
 language plpgsql
 as $$
@@ -15,17 +29,9 @@ begin
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
 		on conflict (workspace_id, platform, rate_group) do nothing;
-		perform 1 from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id
-		and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels))
-		order by l.platform, l.rate_group
-		for no key update of l;
+		perform autopost.lock_groups(p_workspace_id, v_channels);
 	end if;
-	perform 1 from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
-	order by c.channel_id
-	for no key update of c;
+	perform autopost.lock_channels(p_workspace_id, v_channels);
 	perform 1 from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = any (p_delivery_ids)
@@ -47,6 +53,19 @@ begin
 		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
 		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
 		limit 1);
+end
+$$;
+
+create or replace function autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamptz) returns jsonb
+language plpgsql stable
+as $$
+-- When the calls of these deliveries, claimed at p_since or later, began: {"delivery_id/attempt": ts}.
+-- Reads: events.
+begin
+	return (
+		select coalesce(jsonb_object_agg(e.delivery_id || '/' || e.attempt, e.ts), '{}') from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = any (p_ids) and e.action = 'send_attempt'
+		and e.ts >= p_since and e.ts < p_since + interval '2 days');
 end
 $$;
 

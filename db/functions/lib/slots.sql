@@ -17,6 +17,142 @@ as $$
 select case when p_rate_rps > 0 then make_interval(secs => (p_cost / p_rate_rps)::float8) end
 $$;
 
+create or replace function autopost.slot_micros(p_rate_rps numeric) returns bigint
+language sql immutable parallel safe
+as $$
+-- How far a call of cost 1 moves a gate of this rate, in microseconds; 0 for a gate that does not limit. Ten years at most.
+select case when p_rate_rps > 0 then least(315360000000000, ceil(1000000 / p_rate_rps))::bigint else 0 end
+$$;
+
+create or replace function autopost.slot_offset(p_next_allowed_at timestamptz, p_now timestamptz) returns bigint
+language sql immutable parallel safe
+as $$
+-- From p_now to a gate's next free slot, in microseconds; 0 where it is free already.
+select case when p_next_allowed_at > p_now then least(315360000000000, extract(epoch from p_next_allowed_at - p_now) * 1000000)::bigint else 0 end
+$$;
+
+create or replace function autopost.space_slots(
+	p_places int[], p_costs int[], p_next bigint[], p_steps bigint[], p_group_next bigint, p_group_step bigint, p_latest bigint,
+	out o_slots bigint[], out o_next bigint[], out o_group_next bigint
+)
+language plpgsql immutable parallel safe
+as $$
+-- Gives calls their rate slots, in their order; all times are microseconds from one instant. p_places: of each call, the place of its channel in p_next
+-- (its next free slot) and p_steps (slot_micros of its rate); likewise its group. A call whose slot would be after p_latest gets none and moves nothing.
+declare
+	v_place int;
+	v_at bigint;
+begin
+	o_next := p_next;
+	o_group_next := p_group_next;
+	o_slots := '{}';
+	for v_call in 1..coalesce(cardinality(p_places), 0) loop
+		v_place := p_places[v_call];
+		v_at := greatest(o_next[v_place], o_group_next);
+		if v_at > p_latest then
+			o_slots := array_append(o_slots, null);
+			continue;
+		end if;
+		o_slots := array_append(o_slots, v_at);
+		if p_steps[v_place] > 0 then
+			o_next[v_place] := v_at + p_costs[v_call] * p_steps[v_place];
+		end if;
+		if p_group_step > 0 then
+			o_group_next := v_at + p_costs[v_call] * p_group_step;
+		end if;
+	end loop;
+end
+$$;
+
+create or replace function autopost.slots_in_window(
+	p_workspace_id text, p_slots bigint[], p_places int[], p_channels text[], p_windowed boolean[], p_now timestamptz
+) returns bigint[]
+language plpgsql stable
+as $$
+-- The slots, without those that lie ahead and outside the posting window of their channel.
+-- Reads: channels.
+begin
+	return (
+		select array_agg(case when s.slot > 0 and p_windowed[s.place] and (
+				select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, a.slot_at) > a.slot_at from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = p_channels[s.place])
+			then null else s.slot end order by s.n)
+		from unnest(p_slots, p_places) with ordinality s (slot, place, n)
+		cross join lateral (select p_now + s.slot * interval '1 microsecond' as slot_at) a);
+end
+$$;
+
+create or replace function autopost.move_slots(p_workspace_id text, p_channels text[], p_steps bigint[], p_next bigint[], p_now timestamptz) returns void
+language plpgsql
+as $$
+-- Moves the limited ones of these locked channels to their next free slots, where they have moved.
+-- Writes: channels.
+declare
+	v_next jsonb;
+	v_moved text[];
+begin
+	select jsonb_object_agg(u.channel_id, p_now + u.next * interval '1 microsecond'), array_agg(u.channel_id) into v_next, v_moved
+	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
+	where u.step > 0 and u.next > 0;
+	update autopost.channels c
+	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	where c.workspace_id = p_workspace_id
+	and c.channel_id = any (v_moved)
+	and c.next_allowed_at is distinct from (v_next ->> c.channel_id)::timestamptz;
+end
+$$;
+
+create or replace function autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamptz) returns jsonb
+language plpgsql
+as $$
+-- New slots for claimed deliveries that came too late for theirs, in this order, within slot_horizon_ms from p_now. Groups and channels are locked.
+-- Returns {delivery_id: slot}, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
+declare
+	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
+	v_late record;
+	v_limit autopost.platform_limits;
+	v_next bigint[];
+	v_steps bigint[];
+	v_spaced record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select r.platform, r.rate_group, array_agg(distinct r.channel_id) as channels,
+			array_agg(r.id order by r.n) as ids, array_agg(r.place order by r.n) as places, array_agg(r.cost order by r.n) as costs
+		from (
+			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost,
+				dense_rank() over (partition by c.platform, c.rate_group order by c.channel_id)::int as place
+			from unnest(p_ids) with ordinality u (id, n)
+			cross join lateral (
+				select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			cross join lateral (
+				select c.channel_id, c.platform, c.rate_group from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c) r
+		group by r.platform, r.rate_group
+	loop
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group;
+		select array_agg(case when c.rate_rps > 0 then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
+			array_agg(autopost.slot_micros(c.rate_rps) order by c.channel_id)
+		into v_next, v_steps
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
+		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon);
+		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
+		update autopost.platform_limits l
+		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
+		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group and l.rate_rps > 0;
+		v_slots := v_slots || (
+			select coalesce(jsonb_object_agg(s.id, p_now + s.slot * interval '1 microsecond'), '{}')
+			from unnest(v_late.ids, v_spaced.o_slots) s (id, slot)
+			where s.slot is not null);
+	end loop;
+	return v_slots;
+end
+$$;
+
 create or replace function autopost.take_slot(
 	p_workspace_id text, p_channel_id text, p_cost int, p_latest timestamptz
 ) returns timestamptz
@@ -59,33 +195,44 @@ begin
 end
 $$;
 
+create or replace function autopost.ready_groups(p_workspace_id text) returns table (platform text, rate_group text, ready_at timestamptz)
+language plpgsql stable
+as $$
+-- The rate groups of a workspace, and when a claim of each could give something: its earliest gate, and not while it is cooling down or out of
+-- slots. One probe a group, however many gates it has.
+-- Reads: channel_gates, platform_limits, settings.
+begin
+	return query
+	with recursive grp as (
+		(select g.platform, g.rate_group from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id
+		order by g.platform, g.rate_group limit 1)
+		union all
+		select n.platform, n.rate_group
+		from grp, lateral (
+			select g.platform, g.rate_group from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id
+			and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
+			order by g.platform, g.rate_group limit 1) n
+	)
+	select grp.platform, grp.rate_group, greatest(f.ready_at, l.cooldown_until,
+		case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)
+	from grp
+	cross join lateral (
+		select g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
+		order by g.ready_at limit 1) f
+	left join lateral (
+		select l.cooldown_until, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l on true;
+end
+$$;
+
 create or replace function autopost.next_ready(p_workspace_id text) returns timestamptz
 language plpgsql stable
 as $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of slots.
--- Reads: channel_gates, platform_limits, settings.
+-- When a claim of this workspace could give something; infinity when nothing waits.
 begin
-	return (
-		with recursive grp as (
-			(select g.platform, g.rate_group from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id
-			order by g.platform, g.rate_group limit 1)
-			union all
-			select n.platform, n.rate_group
-			from grp, lateral (
-				select g.platform, g.rate_group from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group limit 1) n
-		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until,
-			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
-		from grp
-		cross join lateral (
-			select g.ready_at from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
-			order by g.ready_at limit 1) f
-		left join autopost.platform_limits l
-			on l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group);
+	return (select coalesce(min(g.ready_at), 'infinity') from autopost.ready_groups(p_workspace_id) g);
 end
 $$;
