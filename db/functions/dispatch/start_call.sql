@@ -71,6 +71,9 @@ begin
 	end if;
 	v_began := autopost.call_started_at(v_delivery) is not null;
 	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
+	if v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery_id then
+		v_obstacle := coalesce(v_obstacle, 'rate');
+	end if;
 	if v_obstacle is not null and not v_began then
 		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 		return jsonb_build_object('applied', false, 'reason', v_obstacle);

@@ -8,7 +8,8 @@ as $$
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
 -- A join by key is written as a lateral probe with a limit: a workspace that the last ANALYZE did not know is estimated at one row,
 -- and a plain join then reads all of its channels for each row.
--- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
+-- Writes: all but quotas, and quota_uses.
 declare
 	v_limit autopost.platform_limits;
 	v_horizon timestamptz;
@@ -19,6 +20,7 @@ declare
 	v_rooms int[]; -- how many more of each may be in flight
 	v_rates numeric[];
 	v_windowed text[]; -- of those open, whose slots must lie inside a window
+	v_quotas text[]; -- subjects here that have a quota; null: none
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -29,7 +31,7 @@ declare
 begin
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 then
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		for no key update of l skip locked;
@@ -39,8 +41,14 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_horizon := v_now + autopost.setting_interval('slot_horizon_ms');
-	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
+	if v_limit.cooldown_until > v_now or v_limit.quota_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
 		return v_ids;
+	end if;
+	if v_limit.breaker_opened_at is not null then
+		p_limit := autopost.probes_now(v_limit, v_now);
+		if p_limit = 0 then
+			return v_ids;
+		end if;
 	end if;
 
 	select array_agg(v.channel_id), array_agg(v.inflight) into v_visited, v_inflight
@@ -75,6 +83,8 @@ begin
 		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
 	) o
 	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
+	select q.subjects, q.rooms, q.room into v_quotas, v_rooms, p_limit
+	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
 
 	-- Turn by turn: the first row of every channel, then the second of those that may have two, …
 	for v_row in
@@ -126,6 +136,12 @@ begin
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
 	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+	if v_quotas is not null then
+		perform autopost.spend_quota(p_workspace_id, p_platform, p_rate_group, v_quotas, v_visited, v_ids);
+	end if;
+	if v_limit.breaker_opened_at is not null and v_ids <> '{}' then
+		perform autopost.begin_probe(v_limit, v_ids[1], v_now);
+	end if;
 	return v_ids;
 end
 $$;

@@ -74,9 +74,10 @@ begin
 	end if;
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i;
 	select array_agg((i.value ->> 'delivery_id')::uuid),
-		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')), false)
+		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false'), false)
 	into v_ids, v_groups
 	from jsonb_array_elements(p_items) i;
+	v_groups := v_groups or autopost.groups_are_failing(p_workspace_id);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
@@ -87,6 +88,9 @@ begin
 	loop
 		v_answers[v_item.n] := autopost.settle_item(p_workspace_id, v_item.value);
 	end loop;
+	if v_groups then
+		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
+	end if;
 	return to_jsonb(v_answers);
 end
 $$;

@@ -70,13 +70,21 @@ create or replace function autopost.settle_transient(
 language plpgsql
 as $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
 begin
+	if v_granted then
+		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
+		update autopost.deliveries d
+		set granted_attempts = p_delivery.granted_attempts
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	end if;
 	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
@@ -84,7 +92,8 @@ begin
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
-	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
+		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
 	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
 end
 $$;

@@ -62,7 +62,8 @@ $$;
 create or replace function autopost.next_ready(p_workspace_id text) returns timestamptz
 language plpgsql stable
 as $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of slots.
+-- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of
+-- slots or quota, nor between two probes of an open breaker.
 -- Reads: channel_gates, platform_limits, settings.
 begin
 	return (
@@ -78,7 +79,7 @@ begin
 				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
 				order by g.platform, g.rate_group limit 1) n
 		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until,
+		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
 			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
 		from grp
 		cross join lateral (
