@@ -85,6 +85,7 @@
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
+\ir monitor/expire_auth_lost.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -109,6 +110,7 @@
 \ir admin/disable_group.sql
 \ir admin/enable_group.sql
 \ir admin/rotate_auth.sql
+\ir admin/requeue_auth_lost.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_deliveries.sql

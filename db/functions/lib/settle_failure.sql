@@ -102,11 +102,14 @@ create or replace function autopost.settle_permanent(p_workspace_id text, p_deli
 language plpgsql
 as $$
 -- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
--- disabled. Scope platform: the rate group rests. Rows are locked by now.
+-- disabled; where the credential itself is refused, for as long as its queue may wait, and with all that use it. Scope platform: the rate
+-- group rests. Rows are locked by now.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
+	v_lost boolean := autopost.is_auth_lost(p_error);
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
+		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -117,6 +120,8 @@ begin
 		set error_streak = c.error_streak + 1,
 			paused_until = greatest(c.paused_until, v_paused_until),
 			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now) then v_now else c.auth_lost_at end,
+			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
 			updated_at = v_now
 		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
 		returning c.error_streak into v_streak;
@@ -125,6 +130,9 @@ begin
 		if p_channel.enabled and v_streak >= autopost.setting('disable_after_permanent_streak') then
 			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
 				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		end if;
+		if v_lost then
+			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
 		end if;
 	elsif p_error ->> 'scope' = 'platform' then
 		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
