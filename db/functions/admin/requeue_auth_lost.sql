@@ -1,19 +1,20 @@
-create or replace function autopost.auth_lost_ids(p_workspace_id text, p_channel_ids text[]) returns uuid[]
+create or replace function autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) returns jsonb
 language plpgsql stable
 as $$
--- What failed because the credential of these channels was refused, since it was refused the last time; the oldest 1000.
--- Reads: channels, deliveries.
+-- What manual_requeue would answer to these deliveries if those channels were resumed before.
+-- Reads: deliveries, channels.
 begin
-	return array(
-		select d.delivery_id from autopost.deliveries d
+	return (
+		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
+			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+		from autopost.deliveries d
 		cross join lateral (
-			select c.auth_lost_at from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
-		and autopost.is_auth_lost(d.last_error)
-		order by d.finished_at, d.delivery_id
-		limit 1000);
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
+		cross join lateral (
+			select autopost.requeue_obstacle(p_workspace_id, d,
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;
 
@@ -66,25 +67,5 @@ begin
 	end if;
 	return v_answer || jsonb_build_object('applied', v_held <> '{}' or v_requeue -> 'requeued' <> '0', 'dry_run', p_dry_run,
 		'requeued', v_requeue -> 'requeued', 'results', v_requeue -> 'results', 'more', cardinality(v_deliveries) = 1000);
-end
-$$;
-
-create or replace function autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) returns jsonb
-language plpgsql stable
-as $$
--- What manual_requeue would answer to these deliveries if those channels were resumed before.
--- Reads: deliveries, channels.
-begin
-	return (
-		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
-		from autopost.deliveries d
-		cross join lateral (
-			select c from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
-		cross join lateral (
-			select autopost.requeue_obstacle(p_workspace_id, d,
-				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;

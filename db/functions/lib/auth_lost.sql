@@ -118,3 +118,22 @@ $$;
 
 create or replace trigger lift_auth_hold before update of paused_until, auth_ref on autopost.channels
 	for each row when (old.auth_held) execute function autopost.lift_auth_hold();
+
+create or replace function autopost.auth_lost_ids(p_workspace_id text, p_channel_ids text[]) returns uuid[]
+language plpgsql stable
+as $$
+-- What failed because the credential of these channels was refused, since it was refused the last time; the oldest 1000.
+-- Reads: channels, deliveries.
+begin
+	return array(
+		select d.delivery_id from autopost.deliveries d
+		cross join lateral (
+			select c.auth_lost_at from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
+		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
+		and autopost.is_auth_lost(d.last_error)
+		order by d.finished_at, d.delivery_id
+		limit 1000);
+end
+$$;
