@@ -73,6 +73,30 @@ func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
 		where status = 'sending' and channel_id < 'c12' group by channel_id having count(*) > 1) x`))
 }
 
+// A post that is sent does not queue up behind its group's row, unless that has an
+// outage to end.
+func TestSentWaitsForItsGroupOnlyInAnOutage(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b")
+	base.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group) values ('w', 'telegram', 'bot')`)
+	posttest.Post(base, "w", "one")
+	base.Exec(claim)
+	base.Exec(`select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.deliveries d`)
+	ids := pgtest.Column[[]string](base, `select array[delivery_id::text, claim_token] from autopost.deliveries order by channel_id`)
+	owner, sender := base.Session("owner", ""), impatient(base, "sender")
+	owner.Exec(`begin`)
+	owner.Exec(`select 1 from autopost.platform_limits for update`)
+	sender.Exec(commit, ids[0][0], ids[0][1])
+	owner.Exec(`update autopost.platform_limits set failing_channels = '{b}'`)
+	owner.Exec(`commit`)
+	owner.Exec(`begin`)
+	owner.Exec(`select 1 from autopost.platform_limits for update`)
+	require.ErrorContains(t, sender.Start(commit, ids[1][0], ids[1][1]).Err(), "lock timeout")
+	owner.Exec(`commit`)
+	sender.Exec(commit, ids[1][0], ids[1][1])
+	require.Equal(t, []string{}, pgtest.Value[[]string](base, `select failing_channels from autopost.platform_limits`))
+}
+
 // A refused credential pauses the other channels without waiting for any: a commit
 // that holds one may be about to wait for this one's locks.
 func TestRefusedCredentialWaitsForNoOtherChannel(t *testing.T) {

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(47);
+select plan(48);
 
 create function test.refused(p_channel_id text, p_code text default 'tg_unauthorized') returns text
 language sql
@@ -92,6 +92,8 @@ select ok((test.channel_row('b')).paused_until > autopost.now_ts() + interval '7
 select is(test.held(), '{a,b,fails,rotated,stranger}');
 select autopost.resume_channel('w', 'b', 'ann', 'linked again', false);
 select is(test.held(), '{a,fails,rotated,stranger}');
+select test.claimed();
+select is((test.gate('a')).ready_at, (test.channel_row('a')).paused_until);
 update autopost.channels set auth_ref = 'bot3' where channel_id = 'a';
 select is((select array[auth_held::text, paused_until::text] from test.channel_row('a')), '{false,null}', 'a channel with another credential goes on');
 select ok((test.gate('a')).ready_at <= autopost.now_ts(), 'at once');
