@@ -236,6 +236,42 @@ end
 $$;
 
 
+--
+-- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.auth_lost_error(p_message text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The error of a delivery that was never called for, because its credential was refused.
+select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true, 'message', p_message)
+$$;
+
+
+--
+-- Name: auth_lost_ids(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.auth_lost_ids(p_workspace_id text, p_channel_ids text[]) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What failed because the credential of these channels was refused, since it was refused the last time; the oldest 1000.
+-- Reads: channels, deliveries.
+begin
+	return array(
+		select d.delivery_id from autopost.deliveries d
+		cross join lateral (
+			select c.auth_lost_at from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
+		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
+		and autopost.is_auth_lost(d.last_error)
+		order by d.finished_at, d.delivery_id
+		limit 1000);
+end
+$$;
+
+
 SET default_tablespace = '';
 
 SET default_table_access_method = heap;
@@ -285,6 +321,7 @@ END) STORED NOT NULL,
     finished_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_held boolean DEFAULT false NOT NULL,
     CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
     CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
@@ -314,6 +351,63 @@ begin
 		jsonb_build_object('idempotency_key', p_delivery.delivery_id, 'run_id', p_delivery.claimed_by, 'send_at', p_send_at));
 	return jsonb_build_object('applied', true, 'now', autopost.now_ts(), 'send_at', p_send_at,
 		'deadline', p_delivery.sending_lease_until - autopost.setting_interval('lease_margin_seconds') * least(1, extract(epoch from p_delivery.sending_lease_until - p_delivery.claimed_at) / 60));
+end
+$$;
+
+
+--
+-- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platform_limits (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamp with time zone,
+    cooldown_until timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_until timestamp with time zone,
+    failing_channels text[] DEFAULT '{}'::text[] NOT NULL,
+    breaker_opened_at timestamp with time zone,
+    probe_id uuid,
+    probe_at timestamp with time zone,
+    probes integer DEFAULT 0 NOT NULL,
+    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
+);
+
+ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: begin_probe(autopost.platform_limits, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_probe(p_limit autopost.platform_limits, p_delivery_id uuid, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A delivery was claimed as the probe of an open breaker, whose row is locked. Whatever becomes of it, the next one waits.
+-- Writes: platform_limits.
+begin
+	update autopost.platform_limits l
+	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
+	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: breaker_is_open(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.breaker_is_open(p_workspace_id text, p_platform text, p_rate_group text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: platform_limits.
+begin
+	return exists (
+		select 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.breaker_opened_at is not null);
 end
 $$;
 
@@ -554,7 +648,8 @@ CREATE FUNCTION autopost.claim_group(p_workspace_id text, p_run_id text, p_limit
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
 -- A join by key is written as a lateral probe with a limit: a workspace that the last ANALYZE did not know is estimated at one row,
 -- and a plain join then reads all of its channels for each row.
--- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
+-- Writes: all but quotas, and quota_uses.
 declare
 	v_limit autopost.platform_limits;
 	v_horizon timestamptz;
@@ -565,6 +660,7 @@ declare
 	v_rooms int[]; -- how many more of each may be in flight
 	v_rates numeric[];
 	v_windowed text[]; -- of those open, whose slots must lie inside a window
+	v_quotas text[]; -- subjects here that have a quota; null: none
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -575,7 +671,7 @@ declare
 begin
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 then
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		for no key update of l skip locked;
@@ -585,8 +681,14 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_horizon := v_now + autopost.setting_interval('slot_horizon_ms');
-	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
+	if v_limit.cooldown_until > v_now or v_limit.quota_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
 		return v_ids;
+	end if;
+	if v_limit.breaker_opened_at is not null then
+		p_limit := autopost.probes_now(v_limit, v_now);
+		if p_limit = 0 then
+			return v_ids;
+		end if;
 	end if;
 
 	select array_agg(v.channel_id), array_agg(v.inflight) into v_visited, v_inflight
@@ -621,6 +723,8 @@ begin
 		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
 	) o
 	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
+	select q.subjects, q.rooms, q.room into v_quotas, v_rooms, p_limit
+	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
 
 	-- Turn by turn: the first row of every channel, then the second of those that may have two, …
 	for v_row in
@@ -672,6 +776,12 @@ begin
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
 	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+	if v_quotas is not null then
+		perform autopost.spend_quota(p_workspace_id, p_platform, p_rate_group, v_quotas, v_visited, v_ids);
+	end if;
+	if v_limit.breaker_opened_at is not null and v_ids <> '{}' then
+		perform autopost.begin_probe(v_limit, v_ids[1], v_now);
+	end if;
 	return v_ids;
 end
 $$;
@@ -776,9 +886,10 @@ begin
 	end if;
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i;
 	select array_agg((i.value ->> 'delivery_id')::uuid),
-		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')), false)
+		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false'), false)
 	into v_ids, v_groups
 	from jsonb_array_elements(p_items) i;
+	v_groups := v_groups or autopost.groups_are_failing(p_workspace_id);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
@@ -789,6 +900,9 @@ begin
 	loop
 		v_answers[v_item.n] := autopost.settle_item(p_workspace_id, v_item.value);
 	end loop;
+	if v_groups then
+		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
+	end if;
 	return to_jsonb(v_answers);
 end
 $$;
@@ -929,6 +1043,8 @@ CREATE TABLE autopost.channels (
     last_limited_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    auth_held boolean DEFAULT false NOT NULL,
+    auth_lost_at timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -980,6 +1096,53 @@ begin
 	end if;
 	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
 		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
+end
+$$;
+
+
+--
+-- Name: count_outage(text, text, text, text[], uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.count_outage(p_workspace_id text, p_platform text, p_rate_group text, p_channels text[], p_deliveries uuid[], p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Calls of these channels failed for reasons of the platform. Enough channels open the breaker; of an open one only its probe counts,
+-- and puts off the next.
+-- Writes: platform_limits, events(breaker).
+declare
+	v_limit autopost.platform_limits;
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.platform_limits l
+	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id) order by u.id limit autopost.setting('breaker_channels')::int),
+		probe_at = case when l.probe_id = any (p_deliveries) then v_now + autopost.probe_pause(l.probes) else l.probe_at end
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	returning l.* into v_limit;
+	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels) >= autopost.setting('breaker_channels') then
+		update autopost.platform_limits l
+		set breaker_opened_at = v_now, probe_id = null, probes = 0, probe_at = v_now + autopost.probe_pause(0), updated_at = v_now
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		perform autopost.emit_note(p_workspace_id, 'breaker', 'error', null, null, p_error, jsonb_build_object('state', 'open', 'platform', p_platform,
+			'rate_group', p_rate_group, 'channels', v_limit.failing_channels, 'probe_at', v_now + autopost.probe_pause(0)));
+	end if;
+end
+$$;
+
+
+--
+-- Name: current_auth_ref(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.current_auth_ref(p_workspace_id text, p_channel autopost.channels) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The credential that a channel uses now.
+-- Reads: channel_auth.
+begin
+	return coalesce((
+		select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = p_channel.channel_id), p_channel.auth_ref);
 end
 $$;
 
@@ -1096,6 +1259,82 @@ begin
 	perform autopost.require('rate_group', p_rate_group is not null);
 	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, autopost.resumed(),
 		jsonb_build_object('function', 'enable_group', 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: end_held(text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Of these locked channels, as far as a refused credential pauses them: what waits fails where on_auth_lost says so, and else is dead when it
+-- was due, and held, for longer than auth_lost_hold_days. What is scheduled for later, or waits for a person, is left.
+-- Returns {"failed", "dead"}, together at most p_limit. Locks: deliveries (skip locked).
+-- Writes: deliveries, events(failed_permanent | dead_letter).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_since timestamptz := v_now - autopost.setting_interval('auth_lost_hold_days');
+	v_row record;
+	v_error jsonb;
+	v_counts int[] := '{0, 0}';
+begin
+	for v_row in
+		select l.delivery, c.on_auth_lost = 'fail' as fails
+		from autopost.channels c
+		cross join lateral (
+			select d as delivery from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and d.due_at < 'infinity'
+			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
+				else greatest(d.due_at, c.auth_lost_at) <= v_since end
+			order by d.due_at, d.delivery_id
+			limit p_limit
+			for no key update of d skip locked) l
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held and c.paused_until > v_now
+		order by c.channel_id
+		limit p_limit
+	loop
+		v_error := autopost.auth_lost_error(case when v_row.fails then 'the credential is refused' else 'the credential was refused for too long' end);
+		update autopost.deliveries d
+		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null, last_error = v_error,
+			finished_at = v_now, updated_at = v_now
+		where d.workspace_id = p_workspace_id and d.delivery_id = (v_row.delivery).delivery_id;
+		perform autopost.emit_event(p_workspace_id, case when v_row.fails then 'failed_permanent' else 'dead_letter' end, 'error', v_row.delivery, v_error, null);
+		v_counts := array[v_counts[1] + v_row.fails::int, v_counts[2] + (not v_row.fails)::int];
+	end loop;
+	return jsonb_build_object('failed', v_counts[1], 'dead', v_counts[2]);
+end
+$$;
+
+
+--
+-- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_outage(p_workspace_id text, p_platform text, p_rate_group text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A post of the group was sent: no channel counts as failing, and its breaker closes if it was open.
+-- Writes: platform_limits, events(breaker).
+declare
+	v_before autopost.platform_limits;
+begin
+	select l.* into v_before from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.failing_channels <> '{}';
+	if not found then
+		return;
+	end if;
+	update autopost.platform_limits l
+	set failing_channels = '{}', breaker_opened_at = null, probe_id = null, probe_at = null, probes = 0, updated_at = autopost.now_ts()
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if v_before.breaker_opened_at is not null then
+		perform autopost.emit_note(p_workspace_id, 'breaker', 'ok', null, null, null, jsonb_build_object('state', 'closed', 'platform', p_platform,
+			'rate_group', p_rate_group, 'opened_at', v_before.breaker_opened_at, 'probes', v_before.probes));
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
 end
 $$;
 
@@ -1272,6 +1511,38 @@ begin
 			using errcode = 'AP003', hint = 'insert it into autopost.workspaces, or correct p_workspace_id';
 	end if;
 	return v_status;
+end
+$$;
+
+
+--
+-- Name: expire_auth_lost(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Ends what has waited too long for a refused credential: dead after auth_lost_hold_days; where on_auth_lost is fail, failed_permanent at once.
+-- At most 500 deliveries of 1000 channels at a time. Returns {"ended", "failed", "dead"}.
+-- Locks: channels (channel_id), deliveries (skip locked). Writes: deliveries, events(failed_permanent, dead_letter).
+declare
+	v_ids text[];
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_ids := array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.auth_held and c.paused_until > autopost.now_ts()
+		and exists (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and (c.on_auth_lost = 'fail' or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
+		order by c.channel_id
+		limit 1000);
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_answer := autopost.end_held(p_workspace_id, v_ids, 500);
+	return v_answer || jsonb_build_object('ended', (v_answer -> 'failed')::int + (v_answer -> 'dead')::int);
 end
 $$;
 
@@ -1708,6 +1979,33 @@ $$;
 
 
 --
+-- Name: group_subject(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_subject(p_platform text, p_rate_group text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A rate group as the subject of a quota.
+select 'group:' || p_platform || '/' || p_rate_group
+$$;
+
+
+--
+-- Name: groups_are_failing(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.groups_are_failing(p_workspace_id text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether a post that was sent may have an outage to end.
+-- Reads: platform_limits.
+begin
+	return exists (select 1 from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.failing_channels <> '{}');
+end
+$$;
+
+
+--
 -- Name: guard_ingress(text, text, integer, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1835,6 +2133,28 @@ CREATE FUNCTION autopost.hash_version() RETURNS integer
     AS $$
 -- Grows by one with every change of normalize_payload or content_hash.
 select 1
+$$;
+
+
+--
+-- Name: hold_group(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_group(p_workspace_id text, p_platform text, p_rate_group text, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Until when the quota of a rate group is used up; null: it is not. Somebody who holds the row is not waited for.
+-- Locks: platform_limits (skip locked). Writes: platform_limits.
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l skip locked;
+	if found then
+		update autopost.platform_limits l
+		set quota_until = p_until
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	end if;
+end
 $$;
 
 
@@ -2004,6 +2324,35 @@ $$;
 
 
 --
+-- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_auth_lost(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether a failure says that the platform refuses the credential itself, not what is done with it. By the code: auth_lost; what ends in
+-- 401, unauthorized, token_revoked or invalid_grant after the platform's own prefix; and Telegram's answer to a token that it does not know.
+select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'channel'
+	and p_error ->> 'code' ~ '^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_bad_token_or_method$', false)
+$_$;
+
+
+--
+-- Name: is_outage(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
+-- the time being. A rate limit does not: whoever says "slow down" is up.
+select p_error -> 'known' = 'false' or (
+	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
+	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
+$_$;
+
+
+--
 -- Name: is_zone(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2025,6 +2374,48 @@ $_$;
 
 
 --
+-- Name: judge_platforms(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.judge_platforms(p_workspace_id text, p_items jsonb, p_answers jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What the calls that were just settled say about their platforms; their groups are locked. One post that was sent ends an outage.
+-- Failures for reasons of the platform add up over channels until the breaker opens. What else a call came to says nothing: much of it
+-- is found out before the platform is asked.
+-- Reads: deliveries, channels. Writes: platform_limits, events(breaker).
+declare
+	v_group record;
+begin
+	for v_group in
+		select c.platform, c.rate_group, bool_or(o.sent) as sent,
+			array_agg(distinct d.channel_id) filter (where o.outage) as channels,
+			array_agg(d.delivery_id) filter (where o.outage) as deliveries,
+			(array_agg(o.error) filter (where o.outage))[1] as error
+		from jsonb_array_elements(p_items) with ordinality i (item, n)
+		cross join lateral (select autopost.normalised_error(i.item -> 'outcome' -> 'error') as error) e
+		cross join lateral (
+			select i.item -> 'outcome' -> 'ok' = 'true' as sent, i.item -> 'outcome' -> 'ok' = 'false' and autopost.is_outage(e.error) as outage, e.error) o
+		cross join lateral (select d.delivery_id, d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = (i.item ->> 'delivery_id')::uuid limit 1) d
+		cross join lateral (select c.platform, c.rate_group from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+		where p_answers -> (i.n - 1)::int -> 'applied' = 'true' and not p_answers -> (i.n - 1)::int ? 'repeated'
+		and (o.sent or o.outage)
+		group by c.platform, c.rate_group
+		order by c.platform, c.rate_group
+	loop
+		if v_group.sent then
+			perform autopost.end_outage(p_workspace_id, v_group.platform, v_group.rate_group);
+		else
+			perform autopost.count_outage(p_workspace_id, v_group.platform, v_group.rate_group, v_group.channels, v_group.deliveries, v_group.error);
+		end if;
+	end loop;
+end
+$$;
+
+
+--
 -- Name: keep_channel_gate(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2033,7 +2424,7 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours.
+-- channel is enabled, resumed, may do more at once or at other hours. A pause needs nothing: the next claim that comes by moves it.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -2046,11 +2437,51 @@ begin
 		where g.workspace_id = new.workspace_id
 		and g.channel_id = new.channel_id;
 	end if;
-	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+	if coalesce(new.paused_until, '-infinity') < old.paused_until or (new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
 		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
 	end if;
 	return null;
+end
+$$;
+
+
+--
+-- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_quota() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A quota acts on the next claim: the gates that the old one moved open, and a group has a row to be held by. Uses of a subject
+-- without a quota are forgotten: a new one begins to count with its first claim.
+declare
+	v_quota autopost.quotas;
+begin
+	if tg_op = 'DELETE' then
+		v_quota := old;
+		delete from autopost.quota_uses u
+		where u.workspace_id = old.workspace_id and u.subject = old.subject
+		and not exists (
+			select 1 from autopost.quotas q
+			where q.workspace_id = old.workspace_id and q.subject = old.subject and q.window_seconds <> old.window_seconds);
+	else
+		new.updated_at := autopost.now_ts();
+		v_quota := new;
+	end if;
+	if v_quota.channel_id is not null then
+		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
+	else
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+	if tg_op = 'DELETE' then
+		return old;
+	end if;
+	return new;
 end
 $$;
 
@@ -2171,8 +2602,11 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery);
+	end if;
 	update autopost.deliveries d
-	set status = p_status,
+	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
 		last_error = coalesce(p_error, d.last_error),
@@ -2186,6 +2620,29 @@ begin
 	and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: lift_auth_hold(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lift_auth_hold() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
+-- earlier by hand, or ran out.
+begin
+	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
+		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
+	then
+		new.auth_held := false;
+		if new.auth_ref <> old.auth_ref then
+			new.paused_until := null;
+		end if;
+	end if;
+	return new;
 end
 $$;
 
@@ -2222,24 +2679,6 @@ CREATE TABLE autopost.channel_gates (
 WITH (fillfactor='50');
 
 ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.platform_limits (
-    workspace_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    rate_rps numeric,
-    next_allowed_at timestamp with time zone,
-    cooldown_until timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
-);
-
-ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -2554,6 +2993,41 @@ begin
 	and d.delivery_id = any (p_delivery_ids)
 	order by d.channel_id, d.delivery_id
 	for no key update of d;
+end
+$$;
+
+
+--
+-- Name: lose_auth(text, autopost.channels, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
+-- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
+-- again. At most 2000 channels and 500 deliveries at a time; gates are not touched, a claim that comes by moves them.
+-- Locks: channels (skip locked), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
+declare
+	v_auth_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
+	v_now timestamptz := autopost.now_ts();
+	v_ids text[];
+begin
+	select array_agg(l.channel_id order by l.channel_id) into v_ids
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id <> p_channel.channel_id
+		and not (c.auth_held and c.paused_until > v_now)
+		and autopost.current_auth_ref(p_workspace_id, c) = v_auth_ref
+		limit 2000
+		for no key update of c skip locked) l;
+	update autopost.channels c
+	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
+	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
+		jsonb_build_object('until', p_until, 'auth_ref', v_auth_ref, 'refused_on', p_channel.channel_id))
+	from unnest(v_ids) u (id);
+	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
 end
 $$;
 
@@ -3037,7 +3511,8 @@ $$;
 CREATE FUNCTION autopost.next_ready(p_workspace_id text) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
     AS $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of slots.
+-- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of
+-- slots or quota, nor between two probes of an open breaker.
 -- Reads: channel_gates, platform_limits, settings.
 begin
 	return (
@@ -3053,7 +3528,7 @@ begin
 				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
 				order by g.platform, g.rate_group limit 1) n
 		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until,
+		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
 			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
 		from grp
 		cross join lateral (
@@ -3473,6 +3948,50 @@ $$;
 
 
 --
+-- Name: probe_pause(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.probe_pause(p_probes integer) RETURNS interval
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The pause after so many probes of an open breaker.
+begin
+	return (
+		select least(autopost.setting_interval('breaker_probe_cap_seconds'),
+			autopost.setting_interval('breaker_probe_seconds') * 2 ^ least(p_probes, 20)));
+end
+$$;
+
+
+--
+-- Name: probes_now(autopost.platform_limits, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.probes_now(p_limit autopost.platform_limits, p_now timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- How many deliveries of a group with an open breaker, whose row is locked, may be claimed: 1 when it is time for a probe and
+-- none is in flight, else 0. One that is still in flight then is given another pause: its end is not announced if its lease ran out.
+-- Reads: deliveries. Writes: platform_limits.
+begin
+	if p_limit.probe_at > p_now then
+		return 0;
+	end if;
+	if exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_limit.workspace_id and d.delivery_id = p_limit.probe_id and d.status = 'sending'
+	) then
+		update autopost.platform_limits l
+		set probe_at = p_now + autopost.probe_pause(p_limit.probes)
+		where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+		return 0;
+	end if;
+	return 1;
+end
+$$;
+
+
+--
 -- Name: put_media_blob(text, text, text, text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3612,6 +4131,32 @@ $$;
 
 
 --
+-- Name: quota_free_at(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_free_at(p_workspace_id text, p_subject text, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the quotas of a subject next leave room; null when they do now. A claim that is open counts as a call that begins now:
+-- the earliest that it can be.
+-- Reads: quotas, quota_uses.
+begin
+	return (
+		select max(least(u.used_at, p_now) + make_interval(secs => q.window_seconds))
+		from autopost.quotas q
+		cross join lateral (
+			select u.used_at from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = p_subject
+			and u.used_at > p_now - make_interval(secs => q.window_seconds)
+			order by u.used_at desc
+			offset q.max_sends - 1
+			limit 1) u
+		where q.workspace_id = p_workspace_id and q.subject = p_subject);
+end
+$$;
+
+
+--
 -- Name: ready_submission_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3731,6 +4276,9 @@ begin
 			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
 			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
+		end if;
+		if v_due < v_gate.ready_at then
+			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
 		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
@@ -4386,6 +4934,64 @@ $$;
 
 
 --
+-- Name: requeue_auth_lost(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_auth_lost(p_workspace_id text, p_auth_ref text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The one act after a credential is good again: its channels that wait because it was refused go on, as by resume_channel, and what failed
+-- because of it, since then, is put back as by manual_requeue, the oldest 1000 at a time. p_auth_ref is what the channels use now: the new one
+-- after rotate_auth.
+-- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
+-- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
+-- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
+-- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_ids text[];
+	v_held text[];
+	v_deliveries uuid[];
+	v_answer jsonb;
+	v_requeue jsonb := '{"requeued": 0, "results": []}';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	v_ids := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
+	if v_ids = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
+	end if;
+	if not p_dry_run then
+		perform autopost.lock_channels(p_workspace_id, v_ids);
+		perform autopost.lock_for_commit(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids), false);
+		perform 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_ids)
+		order by g.channel_id
+		for no key update of g;
+	end if;
+	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
+	v_held := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
+	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
+	if v_held <> '{}' then
+		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',
+			'subject', 'auth:' || p_auth_ref, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+	end if;
+	if p_dry_run then
+		v_requeue := autopost.requeue_resumed_preview(p_workspace_id, v_deliveries, v_held);
+	elsif v_deliveries <> '{}' then
+		v_requeue := autopost.manual_requeue(p_workspace_id, v_deliveries, p_operator, p_reason);
+	end if;
+	return v_answer || jsonb_build_object('applied', v_held <> '{}' or v_requeue -> 'requeued' <> '0', 'dry_run', p_dry_run,
+		'requeued', v_requeue -> 'requeued', 'results', v_requeue -> 'results', 'more', cardinality(v_deliveries) = 1000);
+end
+$$;
+
+
+--
 -- Name: requeue_obstacle(text, autopost.deliveries, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4408,6 +5014,31 @@ begin
 				and (d.status in ('queued', 'claimed', 'sending', 'retry')
 					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
 			) then 'duplicate' end);
+end
+$$;
+
+
+--
+-- Name: requeue_resumed_preview(text, uuid[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What manual_requeue would answer to these deliveries if those channels were resumed before.
+-- Reads: deliveries, channels.
+begin
+	return (
+		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
+			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+		from autopost.deliveries d
+		cross join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
+		cross join lateral (
+			select autopost.requeue_obstacle(p_workspace_id, d,
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;
 
@@ -4646,8 +5277,9 @@ CREATE FUNCTION autopost.rotate_auth(p_workspace_id text, p_channel_id text, p_n
     AS $$
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
--- that is under way ends first, and none begins.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
+-- that is under way ends first, and none begins. A pause because the old credential was refused is over.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
+-- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
 -- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
 -- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
@@ -4695,9 +5327,10 @@ begin
 			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
 		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
+		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
 end
 $$;
 
@@ -4870,11 +5503,14 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
--- disabled. Scope platform: the rate group rests. Rows are locked by now.
+-- disabled; where the credential itself is refused, for as long as its queue may wait, and with all that use it. Scope platform: the rate
+-- group rests. Rows are locked by now.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
+	v_lost boolean := autopost.is_auth_lost(p_error);
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
+		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -4885,6 +5521,8 @@ begin
 		set error_streak = c.error_streak + 1,
 			paused_until = greatest(c.paused_until, v_paused_until),
 			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now) then v_now else c.auth_lost_at end,
+			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
 			updated_at = v_now
 		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
 		returning c.error_streak into v_streak;
@@ -4894,10 +5532,39 @@ begin
 			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
 				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
 		end if;
+		if v_lost then
+			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
+		end if;
 	elsif p_error ->> 'scope' = 'platform' then
 		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: settle_quota(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A claim that counts against quotas is over: its call counts from when it began; one that never began is given back.
+-- Locks: platform_limits (skip locked). Writes: quota_uses, platform_limits.
+declare
+	v_began_at timestamptz := autopost.call_started_at(p_delivery);
+begin
+	if v_began_at is not null then
+		update autopost.quota_uses u
+		set used_at = greatest(v_began_at, p_delivery.send_at)
+		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
+		return;
+	end if;
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
+	perform autopost.hold_group(p_workspace_id, c.platform, c.rate_group, null) from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 end
 $$;
 
@@ -4936,13 +5603,21 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
 begin
+	if v_granted then
+		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
+		update autopost.deliveries d
+		set granted_attempts = p_delivery.granted_attempts
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	end if;
 	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
@@ -4950,7 +5625,8 @@ begin
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
-	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
+		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
 	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
 end
 $$;
@@ -5076,6 +5752,52 @@ $$;
 
 
 --
+-- Name: spend_quota(text, text, text, text[], text[], uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.spend_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The last act of a claim under quotas, which it has locked: what it took counts from now, uses that no window reaches any more
+-- go, and the gates of subjects that are used up move to when there is room, at most quota_recheck_seconds ahead. The group's row
+-- is left to whoever holds it: a claim waits for nothing, and the next one tries again.
+-- Locks: platform_limits (skip locked). Reads: quotas. Writes: quota_uses, deliveries, channel_gates, platform_limits.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_latest timestamptz := v_now + autopost.setting_interval('quota_recheck_seconds');
+	v_group text := autopost.group_subject(p_platform, p_rate_group);
+	v_until timestamptz;
+	v_held uuid[];
+begin
+	with used as (
+		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
+		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity'
+		from autopost.deliveries d
+		cross join lateral (values ('channel:' || d.channel_id), (v_group)) s (subject)
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids) and s.subject = any (p_subjects)
+		returning delivery_id)
+	select array_agg(distinct u.delivery_id) into v_held from used u;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
+	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	update autopost.channel_gates g
+	set ready_at = greatest(g.ready_at, least(v_latest, autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now)))
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
+	and 'channel:' || g.channel_id = any (p_subjects)
+	and autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now) is not null;
+	v_until := autopost.quota_free_at(p_workspace_id, v_group, v_now);
+	if v_until is not null then
+		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
+	end if;
+end
+$$;
+
+
+--
 -- Name: stale_commit(text, autopost.deliveries, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5161,6 +5883,9 @@ begin
 	end if;
 	v_began := autopost.call_started_at(v_delivery) is not null;
 	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
+	if v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery_id then
+		v_obstacle := coalesce(v_obstacle, 'rate');
+	end if;
 	if v_obstacle is not null and not v_began then
 		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 		return jsonb_build_object('applied', false, 'reason', v_obstacle);
@@ -5656,7 +6381,7 @@ begin
 		from autopost.verify_i10(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
-	return query select 'I15', 'no call while its channel is paused or disabled', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I15', 'no call while its channel is paused or disabled, or beside the probe of an open breaker', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i15(p_workspace_id) with ordinality v (found, n);
 	return query select 'I16', 'no call before its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i16(p_workspace_id) with ordinality v (found, n);
@@ -5678,7 +6403,7 @@ begin
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i27(p_workspace_id) with ordinality v (found, n);
-	return query select 'I29', 'no slot further ahead than the horizon', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I29', 'no slot further ahead than the horizon, no call beyond a quota', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
@@ -5922,6 +6647,7 @@ CREATE FUNCTION autopost.verify_i15(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- As far as rows and events tell: the latest pause of each channel while its row still bears it, and the latest disabling while
 -- neither a post nor a person has ended its streak. A pause or resume by a plain row edit, and a workspace's status, leave no event.
+-- And calls since a breaker opened that still is, which are its probes; a call that began at the same moment is let pass.
 with shut as (
 	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
@@ -5937,6 +6663,15 @@ where case s.action
 and not exists (
 	select 1 from autopost.events o
 	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled' and o.ts between s.ts and e.ts)
+union all
+select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at, 'probes', l.probes, 'calls', n.calls)
+from autopost.platform_limits l
+cross join lateral (
+	select count(*) as calls from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
+	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
+where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes
 $$;
 
 
@@ -6049,6 +6784,7 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
@@ -6178,7 +6914,7 @@ with told as (
 		count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
 		count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip')) as ends,
 		count(*) filter (where e.action = 'manual_requeue') as requeues,
-		count(*) filter (where e.action in ('manual_requeue', 'released')) as grants
+		count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	group by e.delivery_id
@@ -6312,6 +7048,8 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
 -- gate further ahead. A gate without a rate does not limit, whatever its time.
+-- And quotas: calls reckoned from the events, once the claims from before the quota, or the channel's row, last changed are over; and what
+-- is kept for a claim that is over.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.rate_rps > 0
@@ -6323,6 +7061,26 @@ where l.workspace_id = p_workspace_id and l.rate_rps > 0
 and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
 	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
+union all
+select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds, 'max_sends', s.max_sends,
+	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
+from (
+	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
+		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
+	from autopost.channels c
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (subject)
+	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
+	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+	where c.workspace_id = p_workspace_id) s
+where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
+union all
+select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt', u.attempt)
+from autopost.quota_uses u
+left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
+where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
+and (d.status = 'sending' and d.attempt = u.attempt) is not true
 $$;
 
 
@@ -6544,6 +7302,61 @@ from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
+$$;
+
+
+--
+-- Name: within_quota(text, text, text, text[], integer[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_rooms integer[], p_limit integer, OUT subjects text[], OUT rooms integer[], OUT room integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- What quotas leave of a claim: of the rooms of these channels, and of its limit. Subjects are those that have a quota, null
+-- where none has: then nothing was locked or counted. A subject that somebody else is claiming under has no room for now.
+-- Each statement has a snapshot of its own: uses are counted after the quota is locked.
+-- Locks: quotas (skip locked). Reads: quotas, quota_uses.
+declare
+	v_locked text[];
+	v_left jsonb;
+	v_now timestamptz;
+begin
+	rooms := p_rooms;
+	room := p_limit;
+	if p_channel_ids is null or not exists (select 1 from autopost.quotas q where q.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	select array_agg(distinct q.subject) into subjects from autopost.quotas q
+	where q.workspace_id = p_workspace_id
+	and q.subject = any (autopost.group_subject(p_platform, p_rate_group) || array(select 'channel:' || c.id from unnest(p_channel_ids) c (id)));
+	if subjects is null then
+		return;
+	end if;
+	select array_agg(l.subject) into v_locked
+	from (
+		select q.subject from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
+		for no key update of q skip locked) l;
+	v_now := autopost.now_ts();
+	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
+	from (
+		select q.subject, greatest(0, min(q.max_sends - u.n)) as n
+		from autopost.quotas q
+		cross join lateral (
+			select count(*)::int as n from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = q.subject
+			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
+		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
+		group by q.subject
+		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
+	rooms := array(
+		select case when 'channel:' || c.id = any (subjects) then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
+		from unnest(p_channel_ids, p_rooms) with ordinality c (id, room, n)
+		order by c.n);
+	if autopost.group_subject(p_platform, p_rate_group) = any (subjects) then
+		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
+	end if;
+end
 $$;
 
 
@@ -6857,6 +7670,51 @@ ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.quota_uses (
+    workspace_id text NOT NULL,
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    subject text NOT NULL,
+    used_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.quotas (
+    workspace_id text NOT NULL,
+    subject text GENERATED ALWAYS AS (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ('channel:'::text || channel_id)
+    ELSE ((('group:'::text || platform) || '/'::text) || rate_group)
+END) STORED NOT NULL,
+    window_seconds integer NOT NULL,
+    max_sends integer NOT NULL,
+    channel_id text,
+    platform text,
+    rate_group text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quotas_check CHECK (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
+    ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
+END),
+    CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
+    CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
+);
+
+ALTER TABLE ONLY autopost.quotas FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -7132,6 +7990,22 @@ ALTER TABLE ONLY autopost.pull_sources
 
 
 --
+-- Name: quota_uses quota_uses_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quota_uses
+    ADD CONSTRAINT quota_uses_pkey PRIMARY KEY (workspace_id, delivery_id, attempt, subject);
+
+
+--
+-- Name: quotas quotas_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_pkey PRIMARY KEY (workspace_id, subject, window_seconds);
+
+
+--
 -- Name: retry_policies retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -7200,6 +8074,13 @@ ALTER TABLE ONLY autopost.workspaces
 --
 
 CREATE INDEX channel_gates_ready ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at);
+
+
+--
+-- Name: channels_auth_held; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_auth_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE auth_held;
 
 
 --
@@ -7371,10 +8252,24 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
+-- Name: platform_limits_failing; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX platform_limits_failing ON autopost.platform_limits USING btree (workspace_id) WHERE (failing_channels <> '{}'::text[]);
+
+
+--
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
+
+
+--
+-- Name: quota_uses_subject; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id, subject, used_at);
 
 
 --
@@ -7465,7 +8360,14 @@ CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries F
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, auth_ref, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+
+
+--
+-- Name: quotas keep_quota; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_quota BEFORE INSERT OR DELETE OR UPDATE ON autopost.quotas FOR EACH ROW EXECUTE FUNCTION autopost.keep_quota();
 
 
 --
@@ -7480,6 +8382,13 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 --
 
 CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash, kind ON autopost.workspace_endpoints FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup();
+
+
+--
+-- Name: channels lift_auth_hold; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER lift_auth_hold BEFORE UPDATE OF paused_until, auth_ref ON autopost.channels FOR EACH ROW WHEN (old.auth_held) EXECUTE FUNCTION autopost.lift_auth_hold();
 
 
 --
@@ -7667,6 +8576,30 @@ ALTER TABLE ONLY autopost.pull_receipts
 
 ALTER TABLE ONLY autopost.pull_sources
     ADD CONSTRAINT pull_sources_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: quotas quotas_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: quotas quotas_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channels(workspace_id, channel_id) ON DELETE CASCADE;
+
+
+--
+-- Name: quotas quotas_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -7912,6 +8845,20 @@ CREATE POLICY owner_session ON autopost.pull_sources TO autopost_owner USING ((C
 
 
 --
+-- Name: quota_uses owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.quota_uses TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: quotas owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -7969,6 +8916,18 @@ ALTER TABLE autopost.pull_receipts ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.pull_sources ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: quota_uses; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: quotas; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -8112,6 +9071,20 @@ CREATE POLICY workspace ON autopost.pull_receipts USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.pull_sources USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: quota_uses workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.quota_uses USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: quotas workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

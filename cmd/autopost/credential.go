@@ -10,7 +10,7 @@ import (
 )
 
 func credentialCommand() *cobra.Command {
-	return family("credential", "Change the credential of a channel", credentialRotateCommand())
+	return family("credential", "Change the credential of a channel, or go on with one that was refused", credentialRotateCommand(), credentialRequeueCommand())
 }
 
 func credentialRotateCommand() *cobra.Command {
@@ -35,6 +35,30 @@ try again when that is over.`,
 	cmd.Flags().StringVar(&channel, "channel", "", "id of the channel (required)")
 	cmd.Flags().StringVar(&to, "to", "", "auth_ref of the credential from now on (required)")
 	cmd.Flags().StringVar(&group, "rate-group", "", "its rate group from now on (default as it is)")
+	m.flags(cmd)
+	return cmd
+}
+
+func credentialRequeueCommand() *cobra.Command {
+	var m manual
+	var credential string
+	cmd := &cobra.Command{
+		Use:   "requeue",
+		Short: "Go on with a credential that was refused and is good again",
+		Long: `Go on with a credential that was refused and is good again: its channels that wait
+because of it are resumed, and what failed because of it is put back into the queue,
+the oldest 1000 at a time.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if credential == "" {
+				return misuse{fmt.Errorf("%s needs --credential", cmd.CommandPath())}
+			}
+			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
+				return store.RequeueAuthLost(ctx, act, credential)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&credential, "credential", "", "auth_ref that the channels use now (required)")
 	m.flags(cmd)
 	return cmd
 }

@@ -169,7 +169,7 @@ func (d *daemon) addDispatch(runID string) error {
 
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
-		Workspaces: d.store, Leases: d.store, Gates: d.store, Partitions: d.store, Log: d.log,
+		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -22,10 +22,11 @@
 \ir lib/render.sql
 \ir lib/routing.sql
 
--- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, the lookup of secrets.
+-- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, quotas, the lookup of secrets.
 \ir lib/guard_transition.sql
 \ir lib/posting_window.sql
 \ir lib/gates.sql
+\ir lib/quota.sql
 \ir lib/secret_lookup.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction.
@@ -56,10 +57,12 @@
 
 -- Out: a workspace is ready, its deliveries are claimed, a call begins, its outcome is committed.
 \ir lib/slots.sql
+\ir lib/breaker.sql
 \ir lib/pick_group.sql
 \ir lib/series_progress.sql
 \ir lib/retry_policy.sql
 \ir lib/settle.sql
+\ir lib/auth_lost.sql
 \ir lib/settle_failure.sql
 \ir lib/commit_items.sql
 \ir lib/hand_back.sql
@@ -82,6 +85,7 @@
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
+\ir monitor/expire_auth_lost.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -106,6 +110,7 @@
 \ir admin/disable_group.sql
 \ir admin/enable_group.sql
 \ir admin/rotate_auth.sql
+\ir admin/requeue_auth_lost.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_deliveries.sql

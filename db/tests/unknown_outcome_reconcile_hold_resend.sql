@@ -5,7 +5,7 @@ begin;
 select plan(36);
 
 select test.channel(c) from unnest('{reconcile,hold,resend}'::text[]) c;
-update autopost.channels set on_unknown = channel_id;
+update autopost.channels set on_unknown = channel_id, rate_group = channel_id; -- apart, or three that fail open the group's breaker
 select test.say('x');
 
 create function test.lost(p_channel text) returns jsonb

@@ -115,6 +115,7 @@ insert into calls values
 	('recover_sending_leases', $c$autopost.recover_sending_leases(null)$c$, 'workspace_id'),
 	('recover_claimed_leases', $c$autopost.recover_claimed_leases(null)$c$, 'workspace_id'),
 	('rearm_gates', $c$autopost.rearm_gates(null)$c$, 'workspace_id'),
+	('expire_auth_lost', $c$autopost.expire_auth_lost(null)$c$, 'workspace_id'),
 	('touch_run', $c$autopost.touch_run(null)$c$, 'run_id'),
 	('touch_run', $c$autopost.touch_run('')$c$, 'run_id'),
 	('ready_workspaces', $c$autopost.ready_workspaces(0)$c$, 'limit'),
@@ -210,7 +211,7 @@ insert into calls values ('list_channels', 'autopost.list_channels(null, 1)', 'w
 insert into calls
 select a.f, format('autopost.%s(%s, %s)', a.f, a.args, x.c), x.a
 from (values ('pause_channel', '''w'', ''c'', 60'), ('resume_channel', '''w'', ''c'''), ('disable_group', '''w'', ''p'', ''g'''), ('enable_group', '''w'', ''p'', ''g'''),
-	('rotate_auth', '''w'', ''c'', ''a'', ''g'''), ('skip_deliveries', '''w'', array[gen_random_uuid()]'), ('release_stale', '''w'', 600')) a (f, args)
+	('rotate_auth', '''w'', ''c'', ''a'', ''g'''), ('requeue_auth_lost', '''w'', ''a'''), ('skip_deliveries', '''w'', array[gen_random_uuid()]'), ('release_stale', '''w'', 600')) a (f, args)
 cross join (values ('null, ''r'', true', 'operator'), (''''', ''r'', true', 'operator'), ('''o'', null, true', 'reason'), ('''o'', '''', true', 'reason'),
 	('''o'', ''r'', null', 'dry_run')) x (c, a);
 insert into calls values
@@ -219,6 +220,9 @@ insert into calls values
 	('disable_group', $c$autopost.disable_group(null, 'p', 'g', 'o', 'r', true)$c$, 'workspace_id'),
 	('enable_group', $c$autopost.enable_group(null, 'p', 'g', 'o', 'r', true)$c$, 'workspace_id'),
 	('rotate_auth', $c$autopost.rotate_auth(null, 'c', 'a', 'g', 'o', 'r', true)$c$, 'workspace_id'),
+	('requeue_auth_lost', $c$autopost.requeue_auth_lost(null, 'a', 'o', 'r', true)$c$, 'workspace_id'),
+	('requeue_auth_lost', $c$autopost.requeue_auth_lost('w', null, 'o', 'r', true)$c$, 'auth_ref'),
+	('requeue_auth_lost', $c$autopost.requeue_auth_lost('w', '', 'o', 'r', true)$c$, 'auth_ref'),
 	('skip_deliveries', $c$autopost.skip_deliveries(null, array[gen_random_uuid()], 'o', 'r', true)$c$, 'workspace_id'),
 	('release_stale', $c$autopost.release_stale(null, 600, 'o', 'r', true)$c$, 'workspace_id'),
 	('pause_channel', $c$autopost.pause_channel('w', null, 60, 'o', 'r', true)$c$, 'channel_id'),

@@ -1,5 +1,5 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It ends expired leases, re-arms gates whose wake-up was lost and keeps the
+// It ends expired leases, ends what waited too long for a refused credential, re-arms gates whose wake-up was lost and keeps the
 // event partitions ahead of the calendar.
 //
 // Each duty is one database function and one file. The database decides what is
@@ -19,7 +19,8 @@ import (
 // Config tells how often the duties are done. The zero value of every field
 // means its default.
 type Config struct {
-	// Interval is the time between two sweeps for expired leases
+	// Interval is the time between two sweeps for expired leases,
+	// and for what waited too long for a refused credential
 	// (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
@@ -56,6 +57,7 @@ type Workspaces interface {
 type Deps struct {
 	Workspaces Workspaces
 	Leases     Leases
+	AuthLost   AuthLost
 	Gates      Gates
 	Partitions Partitions
 	Log        *slog.Logger
@@ -90,6 +92,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
 		{m.cfg.Interval, m.recoverLeases},
+		{m.cfg.Interval, m.expireAuthLost},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 	} {

@@ -84,6 +84,10 @@ func (s *store) RearmGates(ctx context.Context, workspace string) (int, error) {
 	return s.ask(ctx, "gates "+workspace)
 }
 
+func (s *store) ExpireAuthLost(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "auth "+workspace)
+}
+
 func (s *store) EnsureEventPartitions(ctx context.Context) error {
 	_, err := s.ask(ctx, "partitions")
 	return err
@@ -94,7 +98,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
-			Workspaces: s, Leases: s, Gates: s, Partitions: s,
+			Workspaces: s, Leases: s, AuthLost: s, Gates: s, Partitions: s,
 			Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
@@ -109,12 +113,13 @@ func TestDutiesAreDoneAtTheirPace(t *testing.T) {
 	watch(t, s, 25*time.Hour-time.Second)
 	require.Equal(t, 25*60, s.count("sending acme"))
 	require.Equal(t, 25*60, s.count("claimed zeta"))
+	require.Equal(t, 25*60, s.count("auth zeta"))
 	require.Equal(t, 25*120, s.count("gates zeta"))
 	require.Equal(t, 2, s.count("partitions"))
 }
 
 func TestOneFailureStopsNothingElse(t *testing.T) {
-	for _, fails := range []string{"sending acme", "claimed acme", "gates acme", "partitions"} {
+	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "gates acme", "partitions"} {
 		t.Run(fails, func(t *testing.T) {
 			s := newStore()
 			s.fails[fails] = true

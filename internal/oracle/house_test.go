@@ -157,6 +157,16 @@ func (h *house) settle(channel, becomes, sql string, args ...any) {
 	require.Equal(h.t, becomes, answer["status"], "commit on %s: %v", channel, answer)
 }
 
+// overQuota sends three posts on plain, after what was claimed before is long over.
+func (h *house) overQuota() {
+	h.t.Helper()
+	h.ahead("6 minutes")
+	h.do(`select autopost.recover_sending_leases('w')`)
+	for _, text := range []string{"first", "second", "one too many"} {
+		h.deliver("plain", text)
+	}
+}
+
 // raw edits rows around every trigger and foreign key, as a careless hand would.
 func (h *house) raw(sql string) {
 	h.t.Helper()

@@ -73,6 +73,22 @@ var inStates = []planted{
 	}},
 	{invariant: "I18", bug: "nobody recovers leases", plant: func(h *house) { h.ahead("10 minutes") }},
 	{invariant: "I29", bug: "a clock that jumped took a slot", plant: edit(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1 day' where channel_id = 'plain'`)},
+	{invariant: "I29", bug: "a claim does not look at quotas", plant: func(h *house) {
+		h.breaks("within_quota", "q.max_sends - u.n", "1000")
+		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
+		h.overQuota()
+	}},
+	{invariant: "I29", bug: "a group's quota is not looked at", plant: func(h *house) {
+		h.breaks("within_quota", "room := least(room,", "room := greatest(room,")
+		h.breaks("hold_group", "if found then", "if false then")
+		h.do(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('w', 'telegram', 'plain', 3600, 2)`)
+		h.overQuota()
+	}},
+	{invariant: "I29", bug: "a claim that is over keeps its quota", plant: func(h *house) {
+		h.breaks("leave_flight", "if p_delivery.quota_held then", "if false then")
+		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
+		h.deliver("plain", "once")
+	}},
 	{invariant: "I29", bug: "the same of a group", plant: edit(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, next_allowed_at)
 		values ('w', 'telegram', 'plain', 10, autopost.now_ts() + interval '1 day')`)},
 }
@@ -130,6 +146,19 @@ var inCalls = []planted{
 		h.twoFly("plain")
 		h.settle("plain", "failed_permanent", `select test.failed('plain', $1::jsonb)`, forbidden)
 		h.do(`select test.start('plain')`)
+	}},
+	{invariant: "I15", bug: "what is claimed goes on while a breaker is open", plant: func(h *house) {
+		h.breaks("start_call", "v_limit.probe_id is distinct from p_delivery_id", "false")
+		h.channels("one", "two", "three", "four")
+		h.do(`update autopost.channels set rate_group = 'down' where channel_id in ('one', 'two', 'three', 'four')`)
+		h.do(`update autopost.platform_limits set cooldown_until = null`)
+		h.all(`select test.say(c, 'is anybody there') from unnest('{one,two,three,four}'::text[]) c`, `select test.claim()`)
+		for _, channel := range []string{"one", "two", "three"} {
+			h.do(`select test.start($1)`, channel)
+			h.settle(channel, "retry", `select test.failed($1, $2::jsonb)`, channel, `{"category": "TRANSIENT", "scope": "platform", "code": "net_connect"}`)
+		}
+		h.ahead("2 seconds")
+		h.do(`select test.start('four')`)
 	}},
 	{invariant: "I15", bug: "a disabled channel is served", plant: func(h *house) {
 		h.breaks("start_obstacle", "not p_channel.enabled", "false")

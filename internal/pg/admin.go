@@ -167,6 +167,13 @@ func (s *Store) RotateAuth(ctx context.Context, a Act, channel, authRef, group s
 		a.Workspace, channel, authRef, group, a.Operator, a.Reason, a.DryRun)
 }
 
+// RequeueAuthLost lets the channels of a credential go on that waited because it was
+// refused, and puts back what failed because of it.
+func (s *Store) RequeueAuthLost(ctx context.Context, a Act, authRef string) (ActAnswer, error) {
+	return s.act(ctx, "requeue auth lost of "+authRef, a.Workspace, `select * from autopost.requeue_auth_lost($1, $2, $3, $4, $5)`,
+		a.Workspace, authRef, a.Operator, a.Reason, a.DryRun)
+}
+
 // ReleaseStale ends claims that are older than ten minutes or more; whole seconds count.
 func (s *Store) ReleaseStale(ctx context.Context, a Act, olderThan time.Duration) (ActAnswer, error) {
 	return s.act(ctx, "release stale", a.Workspace, `select * from autopost.release_stale($1, $2, $3, $4, $5)`,

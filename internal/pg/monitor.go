@@ -32,6 +32,11 @@ func (s *Store) RecoverClaimedLeases(ctx context.Context, workspace string) (int
 	return s.counted(ctx, "recover_claimed_leases", "recovered", workspace)
 }
 
+// ExpireAuthLost ends deliveries that have waited too long for a refused credential.
+func (s *Store) ExpireAuthLost(ctx context.Context, workspace string) (int, error) {
+	return s.counted(ctx, "expire_auth_lost", "ended", workspace)
+}
+
 // RearmGates is the net below the gates.
 func (s *Store) RearmGates(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "rearm_gates", "rearmed", workspace)

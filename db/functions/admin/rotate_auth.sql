@@ -5,8 +5,9 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
--- that is under way ends first, and none begins.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
+-- that is under way ends first, and none begins. A pause because the old credential was refused is over.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
+-- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
 -- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
 -- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
@@ -54,8 +55,9 @@ begin
 			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
 		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
+		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
 end
 $$;

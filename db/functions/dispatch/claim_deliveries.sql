@@ -5,7 +5,8 @@ as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
--- Locks: only with SKIP LOCKED; see pick_group. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates.
+-- Locks: only with SKIP LOCKED; see pick_group. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
+-- quota_uses.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_now timestamptz := autopost.now_ts();
@@ -13,6 +14,7 @@ declare
 	v_ids uuid[] := '{}';
 	v_slots jsonb := '{}';
 	v_visited jsonb := '{}';
+	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
 	v_lease timestamptz;
 	v_group record;
 	v_picked record;
@@ -33,6 +35,9 @@ begin
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
+		end if;
 		exit when cardinality(v_ids) >= p_limit;
 	end loop;
 	v_now := autopost.now_ts();
@@ -58,5 +63,8 @@ begin
 	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
 	order by d.send_at nulls first, d.channel_id, d.due_at;
 	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
+	from jsonb_array_elements(v_spent) s;
 end
 $$;

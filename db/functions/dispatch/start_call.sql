@@ -44,19 +44,20 @@ begin
 end
 $$;
 
-create or replace function autopost.channel_obstacle(p_workspace_id text, p_status text, p_channel_id text, p_slot timestamptz, p_now timestamptz) returns text
+create or replace function autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries, p_now timestamptz) returns text
 language plpgsql stable
 as $$
--- start_obstacle of a channel as it is.
+-- start_obstacle of a delivery's channel as it is; and of a group with an open breaker no call but the probe's begins.
 -- Reads: channels, platform_limits.
 declare
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
 begin
-	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
-	return autopost.start_obstacle(p_status, v_channel, v_limit, p_slot, p_now);
+	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_delivery.send_at, p_now),
+		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id then 'rate' end);
 end
 $$;
 
@@ -73,7 +74,8 @@ begin
 			select l.* from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'));
+		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'
+			or l.breaker_opened_at is not null));
 end
 $$;
 
@@ -136,7 +138,7 @@ begin
 		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
 		and coalesce(d.send_at, v_now) >= v_before
-		and (not v_doubtful ? d.channel_id or autopost.channel_obstacle(p_workspace_id, p_status, d.channel_id, d.send_at, v_now) is null)
+		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, p_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
@@ -178,7 +180,7 @@ begin
 		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_slot, 'deadline',
 			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at, autopost.setting_interval('lease_margin_seconds')));
 	end if;
-	v_obstacle := coalesce(autopost.channel_obstacle(p_workspace_id, p_status, v_delivery.channel_id, v_slot, v_now), 'rate'); -- late, and no slot is free within the horizon
+	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate'); -- late, and no slot is free within the horizon
 	perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 	return jsonb_build_object('applied', false, 'reason', v_obstacle);
 end

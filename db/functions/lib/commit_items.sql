@@ -109,7 +109,7 @@ begin
 	where i.value -> 'outcome' -> 'ok' = 'true';
 	select array_agg(distinct d.channel_id), min(d.claimed_at) into v_channels, v_since from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
 	if v_channels is null then
 		return '{}';
 	end if;
@@ -128,7 +128,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
 			v_items -> d.delivery_id::text as item
 	), told as (
@@ -171,7 +171,9 @@ begin
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
-	v_groups := exists (select 1 from jsonb_array_elements(p_items) i where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform'));
+	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
+		select 1 from jsonb_array_elements(p_items) i
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
@@ -185,6 +187,9 @@ begin
 	loop
 		v_answers[v_item.n] := coalesce(v_item.answer, autopost.settle_item(p_workspace_id, v_item.value));
 	end loop;
+	if v_groups then
+		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
+	end if;
 	return to_jsonb(v_answers);
 end
 $$;

@@ -84,7 +84,7 @@ create or replace function autopost.keep_channel_gate() returns trigger
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours.
+-- channel is enabled, resumed, may do more at once or at other hours. A pause needs nothing: the next claim that comes by moves it.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -97,8 +97,8 @@ begin
 		where g.workspace_id = new.workspace_id
 		and g.channel_id = new.channel_id;
 	end if;
-	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+	if coalesce(new.paused_until, '-infinity') < old.paused_until or (new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
 		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
 	end if;
 	return null;
@@ -106,7 +106,7 @@ end
 $$;
 
 create or replace trigger keep_channel_gate
-	after insert or update of enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window on autopost.channels
+	after insert or update of enabled, paused_until, auth_ref, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window on autopost.channels
 	for each row execute function autopost.keep_channel_gate();
 
 create or replace function autopost.stamp_channel() returns trigger

@@ -1,5 +1,6 @@
 create or replace function autopost.pick_group(
-	p_workspace_id text, p_limit int, p_platform text, p_rate_group text, out o_ids uuid[], out o_slots jsonb, out o_visited jsonb
+	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
+	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[]
 )
 language plpgsql
 as $$
@@ -7,16 +8,18 @@ as $$
 -- became ready, then of each channel as many rows as it may have in flight and has slots for, turn by turn: the first row of every channel, then
 -- the second of those that may have two, …
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work.
--- Returns the ids, {delivery_id: send_at} of those that got a slot, and {channel_id: [rows picked, the group's next slot]} of every gate visited.
+-- Returns the ids, {delivery_id: send_at} of those that got a slot, {channel_id: [rows picked, the group's next slot]} of every gate visited, and
+-- the subjects with quotas, which are spent once the rows are claimed.
 -- A join by key is written as a lateral probe with a limit: a plain join may read all channels of a workspace for each row.
--- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: platform_limits, channels.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
+-- Writes: platform_limits, channels.
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz;
 	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- of the rows asked for, what one channel gives while others wait
-	v_wanted int := p_limit;
+	v_wanted int;
 	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
 	v_open text[]; -- of those visited, what may send now
@@ -36,7 +39,7 @@ begin
 	o_visited := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 then
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		for no key update of l skip locked;
@@ -45,10 +48,17 @@ begin
 		end if;
 	end if;
 	v_now := autopost.now_ts();
-	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and autopost.slot_offset(v_limit.next_allowed_at, v_now) >= v_horizon) then
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or (v_limit.rate_rps > 0 and autopost.slot_offset(v_limit.next_allowed_at, v_now) >= v_horizon) then
 		return;
 	end if;
+	if v_limit.breaker_opened_at is not null then
+		p_limit := autopost.probes_now(v_limit, v_now);
+		if p_limit = 0 then
+			return;
+		end if;
+	end if;
 
+	v_wanted := p_limit;
 	for v_gate in
 		select g.channel_id, g.inflight, c.max_parallel - g.inflight as room
 		from (
@@ -87,6 +97,9 @@ begin
 		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
+
+	select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
+	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
 
 	-- As many turns as it takes to fill the limit: mostly one round of the loop.
 	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
@@ -128,6 +141,9 @@ begin
 			set next_allowed_at = v_limit.next_allowed_at
 			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 		end if;
+	end if;
+	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
+		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
 	select coalesce(jsonb_object_agg(u.channel_id, jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)), '{}') into o_visited
 	from unnest(v_visited) u (channel_id)

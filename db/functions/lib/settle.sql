@@ -98,8 +98,11 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery);
+	end if;
 	update autopost.deliveries d
-	set status = p_status,
+	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
 		last_error = coalesce(p_error, d.last_error),

@@ -70,13 +70,21 @@ create or replace function autopost.settle_transient(
 language plpgsql
 as $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
 begin
+	if v_granted then
+		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
+		update autopost.deliveries d
+		set granted_attempts = p_delivery.granted_attempts
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	end if;
 	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
@@ -84,7 +92,8 @@ begin
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
-	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
+		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
 	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
 end
 $$;
@@ -93,11 +102,14 @@ create or replace function autopost.settle_permanent(p_workspace_id text, p_deli
 language plpgsql
 as $$
 -- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
--- disabled. Scope platform: the rate group rests. Rows are locked by now.
+-- disabled; where the credential itself is refused, for as long as its queue may wait, and with all that use it. Scope platform: the rate
+-- group rests. Rows are locked by now.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
+	v_lost boolean := autopost.is_auth_lost(p_error);
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
+		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -108,6 +120,8 @@ begin
 		set error_streak = c.error_streak + 1,
 			paused_until = greatest(c.paused_until, v_paused_until),
 			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now) then v_now else c.auth_lost_at end,
+			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
 			updated_at = v_now
 		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
 		returning c.error_streak into v_streak;
@@ -116,6 +130,9 @@ begin
 		if p_channel.enabled and v_streak >= autopost.setting('disable_after_permanent_streak') then
 			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
 				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		end if;
+		if v_lost then
+			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
 		end if;
 	elsif p_error ->> 'scope' = 'platform' then
 		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);

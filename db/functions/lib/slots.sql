@@ -198,8 +198,8 @@ $$;
 create or replace function autopost.ready_groups(p_workspace_id text) returns table (platform text, rate_group text, ready_at timestamptz)
 language plpgsql stable
 as $$
--- The rate groups of a workspace, and when a claim of each could give something: its earliest gate, and not while it is cooling down or out of
--- slots. One probe a group, however many gates it has.
+-- The rate groups of a workspace, and when a claim of each could give something: its earliest gate, and not while it is cooling down, out of
+-- slots or quota, or between two probes of an open breaker. One probe a group, however many gates it has.
 -- Reads: channel_gates, platform_limits, settings.
 begin
 	return query
@@ -215,7 +215,7 @@ begin
 			and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
 			order by g.platform, g.rate_group limit 1) n
 	)
-	select grp.platform, grp.rate_group, greatest(f.ready_at, l.cooldown_until,
+	select grp.platform, grp.rate_group, greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
 		case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)
 	from grp
 	cross join lateral (
@@ -223,7 +223,7 @@ begin
 		where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
 		order by g.ready_at limit 1) f
 	left join lateral (
-		select l.cooldown_until, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
+		select l.cooldown_until, l.quota_until, l.probe_at, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l on true;
 end
 $$;

@@ -28,6 +28,9 @@ begin
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
 			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
 		end if;
+		if v_due < v_gate.ready_at then
+			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
+		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
 			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)

@@ -31,6 +31,7 @@ language sql stable
 as $$
 -- As far as rows and events tell: the latest pause of each channel while its row still bears it, and the latest disabling while
 -- neither a post nor a person has ended its streak. A pause or resume by a plain row edit, and a workspace's status, leave no event.
+-- And calls since a breaker opened that still is, which are its probes; a call that began at the same moment is let pass.
 with shut as (
 	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
@@ -46,6 +47,15 @@ where case s.action
 and not exists (
 	select 1 from autopost.events o
 	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled' and o.ts between s.ts and e.ts)
+union all
+select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at, 'probes', l.probes, 'calls', n.calls)
+from autopost.platform_limits l
+cross join lateral (
+	select count(*) as calls from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
+	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
+where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes
 $$;
 
 create or replace function autopost.verify_i16(p_workspace_id text) returns setof jsonb

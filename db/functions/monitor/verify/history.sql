@@ -98,7 +98,7 @@ with told as (
 		count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
 		count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip')) as ends,
 		count(*) filter (where e.action = 'manual_requeue') as requeues,
-		count(*) filter (where e.action in ('manual_requeue', 'released')) as grants
+		count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	group by e.delivery_id

@@ -42,6 +42,7 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
@@ -55,6 +56,8 @@ language sql stable
 as $$
 -- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
 -- gate further ahead. A gate without a rate does not limit, whatever its time.
+-- And quotas: calls reckoned from the events, once the claims from before the quota, or the channel's row, last changed are over; and what
+-- is kept for a claim that is over.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.rate_rps > 0
@@ -66,4 +69,24 @@ where l.workspace_id = p_workspace_id and l.rate_rps > 0
 and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
 	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
+union all
+select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds, 'max_sends', s.max_sends,
+	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
+from (
+	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
+		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
+	from autopost.channels c
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (subject)
+	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
+	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+	where c.workspace_id = p_workspace_id) s
+where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
+union all
+select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt', u.attempt)
+from autopost.quota_uses u
+left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
+where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
+and (d.status = 'sending' and d.attempt = u.attempt) is not true
 $$;

@@ -31,7 +31,7 @@ begin
 		from autopost.verify_i10(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
-	return query select 'I15', 'no call while its channel is paused or disabled', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I15', 'no call while its channel is paused or disabled, or beside the probe of an open breaker', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i15(p_workspace_id) with ordinality v (found, n);
 	return query select 'I16', 'no call before its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i16(p_workspace_id) with ordinality v (found, n);
@@ -53,7 +53,7 @@ begin
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i27(p_workspace_id) with ordinality v (found, n);
-	return query select 'I29', 'no slot further ahead than the horizon', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I29', 'no slot further ahead than the horizon, no call beyond a quota', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);

@@ -1,0 +1,71 @@
+create or replace function autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) returns jsonb
+language plpgsql stable
+as $$
+-- What manual_requeue would answer to these deliveries if those channels were resumed before.
+-- Reads: deliveries, channels.
+begin
+	return (
+		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
+			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+		from autopost.deliveries d
+		cross join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
+		cross join lateral (
+			select autopost.requeue_obstacle(p_workspace_id, d,
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$$;
+
+create or replace function autopost.requeue_auth_lost(p_workspace_id text, p_auth_ref text, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- The one act after a credential is good again: its channels that wait because it was refused go on, as by resume_channel, and what failed
+-- because of it, since then, is put back as by manual_requeue, the oldest 1000 at a time. p_auth_ref is what the channels use now: the new one
+-- after rotate_auth.
+-- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
+-- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
+-- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
+-- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_ids text[];
+	v_held text[];
+	v_deliveries uuid[];
+	v_answer jsonb;
+	v_requeue jsonb := '{"requeued": 0, "results": []}';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	v_ids := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
+	if v_ids = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
+	end if;
+	if not p_dry_run then
+		perform autopost.lock_channels(p_workspace_id, v_ids);
+		perform autopost.lock_for_commit(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids), false);
+		perform 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_ids)
+		order by g.channel_id
+		for no key update of g;
+	end if;
+	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
+	v_held := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
+	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
+	if v_held <> '{}' then
+		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',
+			'subject', 'auth:' || p_auth_ref, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+	end if;
+	if p_dry_run then
+		v_requeue := autopost.requeue_resumed_preview(p_workspace_id, v_deliveries, v_held);
+	elsif v_deliveries <> '{}' then
+		v_requeue := autopost.manual_requeue(p_workspace_id, v_deliveries, p_operator, p_reason);
+	end if;
+	return v_answer || jsonb_build_object('applied', v_held <> '{}' or v_requeue -> 'requeued' <> '0', 'dry_run', p_dry_run,
+		'requeued', v_requeue -> 'requeued', 'results', v_requeue -> 'results', 'more', cardinality(v_deliveries) = 1000);
+end
+$$;
