@@ -101,20 +101,20 @@ var inHistory = []planted{
 		h.do(`update autopost.deliveries set status = 'queued', sent_at = null, due_at = default where delivery_id = ` + sentOn("retry"))
 	}, also: []string{"I18", "I24"}, because: "nobody opened its gate, and its end is told and does not stand"},
 	{invariant: "I2", bug: "a call begins twice under one claim", plant: func(h *house) {
-		h.breaks("call_started_at", "e.action = 'send_attempt'", "e.action = 'no such'")
+		h.breaks("calls_begun", "e.action = 'send_attempt'", "e.action = 'no such'")
 		h.all(`select test.start('flying')`)
 	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
 	{invariant: "I24", bug: "the enqueue event is lost", plant: edit(`delete from autopost.events where action = 'enqueue' and message_id =
 		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
 	{invariant: "I24", bug: "an attempt is granted and nobody says so", plant: edit(`update autopost.deliveries set granted_attempts = granted_attempts + 1 where channel_id = 'plain'`)},
 	{invariant: "I24", bug: "a commit forgets its event", plant: func(h *house) {
-		h.breaks("settle_sent", "perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,", "perform jsonb_build_object('raw',")
+		h.breaks("settle_all_sent", "from done d\n\t), freed", "from done d where false\n\t), freed")
 		h.deliver("plain", "quietly")
 	}, also: []string{"I1"}, because: "the events end at the call"},
 	{invariant: "I25", bug: "an event bears the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
 		where e.action = 'unknown_outcome' and e.channel_id = 'reconcile' and e.attempt = 1`)},
 	{invariant: "I27", bug: "a sent does not end the streak", plant: func(h *house) {
-		h.breaks("settle_sent", "c.error_streak <> 0", "false")
+		h.breaks("settle_all_sent", "c.error_streak <> 0", "false")
 		h.do(`select test.say('plain', 'no')`)
 		h.fail("plain", "failed_permanent", forbidden)
 		h.ahead("2 hours")

@@ -82,7 +82,7 @@ $$;
 create or replace function autopost.begin_calls(p_workspace_id text, p_status text, p_items jsonb, out o_begun jsonb, out o_late boolean)
 language plpgsql
 as $$
--- Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
+-- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
 -- Returns {place in p_items: answer}, and whether any was late, so that groups and channels are locked for new slots. Locks: see lock_for_start.
 -- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
 declare
@@ -104,6 +104,7 @@ declare
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
 begin
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.require('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'claim_token', '') = ''));
 	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
@@ -232,7 +233,6 @@ declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 begin
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
-	perform autopost.require('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'claim_token', '') = ''));
 	return autopost.start_items(p_workspace_id, v_status, p_items);
 end
 $$;
