@@ -79,7 +79,8 @@ begin
 				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
 				order by g.platform, g.rate_group limit 1) n
 		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
+		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until,
+			case when l.breaker_opened_at is not null then l.probe_at end,
 			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
 		from grp
 		cross join lateral (
