@@ -21,6 +21,8 @@ func TestQuotaIsOneClaimersAtATime(t *testing.T) {
 	base := world(t, "a", "b", "c", "d")
 	base.Exec(groupQuota, 3)
 	base.Exec(`update autopost.channels set max_parallel = 1`)
+	base.Exec(`insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
+		values ('w', gen_random_uuid(), 1, 'group:telegram/bot', now() - interval '2 hours')`)
 	posttest.Post(base, "w", "one")
 	first, second := base.Session("first", "engine"), impatient(base, "second")
 

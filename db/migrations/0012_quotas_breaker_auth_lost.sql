@@ -69,3 +69,14 @@ begin
 end
 $$;
 -- +goose StatementEnd
+
+-- Channels with their gate and their group's limit, and what holds them back.
+create or replace view autopost.list_channels with (security_invoker = true) as
+select c.workspace_id, c.channel_id, c.platform, c.target_id, c.title, c.enabled, c.paused_until, c.cooldown_until, c.error_streak,
+	coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.rate_rps, l.rate_rps as group_rate_rps, l.cooldown_until as group_cooldown_until,
+	c.max_parallel, g.inflight, c.send_mode, c.tags, c.route_filter, c.settings, c.created_at, c.updated_at,
+	c.auth_held, c.auth_lost_at, l.quota_until as group_quota_until, l.breaker_opened_at as group_breaker_opened_at
+from autopost.channels c
+join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
+left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+left join autopost.platform_limits l on l.workspace_id = c.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group;

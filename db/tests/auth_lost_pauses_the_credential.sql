@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(48);
+select plan(49);
 
 create function test.refused(p_channel_id text, p_code text default 'tg_unauthorized') returns text
 language sql
@@ -53,6 +53,7 @@ select is((select array_agg(distinct auth_lost_at) from autopost.channels where 
 select is((select array_agg(error_streak order by channel_id) from autopost.channels where auth_held), '{1,0,0}', 'it is the failure of one call');
 select is((select array_agg(channel_id order by channel_id) from autopost.events where action = 'channel_paused'), '{a,b,fails}', 'each is told');
 select is((select jsonb_agg(distinct meta - 'until') from autopost.events where action = 'channel_paused' and channel_id in ('b', 'fails')), '[{"auth_ref": "bot", "refused_on": "a"}]');
+select is((select array_agg(v.channel_id) from autopost.list_channels('w', 10) v where v.auth_held), '{a,b,fails}', 'and whoever lists channels');
 select test.tick('1 hour');
 select is(test.claimed(), '{}', 'nothing of it is claimed');
 select is(test.refused('rotated'), 'failed_permanent');
