@@ -64,8 +64,12 @@
 \ir lib/commit_items.sql
 \ir lib/hand_back.sql
 \ir dispatch/touch_run.sql
+\ir lib/armed_workspaces.sql
 \ir dispatch/ready_workspaces.sql
+\ir dispatch/ready_workspaces_after.sql
 \ir dispatch/next_wake_ms.sql
+\ir dispatch/begin_dispatch.sql
+\ir dispatch/end_dispatch.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential_binding.sql
 \ir dispatch/start_call.sql

@@ -22,7 +22,7 @@ begin
 	for v_group in
 		select g.platform, g.rate_group, min(g.ready_at) as ready_at from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id
-		and g.ready_at <= v_now
+		and g.ready_at <= v_now and g.ready_at < 'infinity'
 		group by g.platform, g.rate_group
 		order by min(g.ready_at)
 	loop

@@ -58,34 +58,3 @@ begin
 	return v_slot;
 end
 $$;
-
-create or replace function autopost.next_ready(p_workspace_id text) returns timestamptz
-language plpgsql stable
-as $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of slots.
--- Reads: channel_gates, platform_limits, settings.
-begin
-	return (
-		with recursive grp as (
-			(select g.platform, g.rate_group from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id
-			order by g.platform, g.rate_group limit 1)
-			union all
-			select n.platform, n.rate_group
-			from grp, lateral (
-				select g.platform, g.rate_group from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group limit 1) n
-		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until,
-			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
-		from grp
-		cross join lateral (
-			select g.ready_at from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
-			order by g.ready_at limit 1) f
-		left join autopost.platform_limits l
-			on l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group);
-end
-$$;
