@@ -115,4 +115,9 @@
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
 \ir admin/queue_snapshot.sql
+
+-- Explain: what would become of a post, and what has become of a delivery.
+\ir lib/holds.sql
+\ir lib/plan_channels.sql
+\ir admin/plan.sql
 \ir admin/functions_digest.sql

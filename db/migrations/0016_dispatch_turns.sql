@@ -5,8 +5,6 @@
 -- by ready_at says "ready_at < 'infinity'" too, or this index cannot serve.
 create index channel_gates_armed on autopost.channel_gates (workspace_id, platform, rate_group, ready_at) where ready_at < 'infinity';
 drop index autopost.channel_gates_ready;
--- armed_workspaces answers it for all workspaces at once.
-drop function if exists autopost.next_ready(text);
 
 -- No workspace: one row for those who speak for all workspaces ('*'), one for each role that speaks for some. Written by
 -- begin_dispatch and end_dispatch alone.

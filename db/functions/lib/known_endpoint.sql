@@ -15,14 +15,23 @@ begin
 end
 $$;
 
+create or replace function autopost.refuse_disabled(p_workspace_id text) returns void
+language plpgsql stable
+as $$
+-- AP001 where the workspace takes no posts.
+begin
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
+		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
+	end if;
+end
+$$;
+
 create or replace function autopost.known_sender(p_workspace_id text, p_endpoint_id text) returns void
 language plpgsql stable
 as $$
 -- AP001 unless the endpoint is there and enabled and its workspace takes posts.
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
-	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
-		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
-	end if;
+	perform autopost.refuse_disabled(p_workspace_id);
 end
 $$;
