@@ -219,6 +219,7 @@ manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_re
 manual_requeue_preview(p_workspace_id text, p_delivery_ids uuid[]) jsonb
 mark_sent(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_provider_message_id text, p_sent_at timestamp with time zone, p_raw_meta jsonb) jsonb
 pause_channel(p_workspace_id text, p_channel_id text, p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) jsonb
+plan(p_workspace_id text, p_raw_payload jsonb, p_now timestamp with time zone) jsonb
 ready_workspaces(p_limit integer) SETOF text
 receive_push(p_workspace_id text, p_endpoint_id text, p_items jsonb) jsonb
 record_series_progress(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_delta jsonb) jsonb
@@ -236,12 +237,13 @@ skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_r
 start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) jsonb
 touch_run(p_run_id text) jsonb
 verify(p_workspace_id text) SETOF verify_finding
+why(p_workspace_id text, p_delivery_id uuid) jsonb
 `
 
 // promisedLater are names of the surface that no release has yet. A function that
 // appears must move to promised, with its signature.
 var promisedLater = []string{
-	"bot_claim_replies", "bot_commit_reply", "bot_receive", "bot_recover", "plan", "why",
+	"bot_claim_replies", "bot_commit_reply", "bot_receive", "bot_recover",
 }
 
 // promisedByName are names of the surface whose arguments it leaves open.

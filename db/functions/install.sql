@@ -119,5 +119,7 @@
 -- Explain: what would become of a post, and what has become of a delivery.
 \ir lib/holds.sql
 \ir lib/plan_channels.sql
+\ir lib/chain.sql
 \ir admin/plan.sql
+\ir admin/why.sql
 \ir admin/functions_digest.sql

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(59);
+select plan(60);
 
 create function test.plan(p_raw text, p_now timestamptz default null) returns jsonb
 language sql
@@ -164,6 +164,10 @@ select is((select count(*)::int from jsonb_array_elements(plan -> 'channels') c 
 select is((plan -> 'counts' ->> 'queued')::int, 1250 + 8) from many;
 select is((plan -> 'counts' ->> 'not_routed')::int, 1250 + 2) from many;
 select is((plan -> 'counts' ->> 'channels')::int, 2500 + 12) from many;
+update autopost.platform_limits set rate_rps = 10, next_allowed_at = null where rate_group = 'shared';
+update autopost.channels set rate_group = 'shared' where channel_id like 'z%';
+select is((autopost.plan('w', '{"text": "slowly", "routing": {"exclude_channels": ["t"]}}', null) ->> 'last_at')::timestamptz - autopost.now_ts(), '125.4 seconds',
+	'ten a second: two that wait, 3 + 1250 of these, the last of all');
 select is((select string_agg(v.invariant, ',') from autopost.verify('w') v where v.violations > 0), null, 'and the house is in order');
 
 select * from finish();

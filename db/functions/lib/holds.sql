@@ -28,6 +28,19 @@ begin
 end
 $$;
 
+create or replace function autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamptz, p_delivery_id uuid) returns int
+language plpgsql stable
+as $$
+-- rows_ahead of all channels of a rate group together; 0 for a group that does not limit.
+-- Reads: channels, deliveries.
+begin
+	return (
+		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group and p_limit.rate_rps > 0);
+end
+$$;
+
 create or replace function autopost.time_holds(
 	p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamptz
 ) returns jsonb
@@ -76,7 +89,7 @@ as $$
 -- What holds a delivery that waits, as claim and start judge it, and when it would go if nothing changed: as far as is known. How
 -- long calls take is not: a channel without a rate, and one that is full, hold the delivery without an instant.
 -- p_status: of the workspace. p_row: {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": who goes before it,
--- "inflight": of its channel}. Returns {"send_at": null where time alone does not lift it, "held_by": [{"gate", "until", "lifts"}]}.
+-- "inflight": of its channel, "in_flight": which these are}. Returns {"send_at": null where time alone does not lift it, "held_by": [{"gate", "until", "lifts"}]}.
 declare
 	v_held jsonb := '[]';
 	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
@@ -107,7 +120,8 @@ begin
 			case when isfinite(v_open) then 'the opening of the posting window' else 'a posting window that opens: this one never does' end);
 	end if;
 	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
-		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', jsonb_build_object('max_parallel', p_channel.max_parallel));
+		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
+			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries', p_row -> 'in_flight')));
 	end if;
 	if v_at > v_turn then
 		v_rates := v_rates || autopost.hold('window', v_at, 'the next opening of the posting window: its turn comes after this one closes');

@@ -61,88 +61,136 @@ create or replace function autopost.planned_rows(p_workspace_id text, p_message_
 returns table (channel autopost.channels, delivery autopost.deliveries, inflight int)
 language plpgsql stable set enable_nestloop = off
 as $$
--- Every channel of the workspace in its order, with the delivery that the enqueue of this trace made for it, if it made one. Joined as
--- whole sets: looked up one by one, a message that just got thousands of deliveries would be read as many times.
+-- The first 1,000 channels of the workspace in their order, each with the delivery that the enqueue of this trace made for it, if it made
+-- one. Joined as whole sets: looked up one by one, a message that just got thousands of deliveries would be read as many times.
 -- Reads: channels, channel_gates, deliveries.
 begin
 	return query
-	select c, d, g.inflight
-	from autopost.channels c
-	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
-	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+	select f.channel, d, g.inflight
+	from (
+		select c.channel_id, c as channel from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		order by c.channel_id limit 1000) f
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = f.channel_id
 		and d.message_id = p_message_id and d.trace_id = p_trace_id
-	where c.workspace_id = p_workspace_id
-	order by c.channel_id;
+	order by f.channel_id;
+end
+$$;
+
+create or replace function autopost.planned_costs(p_workspace_id text, p_message_id uuid, p_trace_id uuid, p_after text)
+returns table (platform text, rate_group text, cost bigint)
+language plpgsql stable set enable_nestloop = off
+as $$
+-- How many slots of each limited rate group the enqueue of this trace takes in the channels after p_after.
+-- Reads: channels, deliveries, platform_limits.
+begin
+	return query
+	select c.platform, c.rate_group, sum(autopost.step_cost(d.render_meta))
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group and l.rate_rps > 0
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.trace_id = p_trace_id
+	and d.status = 'queued' and d.channel_id > p_after
+	group by c.platform, c.rate_group;
+end
+$$;
+
+create or replace function autopost.limited_groups(p_workspace_id text, p_due_at timestamptz) returns jsonb
+language plpgsql stable
+as $$
+-- The limits of the workspace's rate groups by "platform/group", each with how many deliveries of its channels wait to go before p_due_at.
+-- Reads: platform_limits, channels, deliveries.
+begin
+	return (
+		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
+			to_jsonb(l) || jsonb_build_object('ahead', autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+		from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id);
+end
+$$;
+
+create or replace function autopost.plan_channel(
+	p_status text, p_channel autopost.channels, p_delivery autopost.deliveries, p_inflight int, p_limit jsonb, p_post jsonb, p_now timestamptz
+) returns jsonb
+language plpgsql stable
+as $$
+-- What the enqueue inside a dry run means for one channel. p_channel, p_delivery (null: none), p_inflight: of
+-- planned_rows; p_limit: of limited_groups; p_post: {"raw", "tags",
+-- "content_hash", "named": what the enqueue says of channels that got no delivery}.
+-- Reads: deliveries.
+declare
+	v_workspace_id text := p_channel.workspace_id;
+	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
+	v_refusal text;
+begin
+	if p_delivery.status = 'queued' then
+		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta) || autopost.holds(
+			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
+			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
+				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+	elsif p_delivery.status = 'failed_permanent' then
+		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
+	elsif not p_channel.enabled then
+		return '{"verdict": "disabled", "reason": "the channel is disabled"}';
+	end if;
+	v_refusal := autopost.route_refusal(p_channel, p_post -> 'raw' -> 'routing', array(select jsonb_array_elements_text(p_post -> 'tags')));
+	if v_refusal is not null then
+		return jsonb_build_object('verdict', 'not_routed', 'reason', v_refusal);
+	elsif v_named ->> 'status' = 'deduped' then
+		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel, p_post ->> 'content_hash');
+	end if;
+	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
 end
 $$;
 
 create or replace function autopost.plan_channels(p_workspace_id text, p_status text, p_raw jsonb, p_answer jsonb, p_now timestamptz) returns jsonb
 language plpgsql
 as $$
--- What the enqueue that has just been done inside a dry run would mean: one entry a channel (the first 1,000 are listed), the counts of all, first
--- and last instant. p_answer: the enqueue's. Must run while its rows are there.
--- Reads: channels, channel_gates, deliveries, messages, platform_limits.
+-- What the enqueue that has just been done inside a dry run means: an entry for each of the first 1,000 channels, the counts of all, first and
+-- last instant; of channels that are not listed by the rate of their group alone. p_answer: the enqueue's. Its rows must be there.
+-- Reads: channels, channel_gates, deliveries, platform_limits.
 declare
-	v_tags text[] := autopost.tags_of(p_raw, autopost.normalize_payload(p_raw));
-	v_hash text := autopost.content_hash(autopost.normalize_payload(p_raw));
-	v_named jsonb; -- what the enqueue says of channels that got no delivery
-	v_limits jsonb := '{}'; -- by group
-	v_ahead jsonb := '{}'; -- by group, who goes before the next of its channels
+	v_payload jsonb := autopost.normalize_payload(p_raw);
+	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
+	v_post jsonb;
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
 	v_row record;
-	v_group text;
 	v_entry jsonb;
-	v_hold jsonb;
 	v_listed jsonb[] := '{}';
-	v_counts int[] := '{0, 0, 0}'; -- all, not routed, disabled
+	v_all int;
+	v_disabled int;
+	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (p_answer ->> 'skipped')::int;
 	v_first timestamptz;
 	v_last timestamptz;
 begin
-	select coalesce(jsonb_object_agg(a.value ->> 'channel_id', a.value), '{}') into v_named
-	from jsonb_array_elements(p_answer -> 'deliveries') a where a.value ->> 'status' in ('skipped', 'deduped');
-	select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group, to_jsonb(l)), '{}') into v_limits
-	from autopost.platform_limits l where l.workspace_id = p_workspace_id;
-	select coalesce(jsonb_object_agg(a.platform || '/' || a.rate_group, a.ahead), '{}') into v_ahead
-	from (
-		select c.platform, c.rate_group, sum(autopost.rows_ahead(p_workspace_id, c.channel_id, greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for')),
-			'00000000-0000-0000-0000-000000000000')) as ahead
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.enabled and v_limits ? (c.platform || '/' || c.rate_group)
-		group by c.platform, c.rate_group) a;
-
-	for v_row in select r.channel, r.delivery, r.inflight from autopost.planned_rows(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid) r loop
-		v_counts[1] := v_counts[1] + 1;
-		v_group := (v_row.channel).platform || '/' || (v_row.channel).rate_group;
-		v_entry := jsonb_build_object('channel_id', (v_row.channel).channel_id, 'platform', (v_row.channel).platform);
-		if (v_row.delivery).status = 'queued' then
-			v_hold := autopost.holds(p_status, v_row.channel, jsonb_populate_record(null::autopost.platform_limits, v_limits -> v_group),
-				jsonb_build_object('not_before', (v_row.delivery).not_before, 'scheduled_for', (v_row.delivery).scheduled_for, 'inflight', v_row.inflight,
-					'ahead', autopost.rows_ahead(p_workspace_id, (v_row.channel).channel_id, (v_row.delivery).due_at, (v_row.delivery).delivery_id),
-					'group_ahead', v_ahead -> v_group), p_now);
-			if v_limits ? v_group then
-				v_ahead := v_ahead || jsonb_build_object(v_group, (v_ahead ->> v_group)::int + autopost.step_cost((v_row.delivery).render_meta));
-			end if;
-			v_first := least(v_first, (v_hold ->> 'send_at')::timestamptz);
-			v_last := greatest(v_last, (v_hold ->> 'send_at')::timestamptz);
-			v_entry := v_entry || jsonb_build_object('verdict', 'queued', 'text', (v_row.delivery).rendered_text, 'meta', (v_row.delivery).render_meta) || v_hold;
-		elsif (v_row.delivery).status = 'failed_permanent' then
-			v_entry := v_entry || jsonb_build_object('verdict', 'invalid', 'reason', (v_row.delivery).last_error ->> 'message');
-		elsif not (v_row.channel).enabled then
-			v_counts[3] := v_counts[3] + 1;
-			v_entry := v_entry || '{"verdict": "disabled", "reason": "the channel is disabled"}';
-		elsif autopost.route_refusal(v_row.channel, p_raw -> 'routing', v_tags) is not null then
-			v_counts[2] := v_counts[2] + 1;
-			v_entry := v_entry || jsonb_build_object('verdict', 'not_routed', 'reason', autopost.route_refusal(v_row.channel, p_raw -> 'routing', v_tags));
-		elsif cardinality(v_listed) < 1000 then
-			v_entry := v_entry || jsonb_build_object('verdict', v_named -> (v_row.channel).channel_id ->> 'status', 'reason', v_named -> (v_row.channel).channel_id ->> 'reason')
-				|| case when v_named -> (v_row.channel).channel_id ->> 'status' = 'deduped' then autopost.twin_of(p_workspace_id, v_row.channel, v_hash) else '{}' end;
+	v_post := jsonb_build_object('raw', p_raw, 'tags', autopost.tags_of(p_raw, v_payload), 'content_hash', autopost.content_hash(v_payload), 'named', (
+		select coalesce(jsonb_object_agg(a.value ->> 'channel_id', a.value), '{}')
+		from jsonb_array_elements(p_answer -> 'deliveries') a where a.value ->> 'status' in ('skipped', 'deduped')));
+	select count(*), count(*) filter (where not c.enabled) into v_all, v_disabled from autopost.channels c where c.workspace_id = p_workspace_id;
+	for v_row in
+		select (r.channel).channel_id, (r.channel).platform, (r.channel).platform || '/' || (r.channel).rate_group as rate_group,
+			autopost.step_cost((r.delivery).render_meta) as cost, r.channel, r.delivery, r.inflight
+		from autopost.planned_rows(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid) r
+	loop
+		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight, v_limits -> v_row.rate_group, v_post, p_now);
+		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'], to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
 		end if;
-		if cardinality(v_listed) < 1000 then
-			v_listed := array_append(v_listed, v_entry);
-		end if;
+		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
+		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
+		v_listed := array_append(v_listed, jsonb_build_object('channel_id', v_row.channel_id, 'platform', v_row.platform) || v_entry);
+	end loop;
+	for v_row in
+		select v_limits -> (k.platform || '/' || k.rate_group) as bound, k.cost
+		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid, v_listed[cardinality(v_listed)] ->> 'channel_id') k
+	loop
+		v_last := greatest(v_last, greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz, (v_row.bound ->> 'next_allowed_at')::timestamptz)
+			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1));
 	end loop;
 	return jsonb_build_object('status', 'planned',
-		'counts', jsonb_build_object('channels', v_counts[1], 'queued', p_answer -> 'enqueued', 'deduped', p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
-			'skipped', p_answer -> 'skipped', 'not_routed', v_counts[2], 'disabled', v_counts[3]),
+		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped', p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
+			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
 		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
 end
 $$;
