@@ -40,6 +40,7 @@
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
+\ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
 \ir ingest/start_ingest_run.sql
 \ir ingest/ingest_pull_chunk.sql
