@@ -10,7 +10,6 @@ import (
 
 	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
 )
 
 type plan struct {
@@ -82,8 +81,7 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	// From standard input, and from flags with a picture that is fetched first.
 	require.Zero(t, h.RunOn(`{"text": "From standard input"}`, "post").Code)
 	require.Zero(t, h.RunOn(`{"text": "The same way"}`, "post", "-").Code)
-	picture := h.WorldURL + "/feeds/files/photo-4.png"
-	accepted := ok(t, h, "post", "--text", "From flags", "--media", picture, "--channel", "on-telegram", "--endpoint", "cms")
+	accepted := ok(t, h, "post", "--text", "From flags", "--media", h.WorldURL+"/files/photo-4.png", "--channel", "on-telegram", "--endpoint", "cms")
 	require.Contains(t, accepted, "accepted as submission")
 	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	require.Zero(t, d.Stop())
