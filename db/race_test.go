@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -487,4 +488,36 @@ func TestTurnIsGivenOnceAmongMany(t *testing.T) {
 	}
 	wg.Wait()
 	require.EqualValues(t, 1, granted.Load())
+}
+
+// A dry run in a transaction that stays open is in nobody's way and rings no bell.
+func TestPlanKeepsNoLockAndRingsNoBell(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	planner, other := base.Session("planner", "engine"), impatient(base, "other")
+	listener, err := pgx.Connect(t.Context(), base.URL(""))
+	require.NoError(t, err)
+	defer func() { _ = listener.Close(context.WithoutCancel(t.Context())) }()
+	_, err = listener.Exec(t.Context(), `listen autopost_wake`)
+	require.NoError(t, err)
+
+	planner.Exec(`begin`)
+	planned := answer(t, planner.Exec(`select autopost.plan('w', '{"text": "x"}', null)`))
+	require.EqualValues(t, 1, planned["counts"].(map[string]any)["queued"])
+	require.Equal(t, "off", planner.Exec(`select coalesce(nullif(current_setting('autopost.planning', true), ''), 'off')`)[0][0])
+	require.EqualValues(t, 1, answer(t, other.Exec(enqueue, "in", "x"))["enqueued"], "the same content at the same time")
+	other.Exec(`select autopost.pause_channel('w', 'a', 60, 'o', 'r', false)`)
+	other.Exec(`select autopost.resume_channel('w', 'a', 'o', 'r', false)`)
+	require.Equal(t, []string{"a"}, channels(other.Exec(claim)))
+	planner.Exec(`commit`)
+
+	for {
+		heard, err := listener.WaitForNotification(t.Context())
+		require.NoError(t, err)
+		if heard.Payload == "the end" {
+			break
+		}
+		require.NotEqual(t, planner.PID(), heard.PID, "the plan has rung the bell")
+		base.Exec(`select pg_notify('autopost_wake', 'the end')`)
+	}
 }
