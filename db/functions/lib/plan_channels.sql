@@ -116,8 +116,8 @@ create or replace function autopost.plan_channel(
 language plpgsql stable
 as $$
 -- What the enqueue inside a dry run means for one channel. p_channel, p_delivery (null: none), p_inflight: of
--- planned_rows; p_limit: of limited_groups; p_post: {"raw", "tags",
--- "content_hash", "named": what the enqueue says of channels that got no delivery}.
+-- planned_rows; p_limit: of limited_groups; p_post: of prepare_post, with "named": what
+-- the enqueue says of channels that got no delivery.
 -- Reads: deliveries.
 declare
 	v_workspace_id text := p_channel.workspace_id;
@@ -151,9 +151,8 @@ as $$
 -- last instant; of channels that are not listed by the rate of their group alone. p_answer: the enqueue's. Its rows must be there.
 -- Reads: channels, channel_gates, deliveries, platform_limits.
 declare
-	v_payload jsonb := autopost.normalize_payload(p_raw);
+	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
 	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
-	v_post jsonb;
 	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
 	v_row record;
 	v_entry jsonb;
@@ -164,7 +163,7 @@ declare
 	v_first timestamptz;
 	v_last timestamptz;
 begin
-	v_post := jsonb_build_object('raw', p_raw, 'tags', autopost.tags_of(p_raw, v_payload), 'content_hash', autopost.content_hash(v_payload), 'named', (
+	v_post := v_post || jsonb_build_object('named', (
 		select coalesce(jsonb_object_agg(a.value ->> 'channel_id', a.value), '{}')
 		from jsonb_array_elements(p_answer -> 'deliveries') a where a.value ->> 'status' in ('skipped', 'deduped')));
 	select count(*), count(*) filter (where not c.enabled) into v_all, v_disabled from autopost.channels c where c.workspace_id = p_workspace_id;
