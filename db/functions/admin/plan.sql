@@ -2,7 +2,7 @@ create or replace function autopost.plan(p_workspace_id text, p_raw_payload json
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Dry run: what an enqueue of this post at p_now (null: now) would do, decided by the enqueue itself inside a subtransaction that is
--- rolled back. Nothing is written, no lock is kept, nobody is notified.
+-- rolled back. Nothing is written, no lock is kept, nobody is notified; it costs what the enqueue costs.
 -- Returns {"status": "planned", "counts", "first_at", "last_at", "channels": [the first 1,000 of all channels: {"channel_id",
 -- "platform", "verdict": queued | deduped | invalid | skipped | not_routed | disabled, "reason", and of queued "text", "meta", "send_at"
 -- (as far as it is known now) and "held_by"}], "notes", "warnings"}, or {"status": "rejected", "errors"}. send_at is null where time
