@@ -220,6 +220,49 @@ $$;
 
 
 --
+-- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
+-- something: the earliest gate of a group that is neither cooling down nor out of slots. Looks across workspaces: none is entered.
+-- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
+-- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
+-- Reads: channel_gates, platform_limits, workspaces, settings.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+begin
+	return query
+	with recursive grp as (
+		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+		where g.ready_at < 'infinity'
+		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
+		union all
+		select n.workspace_id, n.platform, n.rate_group, n.ready_at
+		from grp, lateral (
+			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.ready_at < 'infinity'
+			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
+			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
+	)
+	select grp.workspace_id, min(greatest(grp.ready_at, l.cooldown_until, case when l.rate_rps > 0 then l.next_allowed_at - v_ahead end))
+	from grp
+	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
+	left join lateral (
+		select l.cooldown_until, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
+		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l on true
+	where w.status = 'active' and (v_all or autopost.may_speak_for(grp.workspace_id))
+	group by grp.workspace_id;
+end
+$$;
+
+
+--
 -- Name: audit(text, text, text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -319,6 +362,50 @@ $$;
 
 
 --
+-- Name: begin_dispatch(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_dispatch(p_run_id text, p_lease_seconds integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- For orchestrators that want one run at a time: leases the turn to p_run_id, 1 to 3600 seconds, with its window of ready workspaces
+-- (setting dispatch_window_workspaces), from the one after the last that was served. The turn moves at end_dispatch alone: a run that
+-- dies is followed by one over the same workspaces. A second begin of the same run renews the lease and repeats its window.
+-- Nothing rests on it: any number of claimers keep every invariant, with or without a lease. Who speaks for all workspaces shares one
+-- lease, a role that speaks for some has its own. Looks across workspaces.
+-- Returns {"granted": true, "until", "workspaces"} or {"granted": false, "held_by", "until"}. Raises AP001 for a wrong argument.
+-- Locks: a transaction-level advisory lock of the scope. Reads: what armed_workspaces reads. Writes: dispatch_cursor.
+declare
+	v_scope text;
+	v_turn autopost.dispatch_cursor;
+	v_now timestamptz;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('run_id', p_run_id <> '');
+	if coalesce(p_lease_seconds not between 1 and 3600, true) then
+		perform autopost.refuse('lease_seconds', format('%s is not between 1 and 3600', coalesce(p_lease_seconds::text, 'null')), 'pass 1 to 3600');
+	end if;
+	v_scope := autopost.dispatch_scope();
+	perform autopost.lock_turn(v_scope);
+	v_now := autopost.now_ts();
+	select c.* into v_turn from autopost.dispatch_cursor c where c.scope = v_scope;
+	if v_turn.run_id <> p_run_id and v_turn.lease_until > v_now then
+		return jsonb_build_object('granted', false, 'held_by', v_turn.run_id, 'until', v_turn.lease_until);
+	end if;
+	if v_turn.run_id is distinct from p_run_id then
+		v_turn.handed_out := array(select r from autopost.ready_ring(coalesce(v_turn.served, ''), autopost.setting('dispatch_window_workspaces')::int) r);
+	end if;
+	v_turn.lease_until := v_now + make_interval(secs => p_lease_seconds);
+	insert into autopost.dispatch_cursor (scope, run_id, lease_until, handed_out)
+	values (v_scope, p_run_id, v_turn.lease_until, v_turn.handed_out)
+	on conflict (scope) do update set run_id = excluded.run_id, lease_until = excluded.lease_until, handed_out = excluded.handed_out;
+	return jsonb_build_object('granted', true, 'until', v_turn.lease_until, 'workspaces', to_jsonb(v_turn.handed_out));
+end
+$$;
+
+
+--
 -- Name: buttons_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -391,6 +478,36 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: chain_of(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chain_of(p_workspace_id text, p_delivery autopost.deliveries) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What happened to a delivery, in order: its own events, and the enqueue of its run. The newest 1,000.
+-- Reads: events.
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('ts', x.e -> 'ts', 'action', x.e -> 'action', 'attempt', x.e -> 'attempt', 'result', x.e -> 'result',
+			'sentence', x.sentence, 'error', x.e -> 'error')) order by x.ts, x.id), '[]')
+		from (
+			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(e) as sentence
+			from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = p_delivery.delivery_id
+			and e.ts >= p_delivery.created_at - interval '1 hour'
+			union all
+			select to_jsonb(e), e.ts, e.id, autopost.event_text(e)
+			from autopost.events e
+			where e.workspace_id = p_workspace_id and e.message_id = p_delivery.message_id and e.delivery_id is null
+			and e.ts between p_delivery.created_at - interval '1 hour' and p_delivery.created_at + interval '1 hour'
+			and e.action in ('enqueue', 'message_tag_mismatch') and (e.meta ->> 'run_id')::uuid = p_delivery.ingest_run_id
+			order by 2 desc, 3 desc
+			limit 1000) x);
+end
+$$;
 
 
 --
@@ -519,7 +636,7 @@ begin
 	for v_group in
 		select g.platform, g.rate_group, min(g.ready_at) as ready_at from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id
-		and g.ready_at <= v_now
+		and g.ready_at <= v_now and g.ready_at < 'infinity'
 		group by g.platform, g.rate_group
 		order by min(g.ready_at)
 	loop
@@ -593,7 +710,7 @@ begin
 	from (
 		select g.channel_id, g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
-		and g.ready_at <= v_now
+		and g.ready_at <= v_now and g.ready_at < 'infinity'
 		order by g.ready_at
 		limit p_limit
 		for no key update of g skip locked) v;
@@ -1022,6 +1139,21 @@ $$;
 
 
 --
+-- Name: dispatch_scope(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.dispatch_scope() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whose turn and lease the caller shares: one of all who speak for every workspace; else the role's own, so that a tenant's
+-- orchestrator holds up nobody else's.
+begin
+	return case when autopost.may_speak_for('*') then '*' else autopost.speaker() end;
+end
+$$;
+
+
+--
 -- Name: drop_request(text, text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1096,6 +1228,38 @@ begin
 	perform autopost.require('rate_group', p_rate_group is not null);
 	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, autopost.resumed(),
 		jsonb_build_object('function', 'enable_group', 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_dispatch(p_run_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The window that begin_dispatch gave p_run_id is processed: the turn moves past it, and the lease ends. Late is not too late, unless
+-- another run has taken the lease meanwhile.
+-- Returns {"applied": true, "served"}: the last workspace of the window, or {"applied": false, "reason": "stale"}.
+-- Locks: a transaction-level advisory lock of the scope. Writes: dispatch_cursor.
+declare
+	v_scope text;
+	v_served text;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('run_id', p_run_id <> '');
+	v_scope := autopost.dispatch_scope();
+	perform autopost.lock_turn(v_scope);
+	update autopost.dispatch_cursor c
+	set served = coalesce(c.handed_out[cardinality(c.handed_out)], c.served), run_id = null, lease_until = null, handed_out = '{}'
+	where c.scope = v_scope and c.run_id = p_run_id
+	returning c.served into v_served;
+	if not found then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	return jsonb_build_object('applied', true, 'served', v_served);
 end
 $$;
 
@@ -1277,6 +1441,66 @@ $$;
 
 
 --
+-- Name: events; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.events (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    delivery_id uuid,
+    message_id uuid,
+    channel_id text,
+    ts timestamp with time zone NOT NULL,
+    action text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    result text NOT NULL,
+    error jsonb,
+    payload_ref text,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
+    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
+)
+PARTITION BY RANGE (ts);
+
+ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: event_text(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_text(p_event autopost.events) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- One event in one sentence. An action without a sentence of its own is named.
+select case p_event.action
+	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
+		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
+	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
+	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'sent' then format('the platform took it as %s', coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
+	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
+		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'a person''s word' else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')), p_event.meta ->> 'next_retry_at') end)
+	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
+	when 'dead_letter' then format('given up after %s attempts: %s', p_event.attempt, autopost.failure_text(p_event.error))
+	when 'dedup_suppressed' then 'not enqueued: the channel had this content already'
+	when 'message_tag_mismatch' then 'the same content came with other tags; those of the first time stay'
+	when 'sending_lease_expired' then format('the lease of run %s ran out before an outcome was committed', coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'claimed_lease_expired' then 'claimed for too long without being sent: back into the queue'
+	when 'released' then 'handed back before its call began' || coalesce(', because: ' || (p_event.meta ->> 'reason'), '')
+	when 'unknown_outcome' then format('nobody knows whether call %s reached the platform (%s); the channel''s policy is %s',
+		p_event.attempt, coalesce(p_event.error ->> 'cause', 'no answer'), coalesce(p_event.meta ->> 'policy', 'not known'))
+	when 'unknown_resolved' then format('%s looked at the platform: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), p_event.meta ->> 'verdict')
+	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
+	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
+	end
+$$;
+
+
+--
 -- Name: extend_lease(text, uuid, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1411,6 +1635,19 @@ begin
 	end if;
 	return jsonb_build_object('applied', true, 'status', 'fetching', 'next_attempt_at', v_next);
 end
+$$;
+
+
+--
+-- Name: failure_text(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.failure_text(p_error jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A normalised error in words: its code, how sure it is, and what the platform said.
+select concat_ws(': ', coalesce(p_error ->> 'code', 'an error') || case when p_error -> 'known' = 'false' and p_error ->> 'code' <> 'unknown_outcome' then ' (outcome unknown)' else '' end,
+	left(p_error ->> 'message', 200))
 $$;
 
 
@@ -1684,6 +1921,42 @@ $$;
 
 
 --
+-- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platform_limits (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamp with time zone,
+    cooldown_until timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
+);
+
+ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- rows_ahead of all channels of a rate group together; 0 for a group that does not limit.
+-- Reads: channels, deliveries.
+begin
+	return (
+		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group and p_limit.rate_rps > 0);
+end
+$$;
+
+
+--
 -- Name: group_channels(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1835,6 +2108,70 @@ CREATE FUNCTION autopost.hash_version() RETURNS integer
     AS $$
 -- Grows by one with every change of normalize_payload or content_hash.
 select 1
+$$;
+
+
+--
+-- Name: hold(text, timestamp with time zone, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold(p_gate text, p_until timestamp with time zone, p_lifts text, p_more jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- One thing that holds a delivery: until when (null: not by time alone), and what would lift it.
+select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts) || p_more
+$$;
+
+
+--
+-- Name: holds(text, autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.holds(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What holds a delivery that waits, as claim and start judge it, and when it would go if nothing changed: as far as is known. How
+-- long calls take is not: a channel without a rate, and one that is full, hold the delivery without an instant.
+-- p_status: of the workspace. p_row: {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": who goes before it,
+-- "inflight": of its channel, "in_flight": which these are}. Returns {"send_at": null where time alone does not lift it, "held_by": [{"gate", "until", "lifts"}]}.
+declare
+	v_held jsonb := '[]';
+	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
+	v_rates jsonb;
+	v_free timestamptz; -- nothing but the window and its turn holds it from here on
+	v_open timestamptz;
+	v_turn timestamptz;
+	v_at timestamptz;
+begin
+	if p_status <> 'active' then
+		v_held := v_held || autopost.hold('workspace', null, 'the workspace made active', jsonb_build_object('status', p_status));
+	end if;
+	if not p_channel.enabled then
+		v_held := v_held || autopost.hold('channel_disabled', null, 'resume_channel');
+	end if;
+	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
+		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
+	end if;
+	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
+	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
+	if isfinite(v_open) then
+		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_open);
+		select greatest(v_open, max((r.value ->> 'until')::timestamptz)) into v_turn from jsonb_array_elements(v_rates) r;
+		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_turn);
+	end if;
+	if v_open > v_free then
+		v_times := v_times || autopost.hold('window', v_open,
+			case when isfinite(v_open) then 'the opening of the posting window' else 'a posting window that opens: this one never does' end);
+	end if;
+	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
+		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
+			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries', p_row -> 'in_flight')));
+	end if;
+	if v_at > v_turn then
+		v_rates := v_rates || autopost.hold('window', v_at, 'the next opening of the posting window: its turn comes after this one closes');
+	end if;
+	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by', v_held || v_times || coalesce(v_rates, '[]'));
+end
 $$;
 
 
@@ -2004,6 +2341,18 @@ $$;
 
 
 --
+-- Name: instant_text(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.instant_text(p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- An instant inside a sentence, the same for every session: UTC, to the second.
+select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+
+--
 -- Name: is_zone(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2150,9 +2499,7 @@ CREATE FUNCTION autopost.known_sender(p_workspace_id text, p_endpoint_id text) R
 -- AP001 unless the endpoint is there and enabled and its workspace takes posts.
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
-	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
-		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
-	end if;
+	perform autopost.refuse_disabled(p_workspace_id);
 end
 $$;
 
@@ -2191,6 +2538,25 @@ $$;
 
 
 --
+-- Name: limited_groups(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The limits of the workspace's rate groups by "platform/group", each with how many deliveries of its channels wait to go before p_due_at.
+-- Reads: platform_limits, channels, deliveries.
+begin
+	return (
+		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
+			to_jsonb(l) || jsonb_build_object('ahead', autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+		from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
 -- Name: channel_auth; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -2222,24 +2588,6 @@ CREATE TABLE autopost.channel_gates (
 WITH (fillfactor='50');
 
 ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.platform_limits (
-    workspace_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    rate_rps numeric,
-    next_allowed_at timestamp with time zone,
-    cooldown_until timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
-);
-
-ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -2402,32 +2750,6 @@ $$;
 
 
 --
--- Name: events; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.events (
-    workspace_id text NOT NULL,
-    id uuid NOT NULL,
-    delivery_id uuid,
-    message_id uuid,
-    channel_id text,
-    ts timestamp with time zone NOT NULL,
-    action text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    result text NOT NULL,
-    error jsonb,
-    payload_ref text,
-    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
-    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
-)
-PARTITION BY RANGE (ts);
-
-ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -2554,6 +2876,20 @@ begin
 	and d.delivery_id = any (p_delivery_ids)
 	order by d.channel_id, d.delivery_id
 	for no key update of d;
+end
+$$;
+
+
+--
+-- Name: lock_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- One begin or end of a scope at a time. Of the transaction, not of the session: it works through poolers.
+begin
+	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
 end
 $$;
 
@@ -3031,42 +3367,6 @@ $$;
 
 
 --
--- Name: next_ready(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.next_ready(p_workspace_id text) RETURNS timestamp with time zone
-    LANGUAGE plpgsql STABLE
-    AS $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of slots.
--- Reads: channel_gates, platform_limits, settings.
-begin
-	return (
-		with recursive grp as (
-			(select g.platform, g.rate_group from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id
-			order by g.platform, g.rate_group limit 1)
-			union all
-			select n.platform, n.rate_group
-			from grp, lateral (
-				select g.platform, g.rate_group from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group limit 1) n
-		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until,
-			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
-		from grp
-		cross join lateral (
-			select g.ready_at from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
-			order by g.ready_at limit 1) f
-		left join autopost.platform_limits l
-			on l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group);
-end
-$$;
-
-
---
 -- Name: next_wake_ms(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3075,13 +3375,12 @@ CREATE FUNCTION autopost.next_wake_ms() RETURNS bigint
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Milliseconds until some active workspace has something to claim: 0 = now; null = nothing waits. Looks across workspaces.
--- Reads: workspaces, channel_gates, platform_limits.
+-- Reads: what armed_workspaces reads.
 declare
 	v_at timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
-	select min(autopost.next_ready(w.workspace_id)) into v_at from autopost.workspaces w
-	where w.status = 'active' and autopost.may_speak_for(w.workspace_id);
+	select min(r.ready_at) into v_at from autopost.armed_workspaces() r;
 	return case when isfinite(v_at) then greatest(0, ceil(extract(epoch from v_at - autopost.now_ts()) * 1000))::bigint end;
 end
 $$;
@@ -3199,6 +3498,30 @@ CREATE FUNCTION autopost.now_ts() RETURNS timestamp with time zone
 -- The engine's clock: every deciding instant is read through here, after locks are held.
 -- Tests replace this function; production has no hook.
 select clock_timestamp()
+$$;
+
+
+--
+-- Name: only_endpoint(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.only_endpoint(p_workspace_id text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The only enabled endpoint of the workspace that takes posts from outside, or AP001, naming those there are.
+-- Reads: workspace_endpoints.
+declare
+	v_ids text[] := array(
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'webhook_push' and e.enabled
+		order by e.endpoint_id);
+begin
+	if cardinality(v_ids) <> 1 then
+		perform autopost.refuse('endpoint_id', case when v_ids = '{}' then 'is missing, and the workspace has no enabled endpoint of kind webhook_push'
+			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end, 'name one of the rows of autopost.workspace_endpoints');
+	end if;
+	return v_ids[1];
+end
 $$;
 
 
@@ -3385,6 +3708,201 @@ begin
 	end if;
 	return v_errors;
 end
+$$;
+
+
+--
+-- Name: plan(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan(p_workspace_id text, p_raw_payload jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Dry run: what an enqueue of this post at p_now (null: now) would do, decided by the enqueue itself inside a subtransaction that is
+-- rolled back. Nothing is written, no lock is kept, nobody is notified; it costs what the enqueue costs.
+-- Returns {"status": "planned", "counts", "first_at", "last_at", "channels": [the first 1,000 of all channels: {"channel_id",
+-- "platform", "verdict": queued | deduped | invalid | skipped | not_routed | disabled, "reason", and of queued "text", "meta", "send_at"
+-- (as far as it is known now) and "held_by"}], "notes", "warnings"}, or {"status": "rejected", "errors"}. send_at is null where time
+-- alone does not bring it. Raises AP001 for a wrong argument.
+-- Locks, given back: messages, channel_gates. Reads: what an enqueue reads, channel_gates, platform_limits.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := coalesce(p_now, autopost.now_ts());
+	v_answer jsonb;
+	v_plan jsonb;
+begin
+	perform autopost.refuse_disabled(p_workspace_id);
+	if not isfinite(v_now) then
+		perform autopost.refuse('now', 'is no instant', 'pass a time, or null for now');
+	end if;
+	begin
+		perform set_config('autopost.planning', 'on', true);
+		v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())),
+			autopost.new_id(), v_now) -> 0;
+		v_plan := case when v_answer ->> 'status' = 'rejected' then v_answer - 'run_id'
+			else autopost.plan_channels(p_workspace_id, v_status, p_raw_payload, v_answer, v_now) end;
+		raise exception 'planned' using errcode = 'AP900';
+	exception when sqlstate 'AP900' then
+		null; -- all that was done is undone; what is known stays
+	end;
+	return v_plan || jsonb_strip_nulls(jsonb_build_object(
+		'notes', case when autopost.unfetched_media(p_raw_payload) then '["media are fetched first: whether a channel has the post already is decided by their content"]'::jsonb end,
+		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.unknown_fields(p_raw_payload), '[]') end));
+end
+$$;
+
+
+--
+-- Name: plan_channel(text, autopost.channels, autopost.deliveries, integer, jsonb, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channel(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries, p_inflight integer, p_limit jsonb, p_post jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What the enqueue inside a dry run means for one channel. p_channel, p_delivery (null: none), p_inflight: of
+-- planned_rows; p_limit: of limited_groups; p_post: of prepare_post, with "named": what
+-- the enqueue says of channels that got no delivery.
+-- Reads: deliveries.
+declare
+	v_workspace_id text := p_channel.workspace_id;
+	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
+	v_refusal text;
+begin
+	if p_delivery.status = 'queued' then
+		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta) || autopost.holds(
+			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
+			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
+				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+	elsif p_delivery.status = 'failed_permanent' then
+		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
+	elsif not p_channel.enabled then
+		return '{"verdict": "disabled", "reason": "the channel is disabled"}';
+	end if;
+	v_refusal := autopost.route_refusal(p_channel, p_post -> 'raw' -> 'routing', array(select jsonb_array_elements_text(p_post -> 'tags')));
+	if v_refusal is not null then
+		return jsonb_build_object('verdict', 'not_routed', 'reason', v_refusal);
+	elsif v_named ->> 'status' = 'deduped' then
+		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel, p_post ->> 'content_hash');
+	end if;
+	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
+end
+$$;
+
+
+--
+-- Name: plan_channels(text, text, jsonb, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channels(p_workspace_id text, p_status text, p_raw jsonb, p_answer jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- What the enqueue that has just been done inside a dry run means: an entry for each of the first 1,000 channels, the counts of all, first and
+-- last instant; of channels that are not listed by the rate of their group alone. p_answer: the enqueue's. Its rows must be there.
+-- Reads: channels, channel_gates, deliveries, platform_limits.
+declare
+	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
+	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
+	v_row record;
+	v_entry jsonb;
+	v_listed jsonb[] := '{}';
+	v_all int;
+	v_disabled int;
+	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (p_answer ->> 'skipped')::int;
+	v_first timestamptz;
+	v_last timestamptz;
+begin
+	v_post := v_post || jsonb_build_object('named', (
+		select coalesce(jsonb_object_agg(a.value ->> 'channel_id', a.value), '{}')
+		from jsonb_array_elements(p_answer -> 'deliveries') a where a.value ->> 'status' in ('skipped', 'deduped')));
+	select count(*), count(*) filter (where not c.enabled) into v_all, v_disabled from autopost.channels c where c.workspace_id = p_workspace_id;
+	for v_row in
+		select (r.channel).channel_id, (r.channel).platform, (r.channel).platform || '/' || (r.channel).rate_group as rate_group,
+			autopost.step_cost((r.delivery).render_meta) as cost, r.channel, r.delivery, r.inflight
+		from autopost.planned_rows(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid) r
+	loop
+		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight, v_limits -> v_row.rate_group, v_post, p_now);
+		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'], to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
+		end if;
+		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
+		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
+		v_listed := array_append(v_listed, jsonb_build_object('channel_id', v_row.channel_id, 'platform', v_row.platform) || v_entry);
+	end loop;
+	for v_row in
+		select v_limits -> (k.platform || '/' || k.rate_group) as bound, k.cost
+		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid, v_listed[cardinality(v_listed)] ->> 'channel_id') k
+	loop
+		v_last := greatest(v_last, greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz, (v_row.bound ->> 'next_allowed_at')::timestamptz)
+			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1));
+	end loop;
+	return jsonb_build_object('status', 'planned',
+		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped', p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
+			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
+		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
+end
+$$;
+
+
+--
+-- Name: planned_costs(text, uuid, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_costs(p_workspace_id text, p_message_id uuid, p_trace_id uuid, p_after text) RETURNS TABLE(platform text, rate_group text, cost bigint)
+    LANGUAGE plpgsql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+-- How many slots of each limited rate group the enqueue of this trace takes in the channels after p_after.
+-- Reads: channels, deliveries, platform_limits.
+begin
+	return query
+	select c.platform, c.rate_group, sum(autopost.step_cost(d.render_meta))
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group and l.rate_rps > 0
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.trace_id = p_trace_id
+	and d.status = 'queued' and d.channel_id > p_after
+	group by c.platform, c.rate_group;
+end
+$$;
+
+
+--
+-- Name: planned_rows(text, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_rows(p_workspace_id text, p_message_id uuid, p_trace_id uuid) RETURNS TABLE(channel autopost.channels, delivery autopost.deliveries, inflight integer)
+    LANGUAGE plpgsql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+-- The first 1,000 channels of the workspace in their order, each with the delivery that the enqueue of this trace made for it, if it made
+-- one. Joined as whole sets: looked up one by one, a message that just got thousands of deliveries would be read as many times.
+-- Reads: channels, channel_gates, deliveries.
+begin
+	return query
+	select f.channel, d, g.inflight
+	from (
+		select c.channel_id, c as channel from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		order by c.channel_id limit 1000) f
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = f.channel_id
+		and d.message_id = p_message_id and d.trace_id = p_trace_id
+	order by f.channel_id;
+end
+$$;
+
+
+--
+-- Name: planning(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planning() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether this enqueue is a dry run, whose rows will be gone: it must show all of them, however many there are, and not put any off.
+select coalesce(current_setting('autopost.planning', true), '') = 'on'
 $$;
 
 
@@ -3612,6 +4130,47 @@ $$;
 
 
 --
+-- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_from timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Of what holds a delivery that nothing else would hold at p_from, its turn: who goes before it, and the rate slots of the channel and of its group.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts, h.more) order by h.n), '[]')
+from (values
+	(1, 'queue', null, 'those that are due before it', jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
+	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at) + (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
+		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
+	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at) + (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
+		'its turn at the rate group''s rate_rps', jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
+) h (n, gate, until, lifts, more, holds)
+where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+
+--
+-- Name: ready_ring(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_ring(p_after text, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- At most p_limit workspaces for which a claim could give something now: a ring in the order of their ids, from the one after p_after
+-- on. Who asks again with the last one that was served keeps none of them waiting for longer than one turn of the ring.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return query
+	select r.workspace_id from autopost.armed_workspaces() r
+	where r.ready_at <= v_now
+	order by r.workspace_id <= p_after, r.workspace_id
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: ready_submission_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3646,22 +4205,33 @@ CREATE FUNCTION autopost.ready_workspaces(p_limit integer) RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Active workspaces for which a claim could give something now, the longest waiting first. Looks across workspaces.
--- Reads: workspaces, channel_gates, platform_limits.
-declare
-	v_now timestamptz := autopost.now_ts();
+-- Active workspaces for which a claim could give something now, from the one on whose turn it is: the turn is moved by end_dispatch.
+-- Looks across workspaces. Reads: dispatch_cursor and what armed_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
 	return query
-	select r.workspace_id
-	from (
-		select w.workspace_id, autopost.next_ready(w.workspace_id) as ready_at from autopost.workspaces w
-		where w.status = 'active' and autopost.may_speak_for(w.workspace_id)
-	) r
-	where r.ready_at <= v_now
-	order by r.ready_at, r.workspace_id
-	limit p_limit;
+	select r from autopost.ready_ring(
+		coalesce((select c.served from autopost.dispatch_cursor c where c.scope = autopost.dispatch_scope()), ''), p_limit) r;
+end
+$$;
+
+
+--
+-- Name: ready_workspaces_after(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_workspaces_after(p_after text, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- ready_workspaces for who keeps the turn itself, as a daemon does: p_after is the last workspace that it served, '' at first.
+-- Looks across workspaces. Reads: what armed_workspaces reads.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('after', p_after is not null);
+	perform autopost.require('limit', p_limit > 0);
+	return query select r from autopost.ready_ring(p_after, p_limit) r;
 end
 $$;
 
@@ -4108,6 +4678,22 @@ CREATE FUNCTION autopost.refuse_change() RETURNS trigger
 begin
 	raise exception '% of % is refused: it is append-only', lower(tg_op), tg_table_name
 		using errcode = 'insufficient_privilege', hint = 'write another row that says what is right';
+end
+$$;
+
+
+--
+-- Name: refuse_disabled(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_disabled(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- AP001 where the workspace takes no posts.
+begin
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
+		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
+	end if;
 end
 $$;
 
@@ -4718,6 +5304,50 @@ $$;
 
 
 --
+-- Name: route_refusal(autopost.channels, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_refusal(p_channel autopost.channels, p_routing jsonb, p_tags text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Why a post with these tags and hints is not for a channel, in words; null where it is.
+select case
+	when p_routing ? 'include_channels' and not p_routing -> 'include_channels' ? p_channel.channel_id then 'routing.include_channels does not name it'
+	when coalesce(p_routing -> 'exclude_channels' ? p_channel.channel_id, false) then 'routing.exclude_channels names it'
+	when autopost.route_matches(p_channel.route_filter, p_tags) then null
+	when p_channel.route_filter -> 'exclude' ?| p_tags then format('route_filter.exclude has the post''s tag %s',
+		(select string_agg(t.tag, ', ' order by t.tag) from unnest(p_tags) t (tag) where p_channel.route_filter -> 'exclude' ? t.tag))
+	when not coalesce(p_channel.route_filter -> 'include_all', '[]') <@ to_jsonb(p_tags) then format('route_filter.include_all wants %s, which the post has not',
+		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_all') t (tag) where t.tag <> all (p_tags)))
+	else format('route_filter.include_any wants one of %s; the post has %s',
+		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_any') t (tag)),
+		case when p_tags = '{}' then 'no tags' else array_to_string(p_tags, ', ') end)
+	end
+$$;
+
+
+--
+-- Name: rows_ahead(text, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rows_ahead(p_workspace_id text, p_channel_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many deliveries of a channel wait to go before one of this due time and id; ten thousand stands for that many or more.
+-- Reads: deliveries.
+begin
+	return (
+		select count(*) from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+			and d.status in ('queued', 'retry')
+			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+			limit 10000) x);
+end
+$$;
+
+
+--
 -- Name: schedule_retry(text, uuid, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5302,6 +5932,47 @@ $$;
 
 
 --
+-- Name: submit_post(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
+-- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
+-- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
+-- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
+declare
+	v_endpoint_id text := p_endpoint_id;
+	v_run_id uuid;
+	v_errors jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_kind not in ('api', 'command', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is no door for one post', coalesce(p_kind, 'null')), 'use api, command or page');
+	end if;
+	if v_endpoint_id is null then
+		v_endpoint_id := autopost.only_endpoint(p_workspace_id);
+	end if;
+	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
+	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
+	v_errors := autopost.payload_errors(p_raw_payload);
+	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
+		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
+			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
+	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
+		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
+	end if;
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: tag_in_dialect(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5490,6 +6161,32 @@ $$;
 
 
 --
+-- Name: time_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.time_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Of what holds a delivery, that which ends at an instant that is known: what its row waits for, pauses, cooldowns, used-up quotas, the
+-- next probe of an open breaker. p_row: see holds.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+from (values
+	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
+	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
+	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
+	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
+	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
+	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
+	(8, 'group_quota', (to_jsonb(p_limit) ->> 'quota_until')::timestamptz, 'room in the window of the rate group''s quota'),
+	(9, 'breaker', case when to_jsonb(p_limit) ->> 'breaker_opened_at' is not null then greatest(p_now, (to_jsonb(p_limit) ->> 'probe_at')::timestamptz) + interval '1 microsecond' end,
+		'a probe that succeeds: the platform is taken to be down')
+) h (n, gate, until, lifts)
+where h.until > p_now and isfinite(h.until)
+$$;
+
+
+--
 -- Name: timestamp_of(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5525,6 +6222,45 @@ begin
 	values (p_run_id, autopost.now_ts(), autopost.now_ts())
 	on conflict (run_id) do update set seen_at = excluded.seen_at;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: twin_of(text, autopost.channels, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_content_hash text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The delivery by which a channel has this content already: in flight there, else sent last. {"reason", "twin": {…}}.
+-- Reads: deliveries.
+declare
+	v_twin record;
+	v_again timestamptz;
+begin
+	select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
+	and d.hash_version = autopost.hash_version()
+	and d.status in ('queued', 'claimed', 'sending', 'retry')
+	limit 1;
+	if not found then
+		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
+		and d.hash_version = autopost.hash_version()
+		and d.status = 'sent'
+		order by d.sent_at desc limit 1;
+	end if;
+	if v_twin.delivery_id is null then
+		return '{"reason": "the channel has this content already"}';
+	end if;
+	v_again := v_twin.sent_at + make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168));
+	return jsonb_build_object(
+		'reason', case when v_twin.sent_at is null then format('in flight there as delivery %s, %s', v_twin.delivery_id, v_twin.status)
+			else format('sent there at %s as delivery %s; again from %s on', autopost.instant_text(v_twin.sent_at), v_twin.delivery_id, autopost.instant_text(v_again)) end,
+		'twin', jsonb_build_object('delivery_id', v_twin.delivery_id, 'status', v_twin.status, 'sent_at', v_twin.sent_at, 'again_at', v_again));
 end
 $$;
 
@@ -6509,6 +7245,120 @@ $$;
 
 
 --
+-- Name: why(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
+-- Returns {"status": "found", "delivery", "message", "source", "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
+-- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
+-- may do about one that is over}} or {"status": "unknown_delivery"}.
+-- Reads: deliveries, messages, channels, ingest_runs, events, channel_gates, platform_limits, dispatch_runs.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+	v_message autopost.messages;
+	v_run autopost.ingest_runs;
+begin
+	perform autopost.require('delivery_id', p_delivery_id is not null);
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	if v_delivery.delivery_id is null then
+		return '{"status": "unknown_delivery"}';
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+	select m.* into v_message from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = v_delivery.message_id;
+	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = v_delivery.ingest_run_id;
+	return jsonb_build_object('status', 'found',
+		'delivery', jsonb_build_object('delivery_id', v_delivery.delivery_id, 'status', v_delivery.status,
+			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id, 'rate_group', v_channel.rate_group,
+			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(v_delivery.last_error ->> 'code', '*')), v_delivery),
+			'created_at', v_delivery.created_at, 'due_at', case when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
+			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at', v_delivery.finished_at,
+			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown', v_channel.on_unknown,
+			'text', v_delivery.rendered_text, 'meta', v_delivery.render_meta, 'template_version', v_delivery.template_version),
+		'message', jsonb_build_object('message_id', v_message.message_id, 'content_hash', v_message.content_hash, 'tags', v_message.tags,
+			'first_seen_at', v_message.created_at, 'last_seen_at', v_message.last_seen_at, 'seen_count', v_message.seen_count),
+		'source', jsonb_build_object('run_id', v_delivery.ingest_run_id, 'trace_id', v_delivery.trace_id, 'kind', v_run.kind, 'endpoint_id', v_run.endpoint_id,
+			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
+			'submission_id', (select s.submission_id from autopost.submissions s
+				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
+		'chain', autopost.chain_of(p_workspace_id, v_delivery),
+		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
+			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_now(text, autopost.channels, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_now(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a delivery that waits is held by, see holds; and where nothing holds it though its channel's gate is shut, that.
+-- Reads: platform_limits, channel_gates, deliveries.
+declare
+	v_limit autopost.platform_limits;
+	v_gate autopost.channel_gates;
+	v_now timestamptz := autopost.now_ts();
+	v_held jsonb;
+begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_channel.workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+	select g.* into v_gate from autopost.channel_gates g
+	where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id;
+	v_held := autopost.holds(p_status, p_channel, v_limit, jsonb_build_object(
+		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
+		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
+		'ahead', case when isfinite(p_delivery.due_at)
+			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'group_ahead', case when isfinite(p_delivery.due_at)
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'inflight', v_gate.inflight,
+		'in_flight', (select jsonb_agg(f.delivery_id) from (
+			select d.delivery_id from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status in ('claimed', 'sending')
+			order by d.claimed_at limit 100) f)), v_now);
+	if v_held -> 'held_by' = '[]' and v_gate.ready_at > v_now then
+		v_held := jsonb_set(v_held, '{held_by}', jsonb_build_array(autopost.hold('gate', v_gate.ready_at, 'rearm_gates: the channel''s gate is shut though nothing holds it')));
+	end if;
+	return v_held || jsonb_build_object('sentence', case
+		when v_held -> 'held_by' = '[]' then 'due: it goes with the next claim'
+		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
+			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', ' order by h.ordinality)
+			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
+end
+$$;
+
+
+--
+-- Name: why_over(autopost.deliveries, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_over(p_delivery autopost.deliveries, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- What is to be said of a delivery that does not wait: it is on its way, or at its end, and what could be done about that.
+select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
+	when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
+	when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
+			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
+			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
+		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
+	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
+		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
+	end
+$$;
+
+
+--
 -- Name: with_blob_refs(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6643,6 +7493,20 @@ CREATE TABLE autopost.credential_bindings (
 );
 
 ALTER TABLE ONLY autopost.credential_bindings FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.dispatch_cursor (
+    scope text NOT NULL,
+    served text DEFAULT ''::text NOT NULL,
+    run_id text,
+    lease_until timestamp with time zone,
+    handed_out text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT dispatch_cursor_check CHECK (((run_id IS NULL) = (lease_until IS NULL)))
+);
 
 
 --
@@ -7012,6 +7876,14 @@ ALTER TABLE ONLY autopost.deliveries
 
 
 --
+-- Name: dispatch_cursor dispatch_cursor_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.dispatch_cursor
+    ADD CONSTRAINT dispatch_cursor_pkey PRIMARY KEY (scope);
+
+
+--
 -- Name: dispatch_runs dispatch_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -7196,10 +8068,10 @@ ALTER TABLE ONLY autopost.workspaces
 
 
 --
--- Name: channel_gates_ready; Type: INDEX; Schema: autopost; Owner: -
+-- Name: channel_gates_armed; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX channel_gates_ready ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at);
+CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at) WHERE (ready_at < 'infinity'::timestamp with time zone);
 
 
 --

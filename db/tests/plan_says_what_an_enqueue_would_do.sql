@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(60);
+select plan(62);
 
 create function test.plan(p_raw text, p_now timestamptz default null) returns jsonb
 language sql
@@ -104,6 +104,13 @@ select is(test.planned('{"text": "Same #news"}', 'a') ->> 'reason', format('in f
 
 -- At another time: p_now decides, for whoever asks.
 select is(test.planned('{"text": "Hello #news"}', 'f-had', '2026-06-08 12:00:00+00') ->> 'verdict', 'queued', 'after the TTL');
+create role contract_planner login in role autopost_caller;
+insert into autopost.role_workspaces (role_name, workspace_id) values ('contract_planner', 'w');
+insert into autopost.workspaces (workspace_id) values ('v');
+set local session authorization contract_planner;
+select is(test.planned('{"text": "Hello #news"}', 'f-had', '2026-06-08 12:00:00+00') ->> 'verdict', 'queued', 'with a caller''s rights');
+select throws_ok($$select autopost.plan('v', '{"text": "x"}', null)$$, 'AP002');
+reset session authorization;
 select is(test.planned('{"text": "Hello #news"}', 'f-had', '2026-06-08 11:59:59+00') ->> 'verdict', 'deduped', 'not before');
 select is((test.planned('{"text": "Hello #news"}', 'f-had', '2026-06-08 12:00:00+00') ->> 'send_at')::timestamptz, '2026-06-08 12:00:00+00');
 
