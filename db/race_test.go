@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -426,4 +427,97 @@ func TestLateStartNeverUsesASlotItDidNotReserve(t *testing.T) {
 	require.Equal(t, true, got["applied"], "%v", got)
 	require.Equal(t, "1000", pgtest.Value[string](base,
 		`select round(extract(epoch from next_allowed_at - $1::timestamptz) * 1000)::text from autopost.channels`, got["send_at"]), "the slot is spent")
+}
+
+// Two orchestrators ask for the turn at the same moment: one gets it, the other is
+// told who has it; and nobody waits for a run, only for its begin to commit.
+func TestTurnIsGivenToOneRun(t *testing.T) {
+	t.Parallel()
+	const begin = `select autopost.begin_dispatch($1, 60)`
+	base := world(t, "a")
+	posttest.Post(base, "w", "one")
+	first, second := base.Session("first", "engine"), base.Session("second", "engine")
+	first.Exec(`begin`)
+	require.Equal(t, []any{"w"}, answer(t, first.Exec(begin, "run-1"))["workspaces"])
+	waiting := second.Start(begin, "run-2")
+	require.Equal(t, []string{"first"}, waiting.Blocked())
+	first.Exec(`commit`)
+	refused := answer(t, waiting.Wait())
+	require.Equal(t, false, refused["granted"])
+	require.Equal(t, "run-1", refused["held_by"])
+
+	// One that never committed has held nothing.
+	first.Exec(`select autopost.end_dispatch('run-1')`)
+	first.Exec(`begin`)
+	first.Exec(begin, "run-3")
+	waiting = second.Start(begin, "run-4")
+	require.Equal(t, []string{"first"}, waiting.Blocked())
+	first.Exec(`rollback`)
+	require.Equal(t, true, answer(t, waiting.Wait())["granted"])
+
+	// The end of a lease that another run takes over meets the take-over in one order or the other.
+	base.Exec(`update autopost.dispatch_cursor set served = '', lease_until = pg_catalog.now() - interval '1 second'`)
+	first.Exec(`begin`)
+	require.Equal(t, true, answer(t, first.Exec(begin, "run-5"))["granted"])
+	late := second.Start(`select autopost.end_dispatch('run-4')`)
+	require.Equal(t, []string{"first"}, late.Blocked())
+	first.Exec(`commit`)
+	require.Equal(t, false, answer(t, late.Wait())["applied"])
+	require.Empty(t, pgtest.Value[string](base, `select served from autopost.dispatch_cursor`), "the window of run-4 is run-5's now")
+}
+
+func TestTurnIsGivenOnceAmongMany(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	pool, err := pgxpool.New(t.Context(), base.URL("engine"))
+	require.NoError(t, err)
+	defer pool.Close()
+	var granted atomic.Int32
+	var wg sync.WaitGroup
+	for n := range 16 {
+		wg.Go(func() {
+			var yes bool
+			err := pool.QueryRow(t.Context(), `select (autopost.begin_dispatch($1, 60) ->> 'granted')::boolean`, fmt.Sprint("run-", n)).Scan(&yes)
+			if err != nil {
+				t.Error(err)
+			}
+			if yes {
+				granted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, granted.Load())
+}
+
+// A dry run in a transaction that stays open is in nobody's way and rings no bell.
+func TestPlanKeepsNoLockAndRingsNoBell(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	planner, other := base.Session("planner", "engine"), impatient(base, "other")
+	listener, err := pgx.Connect(t.Context(), base.URL(""))
+	require.NoError(t, err)
+	defer func() { _ = listener.Close(context.WithoutCancel(t.Context())) }()
+	_, err = listener.Exec(t.Context(), `listen autopost_wake`)
+	require.NoError(t, err)
+
+	planner.Exec(`begin`)
+	planned := answer(t, planner.Exec(`select autopost.plan('w', '{"text": "x"}', null)`))
+	require.EqualValues(t, 1, planned["counts"].(map[string]any)["queued"])
+	require.Equal(t, "off", planner.Exec(`select coalesce(nullif(current_setting('autopost.planning', true), ''), 'off')`)[0][0])
+	require.EqualValues(t, 1, answer(t, other.Exec(enqueue, "in", "x"))["enqueued"], "the same content at the same time")
+	other.Exec(`select autopost.pause_channel('w', 'a', 60, 'o', 'r', false)`)
+	other.Exec(`select autopost.resume_channel('w', 'a', 'o', 'r', false)`)
+	require.Equal(t, []string{"a"}, channels(other.Exec(claim)))
+	planner.Exec(`commit`)
+
+	for {
+		heard, err := listener.WaitForNotification(t.Context())
+		require.NoError(t, err)
+		if heard.Payload == "the end" {
+			break
+		}
+		require.NotEqual(t, planner.PID(), heard.PID, "the plan has rung the bell")
+		base.Exec(`select pg_notify('autopost_wake', 'the end')`)
+	}
 }

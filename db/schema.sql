@@ -220,6 +220,49 @@ $$;
 
 
 --
+-- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
+-- something: the earliest gate of a group that is neither cooling down nor out of slots. Looks across workspaces: none is entered.
+-- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
+-- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
+-- Reads: channel_gates, platform_limits, workspaces, settings.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+begin
+	return query
+	with recursive grp as (
+		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+		where g.ready_at < 'infinity'
+		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
+		union all
+		select n.workspace_id, n.platform, n.rate_group, n.ready_at
+		from grp, lateral (
+			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.ready_at < 'infinity'
+			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
+			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
+	)
+	select grp.workspace_id, min(greatest(grp.ready_at, l.cooldown_until, case when l.rate_rps > 0 then l.next_allowed_at - v_ahead end))
+	from grp
+	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
+	left join lateral (
+		select l.cooldown_until, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
+		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l on true
+	where w.status = 'active' and (v_all or autopost.may_speak_for(grp.workspace_id))
+	group by grp.workspace_id;
+end
+$$;
+
+
+--
 -- Name: audit(text, text, text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -232,42 +275,6 @@ begin
 	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after)
 	values (p_workspace_id, autopost.new_id(), autopost.now_ts(), p_act ->> 'operator', p_action, autopost.redact(p_act ->> 'reason'), p_subject,
 		autopost.redact(p_before), autopost.redact(p_after));
-end
-$$;
-
-
---
--- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.auth_lost_error(p_message text) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
--- The error of a delivery that was never called for, because its credential was refused.
-select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true, 'message', p_message)
-$$;
-
-
---
--- Name: auth_lost_ids(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.auth_lost_ids(p_workspace_id text, p_channel_ids text[]) RETURNS uuid[]
-    LANGUAGE plpgsql STABLE
-    AS $$
--- What failed because the credential of these channels was refused, since it was refused the last time; the oldest 1000.
--- Reads: channels, deliveries.
-begin
-	return array(
-		select d.delivery_id from autopost.deliveries d
-		cross join lateral (
-			select c.auth_lost_at from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
-		and autopost.is_auth_lost(d.last_error)
-		order by d.finished_at, d.delivery_id
-		limit 1000);
 end
 $$;
 
@@ -321,7 +328,6 @@ END) STORED NOT NULL,
     finished_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    quota_held boolean DEFAULT false NOT NULL,
     CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
     CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
@@ -356,58 +362,45 @@ $$;
 
 
 --
--- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+-- Name: begin_dispatch(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.platform_limits (
-    workspace_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    rate_rps numeric,
-    next_allowed_at timestamp with time zone,
-    cooldown_until timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    quota_until timestamp with time zone,
-    failing_channels text[] DEFAULT '{}'::text[] NOT NULL,
-    breaker_opened_at timestamp with time zone,
-    probe_id uuid,
-    probe_at timestamp with time zone,
-    probes integer DEFAULT 0 NOT NULL,
-    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
-);
-
-ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: begin_probe(autopost.platform_limits, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.begin_probe(p_limit autopost.platform_limits, p_delivery_id uuid, p_now timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION autopost.begin_dispatch(p_run_id text, p_lease_seconds integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- A delivery was claimed as the probe of an open breaker, whose row is locked. Whatever becomes of it, the next one waits.
--- Writes: platform_limits.
+-- For orchestrators that want one run at a time: leases the turn to p_run_id, 1 to 3600 seconds, with its window of ready workspaces
+-- (setting dispatch_window_workspaces), from the one after the last that was served. The turn moves at end_dispatch alone: a run that
+-- dies is followed by one over the same workspaces. A second begin of the same run renews the lease and repeats its window.
+-- Nothing rests on it: any number of claimers keep every invariant, with or without a lease. Who speaks for all workspaces shares one
+-- lease, a role that speaks for some has its own. Looks across workspaces.
+-- Returns {"granted": true, "until", "workspaces"} or {"granted": false, "held_by", "until"}. Raises AP001 for a wrong argument.
+-- Locks: a transaction-level advisory lock of the scope. Reads: what armed_workspaces reads. Writes: dispatch_cursor.
+declare
+	v_scope text;
+	v_turn autopost.dispatch_cursor;
+	v_now timestamptz;
 begin
-	update autopost.platform_limits l
-	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
-	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
-end
-$$;
-
-
---
--- Name: breaker_is_open(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.breaker_is_open(p_workspace_id text, p_platform text, p_rate_group text) RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Reads: platform_limits.
-begin
-	return exists (
-		select 1 from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.breaker_opened_at is not null);
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('run_id', p_run_id <> '');
+	if coalesce(p_lease_seconds not between 1 and 3600, true) then
+		perform autopost.refuse('lease_seconds', format('%s is not between 1 and 3600', coalesce(p_lease_seconds::text, 'null')), 'pass 1 to 3600');
+	end if;
+	v_scope := autopost.dispatch_scope();
+	perform autopost.lock_turn(v_scope);
+	v_now := autopost.now_ts();
+	select c.* into v_turn from autopost.dispatch_cursor c where c.scope = v_scope;
+	if v_turn.run_id <> p_run_id and v_turn.lease_until > v_now then
+		return jsonb_build_object('granted', false, 'held_by', v_turn.run_id, 'until', v_turn.lease_until);
+	end if;
+	if v_turn.run_id is distinct from p_run_id then
+		v_turn.handed_out := array(select r from autopost.ready_ring(coalesce(v_turn.served, ''), autopost.setting('dispatch_window_workspaces')::int) r);
+	end if;
+	v_turn.lease_until := v_now + make_interval(secs => p_lease_seconds);
+	insert into autopost.dispatch_cursor (scope, run_id, lease_until, handed_out)
+	values (v_scope, p_run_id, v_turn.lease_until, v_turn.handed_out)
+	on conflict (scope) do update set run_id = excluded.run_id, lease_until = excluded.lease_until, handed_out = excluded.handed_out;
+	return jsonb_build_object('granted', true, 'until', v_turn.lease_until, 'workspaces', to_jsonb(v_turn.handed_out));
 end
 $$;
 
@@ -485,6 +478,36 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: chain_of(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chain_of(p_workspace_id text, p_delivery autopost.deliveries) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What happened to a delivery, in order: its own events, and the enqueue of its run. The newest 1,000.
+-- Reads: events.
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('ts', x.e -> 'ts', 'action', x.e -> 'action', 'attempt', x.e -> 'attempt', 'result', x.e -> 'result',
+			'sentence', x.sentence, 'error', x.e -> 'error')) order by x.ts, x.id), '[]')
+		from (
+			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(e) as sentence
+			from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = p_delivery.delivery_id
+			and e.ts >= p_delivery.created_at - interval '1 hour'
+			union all
+			select to_jsonb(e), e.ts, e.id, autopost.event_text(e)
+			from autopost.events e
+			where e.workspace_id = p_workspace_id and e.message_id = p_delivery.message_id and e.delivery_id is null
+			and e.ts between p_delivery.created_at - interval '1 hour' and p_delivery.created_at + interval '1 hour'
+			and e.action in ('enqueue', 'message_tag_mismatch') and (e.meta ->> 'run_id')::uuid = p_delivery.ingest_run_id
+			order by 2 desc, 3 desc
+			limit 1000) x);
+end
+$$;
 
 
 --
@@ -613,7 +636,7 @@ begin
 	for v_group in
 		select g.platform, g.rate_group, min(g.ready_at) as ready_at from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id
-		and g.ready_at <= v_now
+		and g.ready_at <= v_now and g.ready_at < 'infinity'
 		group by g.platform, g.rate_group
 		order by min(g.ready_at)
 	loop
@@ -648,8 +671,7 @@ CREATE FUNCTION autopost.claim_group(p_workspace_id text, p_run_id text, p_limit
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
 -- A join by key is written as a lateral probe with a limit: a workspace that the last ANALYZE did not know is estimated at one row,
 -- and a plain join then reads all of its channels for each row.
--- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
--- Writes: all but quotas, and quota_uses.
+-- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
 declare
 	v_limit autopost.platform_limits;
 	v_horizon timestamptz;
@@ -660,7 +682,6 @@ declare
 	v_rooms int[]; -- how many more of each may be in flight
 	v_rates numeric[];
 	v_windowed text[]; -- of those open, whose slots must lie inside a window
-	v_quotas text[]; -- subjects here that have a quota; null: none
 	v_row record;
 	v_slot timestamptz;
 	v_next jsonb := '{}'; -- channel -> its next free slot
@@ -671,7 +692,7 @@ declare
 begin
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+	if v_limit.rate_rps > 0 then
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		for no key update of l skip locked;
@@ -681,21 +702,15 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_horizon := v_now + autopost.setting_interval('slot_horizon_ms');
-	if v_limit.cooldown_until > v_now or v_limit.quota_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
+	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
 		return v_ids;
-	end if;
-	if v_limit.breaker_opened_at is not null then
-		p_limit := autopost.probes_now(v_limit, v_now);
-		if p_limit = 0 then
-			return v_ids;
-		end if;
 	end if;
 
 	select array_agg(v.channel_id), array_agg(v.inflight) into v_visited, v_inflight
 	from (
 		select g.channel_id, g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
-		and g.ready_at <= v_now
+		and g.ready_at <= v_now and g.ready_at < 'infinity'
 		order by g.ready_at
 		limit p_limit
 		for no key update of g skip locked) v;
@@ -723,8 +738,6 @@ begin
 		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
 	) o
 	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
-	select q.subjects, q.rooms, q.room into v_quotas, v_rooms, p_limit
-	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
 
 	-- Turn by turn: the first row of every channel, then the second of those that may have two, …
 	for v_row in
@@ -776,12 +789,6 @@ begin
 	and v_limit.rate_rps > 0 and v_ids <> '{}';
 	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
-	if v_quotas is not null then
-		perform autopost.spend_quota(p_workspace_id, p_platform, p_rate_group, v_quotas, v_visited, v_ids);
-	end if;
-	if v_limit.breaker_opened_at is not null and v_ids <> '{}' then
-		perform autopost.begin_probe(v_limit, v_ids[1], v_now);
-	end if;
 	return v_ids;
 end
 $$;
@@ -886,10 +893,9 @@ begin
 	end if;
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i;
 	select array_agg((i.value ->> 'delivery_id')::uuid),
-		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false'), false)
+		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')), false)
 	into v_ids, v_groups
 	from jsonb_array_elements(p_items) i;
-	v_groups := v_groups or autopost.groups_are_failing(p_workspace_id);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
@@ -900,9 +906,6 @@ begin
 	loop
 		v_answers[v_item.n] := autopost.settle_item(p_workspace_id, v_item.value);
 	end loop;
-	if v_groups then
-		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
-	end if;
 	return to_jsonb(v_answers);
 end
 $$;
@@ -1043,8 +1046,6 @@ CREATE TABLE autopost.channels (
     last_limited_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    auth_held boolean DEFAULT false NOT NULL,
-    auth_lost_at timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -1101,53 +1102,6 @@ $$;
 
 
 --
--- Name: count_outage(text, text, text, text[], uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.count_outage(p_workspace_id text, p_platform text, p_rate_group text, p_channels text[], p_deliveries uuid[], p_error jsonb) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Calls of these channels failed for reasons of the platform. Enough channels open the breaker; of an open one only its probe counts,
--- and puts off the next.
--- Writes: platform_limits, events(breaker).
-declare
-	v_limit autopost.platform_limits;
-	v_now timestamptz := autopost.now_ts();
-begin
-	update autopost.platform_limits l
-	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id) order by u.id limit autopost.setting('breaker_channels')::int),
-		probe_at = case when l.probe_id = any (p_deliveries) then v_now + autopost.probe_pause(l.probes) else l.probe_at end
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-	returning l.* into v_limit;
-	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels) >= autopost.setting('breaker_channels') then
-		update autopost.platform_limits l
-		set breaker_opened_at = v_now, probe_id = null, probes = 0, probe_at = v_now + autopost.probe_pause(0), updated_at = v_now
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-		perform autopost.emit_note(p_workspace_id, 'breaker', 'error', null, null, p_error, jsonb_build_object('state', 'open', 'platform', p_platform,
-			'rate_group', p_rate_group, 'channels', v_limit.failing_channels, 'probe_at', v_now + autopost.probe_pause(0)));
-	end if;
-end
-$$;
-
-
---
--- Name: current_auth_ref(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.current_auth_ref(p_workspace_id text, p_channel autopost.channels) RETURNS text
-    LANGUAGE plpgsql STABLE
-    AS $$
--- The credential that a channel uses now.
--- Reads: channel_auth.
-begin
-	return coalesce((
-		select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = p_channel.channel_id), p_channel.auth_ref);
-end
-$$;
-
-
---
 -- Name: deciding_now(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1180,6 +1134,21 @@ begin
 	perform autopost.require('rate_group', p_rate_group is not null);
 	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, '{"enabled": false}',
 		jsonb_build_object('function', 'disable_group', 'event', 'channel_disabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: dispatch_scope(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.dispatch_scope() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whose turn and lease the caller shares: one of all who speak for every workspace; else the role's own, so that a tenant's
+-- orchestrator holds up nobody else's.
+begin
+	return case when autopost.may_speak_for('*') then '*' else autopost.speaker() end;
 end
 $$;
 
@@ -1264,77 +1233,33 @@ $$;
 
 
 --
--- Name: end_held(text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit integer) RETURNS jsonb
-    LANGUAGE plpgsql
+CREATE FUNCTION autopost.end_dispatch(p_run_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Of these locked channels, as far as a refused credential pauses them: what waits fails where on_auth_lost says so, and else is dead when it
--- was due, and held, for longer than auth_lost_hold_days. What is scheduled for later, or waits for a person, is left.
--- Returns {"failed", "dead"}, together at most p_limit. Locks: deliveries (skip locked).
--- Writes: deliveries, events(failed_permanent | dead_letter).
+-- The window that begin_dispatch gave p_run_id is processed: the turn moves past it, and the lease ends. Late is not too late, unless
+-- another run has taken the lease meanwhile.
+-- Returns {"applied": true, "served"}: the last workspace of the window, or {"applied": false, "reason": "stale"}.
+-- Locks: a transaction-level advisory lock of the scope. Writes: dispatch_cursor.
 declare
-	v_now timestamptz := autopost.now_ts();
-	v_since timestamptz := v_now - autopost.setting_interval('auth_lost_hold_days');
-	v_row record;
-	v_error jsonb;
-	v_counts int[] := '{0, 0}';
+	v_scope text;
+	v_served text;
 begin
-	for v_row in
-		select l.delivery, c.on_auth_lost = 'fail' as fails
-		from autopost.channels c
-		cross join lateral (
-			select d as delivery from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
-			and d.due_at < 'infinity'
-			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
-				else greatest(d.due_at, c.auth_lost_at) <= v_since end
-			order by d.due_at, d.delivery_id
-			limit p_limit
-			for no key update of d skip locked) l
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held and c.paused_until > v_now
-		order by c.channel_id
-		limit p_limit
-	loop
-		v_error := autopost.auth_lost_error(case when v_row.fails then 'the credential is refused' else 'the credential was refused for too long' end);
-		update autopost.deliveries d
-		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null, last_error = v_error,
-			finished_at = v_now, updated_at = v_now
-		where d.workspace_id = p_workspace_id and d.delivery_id = (v_row.delivery).delivery_id;
-		perform autopost.emit_event(p_workspace_id, case when v_row.fails then 'failed_permanent' else 'dead_letter' end, 'error', v_row.delivery, v_error, null);
-		v_counts := array[v_counts[1] + v_row.fails::int, v_counts[2] + (not v_row.fails)::int];
-	end loop;
-	return jsonb_build_object('failed', v_counts[1], 'dead', v_counts[2]);
-end
-$$;
-
-
---
--- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.end_outage(p_workspace_id text, p_platform text, p_rate_group text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- A post of the group was sent: no channel counts as failing, and its breaker closes if it was open.
--- Writes: platform_limits, events(breaker).
-declare
-	v_before autopost.platform_limits;
-begin
-	select l.* into v_before from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.failing_channels <> '{}';
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('run_id', p_run_id <> '');
+	v_scope := autopost.dispatch_scope();
+	perform autopost.lock_turn(v_scope);
+	update autopost.dispatch_cursor c
+	set served = coalesce(c.handed_out[cardinality(c.handed_out)], c.served), run_id = null, lease_until = null, handed_out = '{}'
+	where c.scope = v_scope and c.run_id = p_run_id
+	returning c.served into v_served;
 	if not found then
-		return;
+		return '{"applied": false, "reason": "stale"}';
 	end if;
-	update autopost.platform_limits l
-	set failing_channels = '{}', breaker_opened_at = null, probe_id = null, probe_at = null, probes = 0, updated_at = autopost.now_ts()
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_before.breaker_opened_at is not null then
-		perform autopost.emit_note(p_workspace_id, 'breaker', 'ok', null, null, null, jsonb_build_object('state', 'closed', 'platform', p_platform,
-			'rate_group', p_rate_group, 'opened_at', v_before.breaker_opened_at, 'probes', v_before.probes));
-		perform pg_notify('autopost_wake', 'deliveries');
-	end if;
+	return jsonb_build_object('applied', true, 'served', v_served);
 end
 $$;
 
@@ -1516,34 +1441,62 @@ $$;
 
 
 --
--- Name: expire_auth_lost(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: events; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
+CREATE TABLE autopost.events (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    delivery_id uuid,
+    message_id uuid,
+    channel_id text,
+    ts timestamp with time zone NOT NULL,
+    action text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    result text NOT NULL,
+    error jsonb,
+    payload_ref text,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
+    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
+)
+PARTITION BY RANGE (ts);
+
+ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: event_text(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_text(p_event autopost.events) RETURNS text
+    LANGUAGE sql STABLE
     AS $$
--- Ends what has waited too long for a refused credential: dead after auth_lost_hold_days; where on_auth_lost is fail, failed_permanent at once.
--- At most 500 deliveries of 1000 channels at a time. Returns {"ended", "failed", "dead"}.
--- Locks: channels (channel_id), deliveries (skip locked). Writes: deliveries, events(failed_permanent, dead_letter).
-declare
-	v_ids text[];
-	v_answer jsonb;
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	v_ids := array(
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.auth_held and c.paused_until > autopost.now_ts()
-		and exists (
-			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
-			and (c.on_auth_lost = 'fail' or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
-		order by c.channel_id
-		limit 1000);
-	perform autopost.lock_channels(p_workspace_id, v_ids);
-	v_answer := autopost.end_held(p_workspace_id, v_ids, 500);
-	return v_answer || jsonb_build_object('ended', (v_answer -> 'failed')::int + (v_answer -> 'dead')::int);
-end
+-- One event in one sentence. An action without a sentence of its own is named.
+select case p_event.action
+	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
+		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
+	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
+	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'sent' then format('the platform took it as %s', coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
+	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
+		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'a person''s word' else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')), p_event.meta ->> 'next_retry_at') end)
+	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
+	when 'dead_letter' then format('given up after %s attempts: %s', p_event.attempt, autopost.failure_text(p_event.error))
+	when 'dedup_suppressed' then 'not enqueued: the channel had this content already'
+	when 'message_tag_mismatch' then 'the same content came with other tags; those of the first time stay'
+	when 'sending_lease_expired' then format('the lease of run %s ran out before an outcome was committed', coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'claimed_lease_expired' then 'claimed for too long without being sent: back into the queue'
+	when 'released' then 'handed back before its call began' || coalesce(', because: ' || (p_event.meta ->> 'reason'), '')
+	when 'unknown_outcome' then format('nobody knows whether call %s reached the platform (%s); the channel''s policy is %s',
+		p_event.attempt, coalesce(p_event.error ->> 'cause', 'no answer'), coalesce(p_event.meta ->> 'policy', 'not known'))
+	when 'unknown_resolved' then format('%s looked at the platform: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), p_event.meta ->> 'verdict')
+	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
+	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
+	end
 $$;
 
 
@@ -1682,6 +1635,19 @@ begin
 	end if;
 	return jsonb_build_object('applied', true, 'status', 'fetching', 'next_attempt_at', v_next);
 end
+$$;
+
+
+--
+-- Name: failure_text(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.failure_text(p_error jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A normalised error in words: its code, how sure it is, and what the platform said.
+select concat_ws(': ', coalesce(p_error ->> 'code', 'an error') || case when p_error -> 'known' = 'false' and p_error ->> 'code' <> 'unknown_outcome' then ' (outcome unknown)' else '' end,
+	left(p_error ->> 'message', 200))
 $$;
 
 
@@ -1955,6 +1921,42 @@ $$;
 
 
 --
+-- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platform_limits (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamp with time zone,
+    cooldown_until timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
+);
+
+ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- rows_ahead of all channels of a rate group together; 0 for a group that does not limit.
+-- Reads: channels, deliveries.
+begin
+	return (
+		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group and p_limit.rate_rps > 0);
+end
+$$;
+
+
+--
 -- Name: group_channels(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1974,33 +1976,6 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
 		order by c.channel_id);
-end
-$$;
-
-
---
--- Name: group_subject(text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.group_subject(p_platform text, p_rate_group text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
--- A rate group as the subject of a quota.
-select 'group:' || p_platform || '/' || p_rate_group
-$$;
-
-
---
--- Name: groups_are_failing(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.groups_are_failing(p_workspace_id text) RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Whether a post that was sent may have an outage to end.
--- Reads: platform_limits.
-begin
-	return exists (select 1 from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.failing_channels <> '{}');
 end
 $$;
 
@@ -2137,23 +2112,65 @@ $$;
 
 
 --
--- Name: hold_group(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: hold(text, timestamp with time zone, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.hold_group(p_workspace_id text, p_platform text, p_rate_group text, p_until timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION autopost.hold(p_gate text, p_until timestamp with time zone, p_lifts text, p_more jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
     AS $$
--- Until when the quota of a rate group is used up; null: it is not. Somebody who holds the row is not waited for.
--- Locks: platform_limits (skip locked). Writes: platform_limits.
+-- One thing that holds a delivery: until when (null: not by time alone), and what would lift it.
+select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts) || p_more
+$$;
+
+
+--
+-- Name: holds(text, autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.holds(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What holds a delivery that waits, as claim and start judge it, and when it would go if nothing changed: as far as is known. How
+-- long calls take is not: a channel without a rate, and one that is full, hold the delivery without an instant.
+-- p_status: of the workspace. p_row: {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": who goes before it,
+-- "inflight": of its channel, "in_flight": which these are}. Returns {"send_at": null where time alone does not lift it, "held_by": [{"gate", "until", "lifts"}]}.
+declare
+	v_held jsonb := '[]';
+	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
+	v_rates jsonb;
+	v_free timestamptz; -- nothing but the window and its turn holds it from here on
+	v_open timestamptz;
+	v_turn timestamptz;
+	v_at timestamptz;
 begin
-	perform 1 from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-	for no key update of l skip locked;
-	if found then
-		update autopost.platform_limits l
-		set quota_until = p_until
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if p_status <> 'active' then
+		v_held := v_held || autopost.hold('workspace', null, 'the workspace made active', jsonb_build_object('status', p_status));
 	end if;
+	if not p_channel.enabled then
+		v_held := v_held || autopost.hold('channel_disabled', null, 'resume_channel');
+	end if;
+	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
+		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
+	end if;
+	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
+	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
+	if isfinite(v_open) then
+		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_open);
+		select greatest(v_open, max((r.value ->> 'until')::timestamptz)) into v_turn from jsonb_array_elements(v_rates) r;
+		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_turn);
+	end if;
+	if v_open > v_free then
+		v_times := v_times || autopost.hold('window', v_open,
+			case when isfinite(v_open) then 'the opening of the posting window' else 'a posting window that opens: this one never does' end);
+	end if;
+	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
+		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
+			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries', p_row -> 'in_flight')));
+	end if;
+	if v_at > v_turn then
+		v_rates := v_rates || autopost.hold('window', v_at, 'the next opening of the posting window: its turn comes after this one closes');
+	end if;
+	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by', v_held || v_times || coalesce(v_rates, '[]'));
 end
 $$;
 
@@ -2324,32 +2341,15 @@ $$;
 
 
 --
--- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: instant_text(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.is_auth_lost(p_error jsonb) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $_$
--- Whether a failure says that the platform refuses the credential itself, not what is done with it. By the code: auth_lost; what ends in
--- 401, unauthorized, token_revoked or invalid_grant after the platform's own prefix; and Telegram's answer to a token that it does not know.
-select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'channel'
-	and p_error ->> 'code' ~ '^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_bad_token_or_method$', false)
-$_$;
-
-
---
--- Name: is_outage(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $_$
--- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
--- the time being. A rate limit does not: whoever says "slow down" is up.
-select p_error -> 'known' = 'false' or (
-	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
-$_$;
+CREATE FUNCTION autopost.instant_text(p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- An instant inside a sentence, the same for every session: UTC, to the second.
+select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
 
 
 --
@@ -2374,48 +2374,6 @@ $_$;
 
 
 --
--- Name: judge_platforms(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.judge_platforms(p_workspace_id text, p_items jsonb, p_answers jsonb) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- What the calls that were just settled say about their platforms; their groups are locked. One post that was sent ends an outage.
--- Failures for reasons of the platform add up over channels until the breaker opens. What else a call came to says nothing: much of it
--- is found out before the platform is asked.
--- Reads: deliveries, channels. Writes: platform_limits, events(breaker).
-declare
-	v_group record;
-begin
-	for v_group in
-		select c.platform, c.rate_group, bool_or(o.sent) as sent,
-			array_agg(distinct d.channel_id) filter (where o.outage) as channels,
-			array_agg(d.delivery_id) filter (where o.outage) as deliveries,
-			(array_agg(o.error) filter (where o.outage))[1] as error
-		from jsonb_array_elements(p_items) with ordinality i (item, n)
-		cross join lateral (select autopost.normalised_error(i.item -> 'outcome' -> 'error') as error) e
-		cross join lateral (
-			select i.item -> 'outcome' -> 'ok' = 'true' as sent, i.item -> 'outcome' -> 'ok' = 'false' and autopost.is_outage(e.error) as outage, e.error) o
-		cross join lateral (select d.delivery_id, d.channel_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.delivery_id = (i.item ->> 'delivery_id')::uuid limit 1) d
-		cross join lateral (select c.platform, c.rate_group from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-		where p_answers -> (i.n - 1)::int -> 'applied' = 'true' and not p_answers -> (i.n - 1)::int ? 'repeated'
-		and (o.sent or o.outage)
-		group by c.platform, c.rate_group
-		order by c.platform, c.rate_group
-	loop
-		if v_group.sent then
-			perform autopost.end_outage(p_workspace_id, v_group.platform, v_group.rate_group);
-		else
-			perform autopost.count_outage(p_workspace_id, v_group.platform, v_group.rate_group, v_group.channels, v_group.deliveries, v_group.error);
-		end if;
-	end loop;
-end
-$$;
-
-
---
 -- Name: keep_channel_gate(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2424,7 +2382,7 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours. A pause needs nothing: the next claim that comes by moves it.
+-- channel is enabled, resumed, may do more at once or at other hours.
 begin
 	if tg_op = 'INSERT' then
 		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
@@ -2437,51 +2395,11 @@ begin
 		where g.workspace_id = new.workspace_id
 		and g.channel_id = new.channel_id;
 	end if;
-	if coalesce(new.paused_until, '-infinity') < old.paused_until or (new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
 		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
 	end if;
 	return null;
-end
-$$;
-
-
---
--- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.keep_quota() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- A quota acts on the next claim: the gates that the old one moved open, and a group has a row to be held by. Uses of a subject
--- without a quota are forgotten: a new one begins to count with its first claim.
-declare
-	v_quota autopost.quotas;
-begin
-	if tg_op = 'DELETE' then
-		v_quota := old;
-		delete from autopost.quota_uses u
-		where u.workspace_id = old.workspace_id and u.subject = old.subject
-		and not exists (
-			select 1 from autopost.quotas q
-			where q.workspace_id = old.workspace_id and q.subject = old.subject and q.window_seconds <> old.window_seconds);
-	else
-		new.updated_at := autopost.now_ts();
-		v_quota := new;
-	end if;
-	if v_quota.channel_id is not null then
-		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
-	else
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
-		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
-		perform pg_notify('autopost_wake', 'deliveries');
-	end if;
-	if tg_op = 'DELETE' then
-		return old;
-	end if;
-	return new;
 end
 $$;
 
@@ -2581,9 +2499,7 @@ CREATE FUNCTION autopost.known_sender(p_workspace_id text, p_endpoint_id text) R
 -- AP001 unless the endpoint is there and enabled and its workspace takes posts.
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
-	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
-		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
-	end if;
+	perform autopost.refuse_disabled(p_workspace_id);
 end
 $$;
 
@@ -2602,11 +2518,8 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
-	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery);
-	end if;
 	update autopost.deliveries d
-	set status = p_status, quota_held = false,
+	set status = p_status,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
 		last_error = coalesce(p_error, d.last_error),
@@ -2625,24 +2538,20 @@ $$;
 
 
 --
--- Name: lift_auth_hold(); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: limited_groups(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.lift_auth_hold() RETURNS trigger
-    LANGUAGE plpgsql
+CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     AS $$
--- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
--- earlier by hand, or ran out.
+-- The limits of the workspace's rate groups by "platform/group", each with how many deliveries of its channels wait to go before p_due_at.
+-- Reads: platform_limits, channels, deliveries.
 begin
-	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
-		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
-	then
-		new.auth_held := false;
-		if new.auth_ref <> old.auth_ref then
-			new.paused_until := null;
-		end if;
-	end if;
-	return new;
+	return (
+		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
+			to_jsonb(l) || jsonb_build_object('ahead', autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+		from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id);
 end
 $$;
 
@@ -2841,32 +2750,6 @@ $$;
 
 
 --
--- Name: events; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.events (
-    workspace_id text NOT NULL,
-    id uuid NOT NULL,
-    delivery_id uuid,
-    message_id uuid,
-    channel_id text,
-    ts timestamp with time zone NOT NULL,
-    action text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    result text NOT NULL,
-    error jsonb,
-    payload_ref text,
-    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
-    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
-)
-PARTITION BY RANGE (ts);
-
-ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -2998,36 +2881,15 @@ $$;
 
 
 --
--- Name: lose_auth(text, autopost.channels, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: lock_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
+CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
--- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
--- again. At most 2000 channels and 500 deliveries at a time; gates are not touched, a claim that comes by moves them.
--- Locks: channels (skip locked), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
-declare
-	v_auth_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
-	v_now timestamptz := autopost.now_ts();
-	v_ids text[];
+-- One begin or end of a scope at a time. Of the transaction, not of the session: it works through poolers.
 begin
-	select array_agg(l.channel_id order by l.channel_id) into v_ids
-	from (
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id <> p_channel.channel_id
-		and not (c.auth_held and c.paused_until > v_now)
-		and autopost.current_auth_ref(p_workspace_id, c) = v_auth_ref
-		limit 2000
-		for no key update of c skip locked) l;
-	update autopost.channels c
-	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
-	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
-		jsonb_build_object('until', p_until, 'auth_ref', v_auth_ref, 'refused_on', p_channel.channel_id))
-	from unnest(v_ids) u (id);
-	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
+	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
 end
 $$;
 
@@ -3505,43 +3367,6 @@ $$;
 
 
 --
--- Name: next_ready(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.next_ready(p_workspace_id text) RETURNS timestamp with time zone
-    LANGUAGE plpgsql STABLE
-    AS $$
--- When a claim of this workspace could give something: the earliest gate of a group that is neither cooling down nor out of
--- slots or quota, nor between two probes of an open breaker.
--- Reads: channel_gates, platform_limits, settings.
-begin
-	return (
-		with recursive grp as (
-			(select g.platform, g.rate_group from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id
-			order by g.platform, g.rate_group limit 1)
-			union all
-			select n.platform, n.rate_group
-			from grp, lateral (
-				select g.platform, g.rate_group from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group limit 1) n
-		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
-			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
-		from grp
-		cross join lateral (
-			select g.ready_at from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.platform = grp.platform and g.rate_group = grp.rate_group
-			order by g.ready_at limit 1) f
-		left join autopost.platform_limits l
-			on l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group);
-end
-$$;
-
-
---
 -- Name: next_wake_ms(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3550,13 +3375,12 @@ CREATE FUNCTION autopost.next_wake_ms() RETURNS bigint
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Milliseconds until some active workspace has something to claim: 0 = now; null = nothing waits. Looks across workspaces.
--- Reads: workspaces, channel_gates, platform_limits.
+-- Reads: what armed_workspaces reads.
 declare
 	v_at timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
-	select min(autopost.next_ready(w.workspace_id)) into v_at from autopost.workspaces w
-	where w.status = 'active' and autopost.may_speak_for(w.workspace_id);
+	select min(r.ready_at) into v_at from autopost.armed_workspaces() r;
 	return case when isfinite(v_at) then greatest(0, ceil(extract(epoch from v_at - autopost.now_ts()) * 1000))::bigint end;
 end
 $$;
@@ -3674,6 +3498,30 @@ CREATE FUNCTION autopost.now_ts() RETURNS timestamp with time zone
 -- The engine's clock: every deciding instant is read through here, after locks are held.
 -- Tests replace this function; production has no hook.
 select clock_timestamp()
+$$;
+
+
+--
+-- Name: only_endpoint(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.only_endpoint(p_workspace_id text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The only enabled endpoint of the workspace that takes posts from outside, or AP001, naming those there are.
+-- Reads: workspace_endpoints.
+declare
+	v_ids text[] := array(
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'webhook_push' and e.enabled
+		order by e.endpoint_id);
+begin
+	if cardinality(v_ids) <> 1 then
+		perform autopost.refuse('endpoint_id', case when v_ids = '{}' then 'is missing, and the workspace has no enabled endpoint of kind webhook_push'
+			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end, 'name one of the rows of autopost.workspace_endpoints');
+	end if;
+	return v_ids[1];
+end
 $$;
 
 
@@ -3864,6 +3712,201 @@ $$;
 
 
 --
+-- Name: plan(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan(p_workspace_id text, p_raw_payload jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Dry run: what an enqueue of this post at p_now (null: now) would do, decided by the enqueue itself inside a subtransaction that is
+-- rolled back. Nothing is written, no lock is kept, nobody is notified; it costs what the enqueue costs.
+-- Returns {"status": "planned", "counts", "first_at", "last_at", "channels": [the first 1,000 of all channels: {"channel_id",
+-- "platform", "verdict": queued | deduped | invalid | skipped | not_routed | disabled, "reason", and of queued "text", "meta", "send_at"
+-- (as far as it is known now) and "held_by"}], "notes", "warnings"}, or {"status": "rejected", "errors"}. send_at is null where time
+-- alone does not bring it. Raises AP001 for a wrong argument.
+-- Locks, given back: messages, channel_gates. Reads: what an enqueue reads, channel_gates, platform_limits.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := coalesce(p_now, autopost.now_ts());
+	v_answer jsonb;
+	v_plan jsonb;
+begin
+	perform autopost.refuse_disabled(p_workspace_id);
+	if not isfinite(v_now) then
+		perform autopost.refuse('now', 'is no instant', 'pass a time, or null for now');
+	end if;
+	begin
+		perform set_config('autopost.planning', 'on', true);
+		v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())),
+			autopost.new_id(), v_now) -> 0;
+		v_plan := case when v_answer ->> 'status' = 'rejected' then v_answer - 'run_id'
+			else autopost.plan_channels(p_workspace_id, v_status, p_raw_payload, v_answer, v_now) end;
+		raise exception 'planned' using errcode = 'AP900';
+	exception when sqlstate 'AP900' then
+		null; -- all that was done is undone; what is known stays
+	end;
+	return v_plan || jsonb_strip_nulls(jsonb_build_object(
+		'notes', case when autopost.unfetched_media(p_raw_payload) then '["media are fetched first: whether a channel has the post already is decided by their content"]'::jsonb end,
+		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.unknown_fields(p_raw_payload), '[]') end));
+end
+$$;
+
+
+--
+-- Name: plan_channel(text, autopost.channels, autopost.deliveries, integer, jsonb, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channel(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries, p_inflight integer, p_limit jsonb, p_post jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What the enqueue inside a dry run means for one channel. p_channel, p_delivery (null: none), p_inflight: of
+-- planned_rows; p_limit: of limited_groups; p_post: of prepare_post, with "named": what
+-- the enqueue says of channels that got no delivery.
+-- Reads: deliveries.
+declare
+	v_workspace_id text := p_channel.workspace_id;
+	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
+	v_refusal text;
+begin
+	if p_delivery.status = 'queued' then
+		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta) || autopost.holds(
+			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
+			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
+				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+	elsif p_delivery.status = 'failed_permanent' then
+		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
+	elsif not p_channel.enabled then
+		return '{"verdict": "disabled", "reason": "the channel is disabled"}';
+	end if;
+	v_refusal := autopost.route_refusal(p_channel, p_post -> 'raw' -> 'routing', array(select jsonb_array_elements_text(p_post -> 'tags')));
+	if v_refusal is not null then
+		return jsonb_build_object('verdict', 'not_routed', 'reason', v_refusal);
+	elsif v_named ->> 'status' = 'deduped' then
+		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel, p_post ->> 'content_hash');
+	end if;
+	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
+end
+$$;
+
+
+--
+-- Name: plan_channels(text, text, jsonb, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channels(p_workspace_id text, p_status text, p_raw jsonb, p_answer jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- What the enqueue that has just been done inside a dry run means: an entry for each of the first 1,000 channels, the counts of all, first and
+-- last instant; of channels that are not listed by the rate of their group alone. p_answer: the enqueue's. Its rows must be there.
+-- Reads: channels, channel_gates, deliveries, platform_limits.
+declare
+	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
+	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
+	v_row record;
+	v_entry jsonb;
+	v_listed jsonb[] := '{}';
+	v_all int;
+	v_disabled int;
+	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (p_answer ->> 'skipped')::int;
+	v_first timestamptz;
+	v_last timestamptz;
+begin
+	v_post := v_post || jsonb_build_object('named', (
+		select coalesce(jsonb_object_agg(a.value ->> 'channel_id', a.value), '{}')
+		from jsonb_array_elements(p_answer -> 'deliveries') a where a.value ->> 'status' in ('skipped', 'deduped')));
+	select count(*), count(*) filter (where not c.enabled) into v_all, v_disabled from autopost.channels c where c.workspace_id = p_workspace_id;
+	for v_row in
+		select (r.channel).channel_id, (r.channel).platform, (r.channel).platform || '/' || (r.channel).rate_group as rate_group,
+			autopost.step_cost((r.delivery).render_meta) as cost, r.channel, r.delivery, r.inflight
+		from autopost.planned_rows(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid) r
+	loop
+		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight, v_limits -> v_row.rate_group, v_post, p_now);
+		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'], to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
+		end if;
+		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
+		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
+		v_listed := array_append(v_listed, jsonb_build_object('channel_id', v_row.channel_id, 'platform', v_row.platform) || v_entry);
+	end loop;
+	for v_row in
+		select v_limits -> (k.platform || '/' || k.rate_group) as bound, k.cost
+		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid, v_listed[cardinality(v_listed)] ->> 'channel_id') k
+	loop
+		v_last := greatest(v_last, greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz, (v_row.bound ->> 'next_allowed_at')::timestamptz)
+			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1));
+	end loop;
+	return jsonb_build_object('status', 'planned',
+		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped', p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
+			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
+		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
+end
+$$;
+
+
+--
+-- Name: planned_costs(text, uuid, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_costs(p_workspace_id text, p_message_id uuid, p_trace_id uuid, p_after text) RETURNS TABLE(platform text, rate_group text, cost bigint)
+    LANGUAGE plpgsql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+-- How many slots of each limited rate group the enqueue of this trace takes in the channels after p_after.
+-- Reads: channels, deliveries, platform_limits.
+begin
+	return query
+	select c.platform, c.rate_group, sum(autopost.step_cost(d.render_meta))
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group and l.rate_rps > 0
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.trace_id = p_trace_id
+	and d.status = 'queued' and d.channel_id > p_after
+	group by c.platform, c.rate_group;
+end
+$$;
+
+
+--
+-- Name: planned_rows(text, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_rows(p_workspace_id text, p_message_id uuid, p_trace_id uuid) RETURNS TABLE(channel autopost.channels, delivery autopost.deliveries, inflight integer)
+    LANGUAGE plpgsql STABLE
+    SET enable_nestloop TO 'off'
+    AS $$
+-- The first 1,000 channels of the workspace in their order, each with the delivery that the enqueue of this trace made for it, if it made
+-- one. Joined as whole sets: looked up one by one, a message that just got thousands of deliveries would be read as many times.
+-- Reads: channels, channel_gates, deliveries.
+begin
+	return query
+	select f.channel, d, g.inflight
+	from (
+		select c.channel_id, c as channel from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		order by c.channel_id limit 1000) f
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = f.channel_id
+		and d.message_id = p_message_id and d.trace_id = p_trace_id
+	order by f.channel_id;
+end
+$$;
+
+
+--
+-- Name: planning(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planning() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether this enqueue is a dry run, whose rows will be gone: it must show all of them, however many there are, and not put any off.
+select coalesce(current_setting('autopost.planning', true), '') = 'on'
+$$;
+
+
+--
 -- Name: poll_interval(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3943,50 +3986,6 @@ begin
 		'source_ref', v_raw -> 'source_ref',
 		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
-end
-$$;
-
-
---
--- Name: probe_pause(integer); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.probe_pause(p_probes integer) RETURNS interval
-    LANGUAGE plpgsql STABLE
-    AS $$
--- The pause after so many probes of an open breaker.
-begin
-	return (
-		select least(autopost.setting_interval('breaker_probe_cap_seconds'),
-			autopost.setting_interval('breaker_probe_seconds') * 2 ^ least(p_probes, 20)));
-end
-$$;
-
-
---
--- Name: probes_now(autopost.platform_limits, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.probes_now(p_limit autopost.platform_limits, p_now timestamp with time zone) RETURNS integer
-    LANGUAGE plpgsql
-    AS $$
--- How many deliveries of a group with an open breaker, whose row is locked, may be claimed: 1 when it is time for a probe and
--- none is in flight, else 0. One that is still in flight then is given another pause: its end is not announced if its lease ran out.
--- Reads: deliveries. Writes: platform_limits.
-begin
-	if p_limit.probe_at > p_now then
-		return 0;
-	end if;
-	if exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_limit.workspace_id and d.delivery_id = p_limit.probe_id and d.status = 'sending'
-	) then
-		update autopost.platform_limits l
-		set probe_at = p_now + autopost.probe_pause(p_limit.probes)
-		where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
-		return 0;
-	end if;
-	return 1;
 end
 $$;
 
@@ -4131,27 +4130,42 @@ $$;
 
 
 --
--- Name: quota_free_at(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.quota_free_at(p_workspace_id text, p_subject text, p_now timestamp with time zone) RETURNS timestamp with time zone
+CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_from timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Of what holds a delivery that nothing else would hold at p_from, its turn: who goes before it, and the rate slots of the channel and of its group.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts, h.more) order by h.n), '[]')
+from (values
+	(1, 'queue', null, 'those that are due before it', jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
+	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at) + (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
+		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
+	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at) + (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
+		'its turn at the rate group''s rate_rps', jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
+) h (n, gate, until, lifts, more, holds)
+where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+
+--
+-- Name: ready_ring(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_ring(p_after text, p_limit integer) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     AS $$
--- When the quotas of a subject next leave room; null when they do now. A claim that is open counts as a call that begins now:
--- the earliest that it can be.
--- Reads: quotas, quota_uses.
+-- At most p_limit workspaces for which a claim could give something now: a ring in the order of their ids, from the one after p_after
+-- on. Who asks again with the last one that was served keeps none of them waiting for longer than one turn of the ring.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	return (
-		select max(least(u.used_at, p_now) + make_interval(secs => q.window_seconds))
-		from autopost.quotas q
-		cross join lateral (
-			select u.used_at from autopost.quota_uses u
-			where u.workspace_id = p_workspace_id and u.subject = p_subject
-			and u.used_at > p_now - make_interval(secs => q.window_seconds)
-			order by u.used_at desc
-			offset q.max_sends - 1
-			limit 1) u
-		where q.workspace_id = p_workspace_id and q.subject = p_subject);
+	return query
+	select r.workspace_id from autopost.armed_workspaces() r
+	where r.ready_at <= v_now
+	order by r.workspace_id <= p_after, r.workspace_id
+	limit p_limit;
 end
 $$;
 
@@ -4191,22 +4205,33 @@ CREATE FUNCTION autopost.ready_workspaces(p_limit integer) RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Active workspaces for which a claim could give something now, the longest waiting first. Looks across workspaces.
--- Reads: workspaces, channel_gates, platform_limits.
-declare
-	v_now timestamptz := autopost.now_ts();
+-- Active workspaces for which a claim could give something now, from the one on whose turn it is: the turn is moved by end_dispatch.
+-- Looks across workspaces. Reads: dispatch_cursor and what armed_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
 	return query
-	select r.workspace_id
-	from (
-		select w.workspace_id, autopost.next_ready(w.workspace_id) as ready_at from autopost.workspaces w
-		where w.status = 'active' and autopost.may_speak_for(w.workspace_id)
-	) r
-	where r.ready_at <= v_now
-	order by r.ready_at, r.workspace_id
-	limit p_limit;
+	select r from autopost.ready_ring(
+		coalesce((select c.served from autopost.dispatch_cursor c where c.scope = autopost.dispatch_scope()), ''), p_limit) r;
+end
+$$;
+
+
+--
+-- Name: ready_workspaces_after(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_workspaces_after(p_after text, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- ready_workspaces for who keeps the turn itself, as a daemon does: p_after is the last workspace that it served, '' at first.
+-- Looks across workspaces. Reads: what armed_workspaces reads.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('after', p_after is not null);
+	perform autopost.require('limit', p_limit > 0);
+	return query select r from autopost.ready_ring(p_after, p_limit) r;
 end
 $$;
 
@@ -4276,9 +4301,6 @@ begin
 			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
 			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
-		end if;
-		if v_due < v_gate.ready_at then
-			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
 		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
@@ -4661,6 +4683,22 @@ $$;
 
 
 --
+-- Name: refuse_disabled(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_disabled(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- AP001 where the workspace takes no posts.
+begin
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
+		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
+	end if;
+end
+$$;
+
+
+--
 -- Name: release_claims(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4934,64 +4972,6 @@ $$;
 
 
 --
--- Name: requeue_auth_lost(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.requeue_auth_lost(p_workspace_id text, p_auth_ref text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- The one act after a credential is good again: its channels that wait because it was refused go on, as by resume_channel, and what failed
--- because of it, since then, is put back as by manual_requeue, the oldest 1000 at a time. p_auth_ref is what the channels use now: the new one
--- after rotate_auth.
--- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
--- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
--- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
--- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
-declare
-	v_meta jsonb;
-	v_ids text[];
-	v_held text[];
-	v_deliveries uuid[];
-	v_answer jsonb;
-	v_requeue jsonb := '{"requeued": 0, "results": []}';
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
-	perform autopost.require('auth_ref', p_auth_ref <> '');
-	v_ids := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
-	if v_ids = '{}' then
-		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
-	end if;
-	if not p_dry_run then
-		perform autopost.lock_channels(p_workspace_id, v_ids);
-		perform autopost.lock_for_commit(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids), false);
-		perform 1 from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = any (v_ids)
-		order by g.channel_id
-		for no key update of g;
-	end if;
-	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
-	v_held := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
-	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
-	if v_held <> '{}' then
-		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',
-			'subject', 'auth:' || p_auth_ref, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
-	end if;
-	if p_dry_run then
-		v_requeue := autopost.requeue_resumed_preview(p_workspace_id, v_deliveries, v_held);
-	elsif v_deliveries <> '{}' then
-		v_requeue := autopost.manual_requeue(p_workspace_id, v_deliveries, p_operator, p_reason);
-	end if;
-	return v_answer || jsonb_build_object('applied', v_held <> '{}' or v_requeue -> 'requeued' <> '0', 'dry_run', p_dry_run,
-		'requeued', v_requeue -> 'requeued', 'results', v_requeue -> 'results', 'more', cardinality(v_deliveries) = 1000);
-end
-$$;
-
-
---
 -- Name: requeue_obstacle(text, autopost.deliveries, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5014,31 +4994,6 @@ begin
 				and (d.status in ('queued', 'claimed', 'sending', 'retry')
 					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
 			) then 'duplicate' end);
-end
-$$;
-
-
---
--- Name: requeue_resumed_preview(text, uuid[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    AS $$
--- What manual_requeue would answer to these deliveries if those channels were resumed before.
--- Reads: deliveries, channels.
-begin
-	return (
-		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
-		from autopost.deliveries d
-		cross join lateral (
-			select c from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
-		cross join lateral (
-			select autopost.requeue_obstacle(p_workspace_id, d,
-				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;
 
@@ -5277,9 +5232,8 @@ CREATE FUNCTION autopost.rotate_auth(p_workspace_id text, p_channel_id text, p_n
     AS $$
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
--- that is under way ends first, and none begins. A pause because the old credential was refused is over.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
--- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
+-- that is under way ends first, and none begins.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
 -- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
 -- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
@@ -5327,10 +5281,9 @@ begin
 			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
 		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
-		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
 end
 $$;
 
@@ -5347,6 +5300,50 @@ select p_filter is null or (
 	(coalesce(jsonb_array_length(p_filter -> 'include_any'), 0) = 0 or p_filter -> 'include_any' ?| p_tags)
 	and coalesce(p_filter -> 'include_all', '[]') <@ to_jsonb(p_tags)
 	and not coalesce(p_filter -> 'exclude' ?| p_tags, false))
+$$;
+
+
+--
+-- Name: route_refusal(autopost.channels, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_refusal(p_channel autopost.channels, p_routing jsonb, p_tags text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Why a post with these tags and hints is not for a channel, in words; null where it is.
+select case
+	when p_routing ? 'include_channels' and not p_routing -> 'include_channels' ? p_channel.channel_id then 'routing.include_channels does not name it'
+	when coalesce(p_routing -> 'exclude_channels' ? p_channel.channel_id, false) then 'routing.exclude_channels names it'
+	when autopost.route_matches(p_channel.route_filter, p_tags) then null
+	when p_channel.route_filter -> 'exclude' ?| p_tags then format('route_filter.exclude has the post''s tag %s',
+		(select string_agg(t.tag, ', ' order by t.tag) from unnest(p_tags) t (tag) where p_channel.route_filter -> 'exclude' ? t.tag))
+	when not coalesce(p_channel.route_filter -> 'include_all', '[]') <@ to_jsonb(p_tags) then format('route_filter.include_all wants %s, which the post has not',
+		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_all') t (tag) where t.tag <> all (p_tags)))
+	else format('route_filter.include_any wants one of %s; the post has %s',
+		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_any') t (tag)),
+		case when p_tags = '{}' then 'no tags' else array_to_string(p_tags, ', ') end)
+	end
+$$;
+
+
+--
+-- Name: rows_ahead(text, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rows_ahead(p_workspace_id text, p_channel_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many deliveries of a channel wait to go before one of this due time and id; ten thousand stands for that many or more.
+-- Reads: deliveries.
+begin
+	return (
+		select count(*) from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+			and d.status in ('queued', 'retry')
+			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+			limit 10000) x);
+end
 $$;
 
 
@@ -5503,14 +5500,11 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
--- disabled; where the credential itself is refused, for as long as its queue may wait, and with all that use it. Scope platform: the rate
--- group rests. Rows are locked by now.
+-- disabled. Scope platform: the rate group rests. Rows are locked by now.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_lost boolean := autopost.is_auth_lost(p_error);
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
-		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -5521,8 +5515,6 @@ begin
 		set error_streak = c.error_streak + 1,
 			paused_until = greatest(c.paused_until, v_paused_until),
 			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
-			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now) then v_now else c.auth_lost_at end,
-			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
 			updated_at = v_now
 		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
 		returning c.error_streak into v_streak;
@@ -5532,39 +5524,10 @@ begin
 			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
 				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
 		end if;
-		if v_lost then
-			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
-		end if;
 	elsif p_error ->> 'scope' = 'platform' then
 		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
 	end if;
 	return v_answer;
-end
-$$;
-
-
---
--- Name: settle_quota(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- A claim that counts against quotas is over: its call counts from when it began; one that never began is given back.
--- Locks: platform_limits (skip locked). Writes: quota_uses, platform_limits.
-declare
-	v_began_at timestamptz := autopost.call_started_at(p_delivery);
-begin
-	if v_began_at is not null then
-		update autopost.quota_uses u
-		set used_at = greatest(v_began_at, p_delivery.send_at)
-		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
-		return;
-	end if;
-	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
-	perform autopost.hold_group(p_workspace_id, c.platform, c.rate_group, null) from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 end
 $$;
 
@@ -5603,21 +5566,13 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
 begin
-	if v_granted then
-		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
-		update autopost.deliveries d
-		set granted_attempts = p_delivery.granted_attempts
-		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	end if;
 	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
@@ -5625,8 +5580,7 @@ begin
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
-	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
-		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
 end
 $$;
@@ -5752,52 +5706,6 @@ $$;
 
 
 --
--- Name: spend_quota(text, text, text, text[], text[], uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.spend_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- The last act of a claim under quotas, which it has locked: what it took counts from now, uses that no window reaches any more
--- go, and the gates of subjects that are used up move to when there is room, at most quota_recheck_seconds ahead. The group's row
--- is left to whoever holds it: a claim waits for nothing, and the next one tries again.
--- Locks: platform_limits (skip locked). Reads: quotas. Writes: quota_uses, deliveries, channel_gates, platform_limits.
-declare
-	v_now timestamptz := autopost.now_ts();
-	v_latest timestamptz := v_now + autopost.setting_interval('quota_recheck_seconds');
-	v_group text := autopost.group_subject(p_platform, p_rate_group);
-	v_until timestamptz;
-	v_held uuid[];
-begin
-	with used as (
-		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
-		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity'
-		from autopost.deliveries d
-		cross join lateral (values ('channel:' || d.channel_id), (v_group)) s (subject)
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids) and s.subject = any (p_subjects)
-		returning delivery_id)
-	select array_agg(distinct u.delivery_id) into v_held from used u;
-	update autopost.deliveries d
-	set quota_held = true
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
-	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
-	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = u.subject);
-	update autopost.channel_gates g
-	set ready_at = greatest(g.ready_at, least(v_latest, autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now)))
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
-	and 'channel:' || g.channel_id = any (p_subjects)
-	and autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now) is not null;
-	v_until := autopost.quota_free_at(p_workspace_id, v_group, v_now);
-	if v_until is not null then
-		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
-	end if;
-end
-$$;
-
-
---
 -- Name: stale_commit(text, autopost.deliveries, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5883,9 +5791,6 @@ begin
 	end if;
 	v_began := autopost.call_started_at(v_delivery) is not null;
 	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
-	if v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery_id then
-		v_obstacle := coalesce(v_obstacle, 'rate');
-	end if;
 	if v_obstacle is not null and not v_began then
 		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
 		return jsonb_build_object('applied', false, 'reason', v_obstacle);
@@ -6022,6 +5927,47 @@ begin
 	perform pg_notify('autopost_wake', 'submissions');
 	return jsonb_build_object('status', 'accepted', 'run_id', p_run_id, 'trace_id', p_item -> 'trace_id', 'message_id', null, 'submission_id', v_id,
 		'enqueued', 0, 'deduped', 0, 'invalid', 0, 'skipped', 0);
+end
+$$;
+
+
+--
+-- Name: submit_post(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
+-- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
+-- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
+-- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
+declare
+	v_endpoint_id text := p_endpoint_id;
+	v_run_id uuid;
+	v_errors jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_kind not in ('api', 'command', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is no door for one post', coalesce(p_kind, 'null')), 'use api, command or page');
+	end if;
+	if v_endpoint_id is null then
+		v_endpoint_id := autopost.only_endpoint(p_workspace_id);
+	end if;
+	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
+	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
+	v_errors := autopost.payload_errors(p_raw_payload);
+	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
+		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
+			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
+	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
+		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
+	end if;
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
+	return v_answer;
 end
 $$;
 
@@ -6215,6 +6161,32 @@ $$;
 
 
 --
+-- Name: time_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.time_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Of what holds a delivery, that which ends at an instant that is known: what its row waits for, pauses, cooldowns, used-up quotas, the
+-- next probe of an open breaker. p_row: see holds.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+from (values
+	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
+	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
+	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
+	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
+	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
+	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
+	(8, 'group_quota', (to_jsonb(p_limit) ->> 'quota_until')::timestamptz, 'room in the window of the rate group''s quota'),
+	(9, 'breaker', case when to_jsonb(p_limit) ->> 'breaker_opened_at' is not null then greatest(p_now, (to_jsonb(p_limit) ->> 'probe_at')::timestamptz) + interval '1 microsecond' end,
+		'a probe that succeeds: the platform is taken to be down')
+) h (n, gate, until, lifts)
+where h.until > p_now and isfinite(h.until)
+$$;
+
+
+--
 -- Name: timestamp_of(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6250,6 +6222,45 @@ begin
 	values (p_run_id, autopost.now_ts(), autopost.now_ts())
 	on conflict (run_id) do update set seen_at = excluded.seen_at;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: twin_of(text, autopost.channels, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_content_hash text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The delivery by which a channel has this content already: in flight there, else sent last. {"reason", "twin": {…}}.
+-- Reads: deliveries.
+declare
+	v_twin record;
+	v_again timestamptz;
+begin
+	select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
+	and d.hash_version = autopost.hash_version()
+	and d.status in ('queued', 'claimed', 'sending', 'retry')
+	limit 1;
+	if not found then
+		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
+		and d.hash_version = autopost.hash_version()
+		and d.status = 'sent'
+		order by d.sent_at desc limit 1;
+	end if;
+	if v_twin.delivery_id is null then
+		return '{"reason": "the channel has this content already"}';
+	end if;
+	v_again := v_twin.sent_at + make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168));
+	return jsonb_build_object(
+		'reason', case when v_twin.sent_at is null then format('in flight there as delivery %s, %s', v_twin.delivery_id, v_twin.status)
+			else format('sent there at %s as delivery %s; again from %s on', autopost.instant_text(v_twin.sent_at), v_twin.delivery_id, autopost.instant_text(v_again)) end,
+		'twin', jsonb_build_object('delivery_id', v_twin.delivery_id, 'status', v_twin.status, 'sent_at', v_twin.sent_at, 'again_at', v_again));
 end
 $$;
 
@@ -6381,7 +6392,7 @@ begin
 		from autopost.verify_i10(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
-	return query select 'I15', 'no call while its channel is paused or disabled, or beside the probe of an open breaker', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I15', 'no call while its channel is paused or disabled', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i15(p_workspace_id) with ordinality v (found, n);
 	return query select 'I16', 'no call before its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i16(p_workspace_id) with ordinality v (found, n);
@@ -6403,7 +6414,7 @@ begin
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i27(p_workspace_id) with ordinality v (found, n);
-	return query select 'I29', 'no slot further ahead than the horizon, no call beyond a quota', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I29', 'no slot further ahead than the horizon', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
@@ -6647,7 +6658,6 @@ CREATE FUNCTION autopost.verify_i15(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- As far as rows and events tell: the latest pause of each channel while its row still bears it, and the latest disabling while
 -- neither a post nor a person has ended its streak. A pause or resume by a plain row edit, and a workspace's status, leave no event.
--- And calls since a breaker opened that still is, which are its probes; a call that began at the same moment is let pass.
 with shut as (
 	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
@@ -6663,15 +6673,6 @@ where case s.action
 and not exists (
 	select 1 from autopost.events o
 	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled' and o.ts between s.ts and e.ts)
-union all
-select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at, 'probes', l.probes, 'calls', n.calls)
-from autopost.platform_limits l
-cross join lateral (
-	select count(*) as calls from autopost.channels c
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
-		and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
-	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
-where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes
 $$;
 
 
@@ -6784,7 +6785,6 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
-and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
@@ -6914,7 +6914,7 @@ with told as (
 		count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
 		count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip')) as ends,
 		count(*) filter (where e.action = 'manual_requeue') as requeues,
-		count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
+		count(*) filter (where e.action in ('manual_requeue', 'released')) as grants
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	group by e.delivery_id
@@ -7048,8 +7048,6 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
 -- gate further ahead. A gate without a rate does not limit, whatever its time.
--- And quotas: calls reckoned from the events, once the claims from before the quota, or the channel's row, last changed are over; and what
--- is kept for a claim that is over.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.rate_rps > 0
@@ -7061,26 +7059,6 @@ where l.workspace_id = p_workspace_id and l.rate_rps > 0
 and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
 	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
-union all
-select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds, 'max_sends', s.max_sends,
-	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
-from (
-	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
-		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
-	from autopost.channels c
-	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (subject)
-	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
-		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
-	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
-	where c.workspace_id = p_workspace_id) s
-where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
-union all
-select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt', u.attempt)
-from autopost.quota_uses u
-left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
-where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
-and (d.status = 'sending' and d.attempt = u.attempt) is not true
 $$;
 
 
@@ -7267,6 +7245,120 @@ $$;
 
 
 --
+-- Name: why(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
+-- Returns {"status": "found", "delivery", "message", "source", "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
+-- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
+-- may do about one that is over}} or {"status": "unknown_delivery"}.
+-- Reads: deliveries, messages, channels, ingest_runs, events, channel_gates, platform_limits, dispatch_runs.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+	v_message autopost.messages;
+	v_run autopost.ingest_runs;
+begin
+	perform autopost.require('delivery_id', p_delivery_id is not null);
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	if v_delivery.delivery_id is null then
+		return '{"status": "unknown_delivery"}';
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+	select m.* into v_message from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = v_delivery.message_id;
+	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = v_delivery.ingest_run_id;
+	return jsonb_build_object('status', 'found',
+		'delivery', jsonb_build_object('delivery_id', v_delivery.delivery_id, 'status', v_delivery.status,
+			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id, 'rate_group', v_channel.rate_group,
+			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(v_delivery.last_error ->> 'code', '*')), v_delivery),
+			'created_at', v_delivery.created_at, 'due_at', case when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
+			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at', v_delivery.finished_at,
+			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown', v_channel.on_unknown,
+			'text', v_delivery.rendered_text, 'meta', v_delivery.render_meta, 'template_version', v_delivery.template_version),
+		'message', jsonb_build_object('message_id', v_message.message_id, 'content_hash', v_message.content_hash, 'tags', v_message.tags,
+			'first_seen_at', v_message.created_at, 'last_seen_at', v_message.last_seen_at, 'seen_count', v_message.seen_count),
+		'source', jsonb_build_object('run_id', v_delivery.ingest_run_id, 'trace_id', v_delivery.trace_id, 'kind', v_run.kind, 'endpoint_id', v_run.endpoint_id,
+			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
+			'submission_id', (select s.submission_id from autopost.submissions s
+				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
+		'chain', autopost.chain_of(p_workspace_id, v_delivery),
+		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
+			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_now(text, autopost.channels, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_now(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a delivery that waits is held by, see holds; and where nothing holds it though its channel's gate is shut, that.
+-- Reads: platform_limits, channel_gates, deliveries.
+declare
+	v_limit autopost.platform_limits;
+	v_gate autopost.channel_gates;
+	v_now timestamptz := autopost.now_ts();
+	v_held jsonb;
+begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_channel.workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+	select g.* into v_gate from autopost.channel_gates g
+	where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id;
+	v_held := autopost.holds(p_status, p_channel, v_limit, jsonb_build_object(
+		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
+		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
+		'ahead', case when isfinite(p_delivery.due_at)
+			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'group_ahead', case when isfinite(p_delivery.due_at)
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'inflight', v_gate.inflight,
+		'in_flight', (select jsonb_agg(f.delivery_id) from (
+			select d.delivery_id from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status in ('claimed', 'sending')
+			order by d.claimed_at limit 100) f)), v_now);
+	if v_held -> 'held_by' = '[]' and v_gate.ready_at > v_now then
+		v_held := jsonb_set(v_held, '{held_by}', jsonb_build_array(autopost.hold('gate', v_gate.ready_at, 'rearm_gates: the channel''s gate is shut though nothing holds it')));
+	end if;
+	return v_held || jsonb_build_object('sentence', case
+		when v_held -> 'held_by' = '[]' then 'due: it goes with the next claim'
+		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
+			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', ' order by h.ordinality)
+			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
+end
+$$;
+
+
+--
+-- Name: why_over(autopost.deliveries, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_over(p_delivery autopost.deliveries, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- What is to be said of a delivery that does not wait: it is on its way, or at its end, and what could be done about that.
+select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
+	when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
+	when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
+			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
+			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
+		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
+	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
+		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
+	end
+$$;
+
+
+--
 -- Name: with_blob_refs(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7302,61 +7394,6 @@ from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
-$$;
-
-
---
--- Name: within_quota(text, text, text, text[], integer[], integer); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_rooms integer[], p_limit integer, OUT subjects text[], OUT rooms integer[], OUT room integer) RETURNS record
-    LANGUAGE plpgsql
-    AS $$
--- What quotas leave of a claim: of the rooms of these channels, and of its limit. Subjects are those that have a quota, null
--- where none has: then nothing was locked or counted. A subject that somebody else is claiming under has no room for now.
--- Each statement has a snapshot of its own: uses are counted after the quota is locked.
--- Locks: quotas (skip locked). Reads: quotas, quota_uses.
-declare
-	v_locked text[];
-	v_left jsonb;
-	v_now timestamptz;
-begin
-	rooms := p_rooms;
-	room := p_limit;
-	if p_channel_ids is null or not exists (select 1 from autopost.quotas q where q.workspace_id = p_workspace_id) then
-		return;
-	end if;
-	select array_agg(distinct q.subject) into subjects from autopost.quotas q
-	where q.workspace_id = p_workspace_id
-	and q.subject = any (autopost.group_subject(p_platform, p_rate_group) || array(select 'channel:' || c.id from unnest(p_channel_ids) c (id)));
-	if subjects is null then
-		return;
-	end if;
-	select array_agg(l.subject) into v_locked
-	from (
-		select q.subject from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
-		for no key update of q skip locked) l;
-	v_now := autopost.now_ts();
-	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
-	from (
-		select q.subject, greatest(0, min(q.max_sends - u.n)) as n
-		from autopost.quotas q
-		cross join lateral (
-			select count(*)::int as n from autopost.quota_uses u
-			where u.workspace_id = p_workspace_id and u.subject = q.subject
-			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
-		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
-		group by q.subject
-		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
-	rooms := array(
-		select case when 'channel:' || c.id = any (subjects) then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
-		from unnest(p_channel_ids, p_rooms) with ordinality c (id, room, n)
-		order by c.n);
-	if autopost.group_subject(p_platform, p_rate_group) = any (subjects) then
-		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
-	end if;
-end
 $$;
 
 
@@ -7456,6 +7493,20 @@ CREATE TABLE autopost.credential_bindings (
 );
 
 ALTER TABLE ONLY autopost.credential_bindings FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.dispatch_cursor (
+    scope text NOT NULL,
+    served text DEFAULT ''::text NOT NULL,
+    run_id text,
+    lease_until timestamp with time zone,
+    handed_out text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT dispatch_cursor_check CHECK (((run_id IS NULL) = (lease_until IS NULL)))
+);
 
 
 --
@@ -7670,51 +7721,6 @@ ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.quota_uses (
-    workspace_id text NOT NULL,
-    delivery_id uuid NOT NULL,
-    attempt integer NOT NULL,
-    subject text NOT NULL,
-    used_at timestamp with time zone NOT NULL
-);
-
-ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.quotas (
-    workspace_id text NOT NULL,
-    subject text GENERATED ALWAYS AS (
-CASE
-    WHEN (channel_id IS NOT NULL) THEN ('channel:'::text || channel_id)
-    ELSE ((('group:'::text || platform) || '/'::text) || rate_group)
-END) STORED NOT NULL,
-    window_seconds integer NOT NULL,
-    max_sends integer NOT NULL,
-    channel_id text,
-    platform text,
-    rate_group text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT quotas_check CHECK (
-CASE
-    WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
-    ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
-END),
-    CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
-    CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
-);
-
-ALTER TABLE ONLY autopost.quotas FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -7870,6 +7876,14 @@ ALTER TABLE ONLY autopost.deliveries
 
 
 --
+-- Name: dispatch_cursor dispatch_cursor_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.dispatch_cursor
+    ADD CONSTRAINT dispatch_cursor_pkey PRIMARY KEY (scope);
+
+
+--
 -- Name: dispatch_runs dispatch_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -7990,22 +8004,6 @@ ALTER TABLE ONLY autopost.pull_sources
 
 
 --
--- Name: quota_uses quota_uses_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.quota_uses
-    ADD CONSTRAINT quota_uses_pkey PRIMARY KEY (workspace_id, delivery_id, attempt, subject);
-
-
---
--- Name: quotas quotas_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.quotas
-    ADD CONSTRAINT quotas_pkey PRIMARY KEY (workspace_id, subject, window_seconds);
-
-
---
 -- Name: retry_policies retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8070,17 +8068,10 @@ ALTER TABLE ONLY autopost.workspaces
 
 
 --
--- Name: channel_gates_ready; Type: INDEX; Schema: autopost; Owner: -
+-- Name: channel_gates_armed; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX channel_gates_ready ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at);
-
-
---
--- Name: channels_auth_held; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX channels_auth_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE auth_held;
+CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at) WHERE (ready_at < 'infinity'::timestamp with time zone);
 
 
 --
@@ -8252,24 +8243,10 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
--- Name: platform_limits_failing; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX platform_limits_failing ON autopost.platform_limits USING btree (workspace_id) WHERE (failing_channels <> '{}'::text[]);
-
-
---
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
-
-
---
--- Name: quota_uses_subject; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id, subject, used_at);
 
 
 --
@@ -8360,14 +8337,7 @@ CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries F
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, auth_ref, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
-
-
---
--- Name: quotas keep_quota; Type: TRIGGER; Schema: autopost; Owner: -
---
-
-CREATE TRIGGER keep_quota BEFORE INSERT OR DELETE OR UPDATE ON autopost.quotas FOR EACH ROW EXECUTE FUNCTION autopost.keep_quota();
+CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
 
 
 --
@@ -8382,13 +8352,6 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 --
 
 CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash, kind ON autopost.workspace_endpoints FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup();
-
-
---
--- Name: channels lift_auth_hold; Type: TRIGGER; Schema: autopost; Owner: -
---
-
-CREATE TRIGGER lift_auth_hold BEFORE UPDATE OF paused_until, auth_ref ON autopost.channels FOR EACH ROW WHEN (old.auth_held) EXECUTE FUNCTION autopost.lift_auth_hold();
 
 
 --
@@ -8576,30 +8539,6 @@ ALTER TABLE ONLY autopost.pull_receipts
 
 ALTER TABLE ONLY autopost.pull_sources
     ADD CONSTRAINT pull_sources_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
-
-
---
--- Name: quotas quotas_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.quotas
-    ADD CONSTRAINT quotas_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
-
-
---
--- Name: quotas quotas_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.quotas
-    ADD CONSTRAINT quotas_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channels(workspace_id, channel_id) ON DELETE CASCADE;
-
-
---
--- Name: quotas quotas_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.quotas
-    ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -8845,20 +8784,6 @@ CREATE POLICY owner_session ON autopost.pull_sources TO autopost_owner USING ((C
 
 
 --
--- Name: quota_uses owner_session; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY owner_session ON autopost.quota_uses TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
-
-
---
--- Name: quotas owner_session; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
-
-
---
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -8916,18 +8841,6 @@ ALTER TABLE autopost.pull_receipts ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.pull_sources ENABLE ROW LEVEL SECURITY;
-
---
--- Name: quota_uses; Type: ROW SECURITY; Schema: autopost; Owner: -
---
-
-ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
-
---
--- Name: quotas; Type: ROW SECURITY; Schema: autopost; Owner: -
---
-
-ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -9071,20 +8984,6 @@ CREATE POLICY workspace ON autopost.pull_receipts USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.pull_sources USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
-
-
---
--- Name: quota_uses workspace; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY workspace ON autopost.quota_uses USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
-
-
---
--- Name: quotas workspace; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

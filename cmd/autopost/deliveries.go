@@ -102,6 +102,13 @@ func deliveriesListCommand() *cobra.Command {
 // excerpt is how many characters of a post a table shows.
 const excerpt = 40
 
+func excerptOf(text string) string {
+	if runes := []rune(text); len(runes) > excerpt {
+		return string(runes[:excerpt]) + "…"
+	}
+	return text
+}
+
 func printDeliveries(list []pg.DeliveryRow, asJSON bool) error {
 	rows := make([][]any, 0, len(list))
 	for _, d := range list {
@@ -112,9 +119,7 @@ func printDeliveries(list []pg.DeliveryRow, asJSON bool) error {
 			if d.NextRetryAt != nil {
 				next = d.NextRetryAt.Format(time.RFC3339)
 			}
-			if runes := []rune(text); len(runes) > excerpt {
-				text = string(runes[:excerpt]) + "…"
-			}
+			text = excerptOf(text)
 		}
 		rows = append(rows, []any{d.DeliveryID, d.ChannelID, d.Status, d.Attempt, next, failure, text})
 	}

@@ -41,6 +41,7 @@
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
+\ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
 \ir ingest/start_ingest_run.sql
 \ir ingest/ingest_pull_chunk.sql
@@ -67,8 +68,12 @@
 \ir lib/commit_items.sql
 \ir lib/hand_back.sql
 \ir dispatch/touch_run.sql
+\ir lib/armed_workspaces.sql
 \ir dispatch/ready_workspaces.sql
+\ir dispatch/ready_workspaces_after.sql
 \ir dispatch/next_wake_ms.sql
+\ir dispatch/begin_dispatch.sql
+\ir dispatch/end_dispatch.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential_binding.sql
 \ir dispatch/start_call.sql
@@ -116,4 +121,11 @@
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
 \ir admin/queue_snapshot.sql
+
+-- Explain: what would become of a post, and what has become of a delivery.
+\ir lib/holds.sql
+\ir lib/plan_channels.sql
+\ir lib/chain.sql
+\ir admin/plan.sql
+\ir admin/why.sql
 \ir admin/functions_digest.sql

@@ -18,7 +18,7 @@ select is(autopost.next_wake_ms(), null);
 select autopost.enqueue_messages_and_deliveries('v', 'in', 'api', '{"text": "first"}');
 select test.tick('1 second');
 select test.say('second');
-select is(test.ready(), '{v,w}', 'the longest waiting first');
+select is(test.ready(), '{v,w}', 'in a ring');
 select is(test.ready(1), '{v}');
 select is(autopost.next_wake_ms(), 0::bigint);
 select autopost.claim_deliveries('v', 'r', 10);

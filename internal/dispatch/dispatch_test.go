@@ -412,3 +412,22 @@ func TestConfigIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// There is room for one at a time, and the first workspace alone could fill it for long.
+func TestLongQueueLetsTheOthersHaveTheirTurn(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 20)
+		w.put("bolt", 2)
+		w.put("zeta", 1)
+		w.onSend = func(context.Context, autopost.Call) autopost.Outcome {
+			after(time.Second)
+			return autopost.Outcome{OK: true, ProviderMessageID: "77"}
+		}
+		defer w.start(dispatch.Config{Senders: 1, LimitPerWorkspace: 10})()
+		after(10 * time.Second)
+		for id, round := range map[string]time.Duration{"acme-0": 0, "bolt-0": 1, "zeta-0": 2, "acme-1": 3, "bolt-1": 4, "acme-2": 5, "acme-3": 6} {
+			require.Len(t, w.when("send "+id), 1, id)
+			require.InDelta(t, round*time.Second, w.when("send " + id)[0], float64(100*time.Millisecond), id)
+		}
+	})
+}

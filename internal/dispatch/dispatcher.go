@@ -43,6 +43,10 @@ type Dispatcher struct {
 	// was due, and that failed.
 	empty  int
 	failed int
+	// served is the last workspace that had its turn. The next round goes on after
+	// it, so that one with a long queue, when there is no room left behind it, does
+	// not keep the others waiting.
+	served string
 }
 
 // life holds the three times for which things go on: rounds until a stop is asked
@@ -176,6 +180,7 @@ func (d *Dispatcher) runOnce(l life) round {
 			r.crowded = true
 			return r
 		}
+		d.served = workspace
 		n, err := d.claim(l, workspace, limit)
 		if err != nil {
 			d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
@@ -191,7 +196,7 @@ func (d *Dispatcher) runOnce(l life) round {
 func (d *Dispatcher) readyWorkspaces(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	workspaces, err := d.deps.Queue.ReadyWorkspaces(ctx, workspacesPerRound)
+	workspaces, err := d.deps.Queue.ReadyWorkspacesAfter(ctx, d.served, workspacesPerRound)
 	if err != nil {
 		return nil, fmt.Errorf("ready workspaces: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 
 // Queue tells what is due and leases it.
 type Queue interface {
-	// ReadyWorkspaces returns up to limit workspaces with due work, in the order in which they are to be served.
-	ReadyWorkspaces(ctx context.Context, limit int) ([]string, error)
+	// ReadyWorkspacesAfter returns up to limit workspaces with due work: a ring, from the one that follows after.
+	ReadyWorkspacesAfter(ctx context.Context, after string, limit int) ([]string, error)
 	// NextWake returns how long it is until the next gate is due; ok is false when none is armed.
 	NextWake(ctx context.Context) (wait time.Duration, ok bool, err error)
 	// ClaimDeliveries leases up to limit due deliveries of a workspace to the run. None is a normal answer.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -141,7 +142,7 @@ func slotIn(wait time.Duration) func(*autopost.Delivery) {
 	}
 }
 
-func (w *world) ReadyWorkspaces(context.Context, int) ([]string, error) {
+func (w *world) ReadyWorkspacesAfter(_ context.Context, after string, limit int) ([]string, error) {
 	w.note("ready")
 	if w.onReady != nil {
 		if err := w.onReady(); err != nil {
@@ -156,7 +157,13 @@ func (w *world) ReadyWorkspaces(context.Context, int) ([]string, error) {
 			ready = append(ready, workspace)
 		}
 	}
-	return ready, nil
+	slices.Sort(ready)
+	next, found := slices.BinarySearch(ready, after)
+	if found {
+		next++
+	}
+	ready = append(ready[next:], ready[:next]...)
+	return ready[:min(limit, len(ready))], nil
 }
 
 func (w *world) NextWake(context.Context) (time.Duration, bool, error) {

@@ -11,9 +11,10 @@ import (
 	"autopost"
 )
 
-// ReadyWorkspaces names workspaces for which a claim could give something now.
-func (s *Store) ReadyWorkspaces(ctx context.Context, limit int) ([]string, error) {
-	return s.texts(ctx, `select * from autopost.ready_workspaces($1)`, limit)
+// ReadyWorkspacesAfter names workspaces for which a claim could give something now: a
+// ring, from the one that follows after.
+func (s *Store) ReadyWorkspacesAfter(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_workspaces_after($1, $2)`, after, limit)
 }
 
 // NextWake returns how long it is until something can be claimed; false when nothing waits.

@@ -54,6 +54,15 @@ func (s *Store) ReceivePush(ctx context.Context, workspace, endpoint string, ite
 	return a, nil
 }
 
+// SubmitPost takes one post by kind api, command or page; an empty endpoint is the only one there is.
+func (s *Store) SubmitPost(ctx context.Context, workspace, endpoint, kind string, post json.RawMessage) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.submit_post($1, nullif($2, ''), $3, $4)`, workspace, endpoint, kind, post)
+	if err != nil {
+		return nil, fmt.Errorf("submit post ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // GetRun returns a run with what became of its posts; nil when the workspace has no such run.
 func (s *Store) GetRun(ctx context.Context, workspace, runID string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.get_run($1, $2)`, workspace, runID)

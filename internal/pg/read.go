@@ -43,6 +43,28 @@ func (s *Store) ListDeliveries(ctx context.Context, workspace string, filter Del
 		from autopost.list_deliveries($1, $2, $3)`, workspace, filter, limit)
 }
 
+// Why explains a delivery: where it came from, what happened to it, what holds it now.
+func (s *Store) Why(ctx context.Context, workspace, delivery string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.why($1, $2::text::uuid)`, workspace, delivery)
+	if err != nil {
+		return nil, fmt.Errorf("why delivery=%s: %w", delivery, err)
+	}
+	return a, nil
+}
+
+// Plan tells what an enqueue of a post would do at an instant, or now where at is zero; it writes nothing.
+func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at time.Time) (json.RawMessage, error) {
+	var instant *time.Time
+	if !at.IsZero() {
+		instant = &at
+	}
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, $3)`, workspace, post, instant)
+	if err != nil {
+		return nil, fmt.Errorf("plan ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // EventRow is a row of the read model list_events.
 type EventRow struct {
 	TS         time.Time

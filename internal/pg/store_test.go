@@ -45,7 +45,7 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, waits)
 	push(t, store, "hello")
-	workspaces, err := store.ReadyWorkspaces(ctx, 10)
+	workspaces, err := store.ReadyWorkspacesAfter(ctx, "", 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{"w"}, workspaces)
 

@@ -53,6 +53,9 @@ func (db *DB) Session(name, role string) *Session {
 	return &Session{t: db.t, db: db, name: name, conn: conn}
 }
 
+// PID is the process of the server that serves the session.
+func (s *Session) PID() uint32 { return s.conn.PgConn().PID() }
+
 // Start sends a statement and returns at once. The session's previous statement
 // must have ended.
 func (s *Session) Start(sql string, args ...any) *Pending {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,10 +70,22 @@ func (h *House) Run(extra []string, args ...string) Result {
 // RunWithin is Run with a patience of the caller's.
 func (h *House) RunWithin(patience time.Duration, extra []string, args ...string) Result {
 	h.t.Helper()
+	return h.runOn(nil, patience, extra, args)
+}
+
+// RunOn is Run with something on standard input.
+func (h *House) RunOn(stdin string, args ...string) Result {
+	h.t.Helper()
+	return h.runOn(strings.NewReader(stdin), commandPatience, nil, args)
+}
+
+func (h *House) runOn(stdin io.Reader, patience time.Duration, extra, args []string) Result {
+	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.binary, args...)
 	var stdout, stderr bytes.Buffer
+	cmd.Stdin = stdin
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, append(h.environment(), extra...), &stdout, &stderr
 	cmd.SysProcAttr = attributes()
 	err := cmd.Run()

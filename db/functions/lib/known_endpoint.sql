@@ -15,14 +15,42 @@ begin
 end
 $$;
 
+create or replace function autopost.only_endpoint(p_workspace_id text) returns text
+language plpgsql stable
+as $$
+-- The only enabled endpoint of the workspace that takes posts from outside, or AP001, naming those there are.
+-- Reads: workspace_endpoints.
+declare
+	v_ids text[] := array(
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'webhook_push' and e.enabled
+		order by e.endpoint_id);
+begin
+	if cardinality(v_ids) <> 1 then
+		perform autopost.refuse('endpoint_id', case when v_ids = '{}' then 'is missing, and the workspace has no enabled endpoint of kind webhook_push'
+			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end, 'name one of the rows of autopost.workspace_endpoints');
+	end if;
+	return v_ids[1];
+end
+$$;
+
+create or replace function autopost.refuse_disabled(p_workspace_id text) returns void
+language plpgsql stable
+as $$
+-- AP001 where the workspace takes no posts.
+begin
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
+		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
+	end if;
+end
+$$;
+
 create or replace function autopost.known_sender(p_workspace_id text, p_endpoint_id text) returns void
 language plpgsql stable
 as $$
 -- AP001 unless the endpoint is there and enabled and its workspace takes posts.
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
-	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) = 'disabled' then
-		perform autopost.refuse('workspace_id', format('workspace %s is disabled', p_workspace_id), 'set its status to active or paused');
-	end if;
+	perform autopost.refuse_disabled(p_workspace_id);
 end
 $$;

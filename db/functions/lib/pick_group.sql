@@ -64,7 +64,7 @@ begin
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
-			and g.ready_at <= v_now
+			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
 			limit p_limit
 			for no key update of g skip locked) g

@@ -1,0 +1,34 @@
+create or replace function autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
+-- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
+-- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
+-- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
+declare
+	v_endpoint_id text := p_endpoint_id;
+	v_run_id uuid;
+	v_errors jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_kind not in ('api', 'command', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is no door for one post', coalesce(p_kind, 'null')), 'use api, command or page');
+	end if;
+	if v_endpoint_id is null then
+		v_endpoint_id := autopost.only_endpoint(p_workspace_id);
+	end if;
+	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
+	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
+	v_errors := autopost.payload_errors(p_raw_payload);
+	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
+		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
+			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
+	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
+		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
+	end if;
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
+	return v_answer;
+end
+$$;

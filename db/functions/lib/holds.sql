@@ -1,0 +1,131 @@
+create or replace function autopost.instant_text(p_at timestamptz) returns text
+language sql stable
+as $$
+-- An instant inside a sentence, the same for every session: UTC, to the second.
+select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+create or replace function autopost.hold(p_gate text, p_until timestamptz, p_lifts text, p_more jsonb default '{}') returns jsonb
+language sql stable
+as $$
+-- One thing that holds a delivery: until when (null: not by time alone), and what would lift it.
+select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts) || p_more
+$$;
+
+create or replace function autopost.rows_ahead(p_workspace_id text, p_channel_id text, p_due_at timestamptz, p_delivery_id uuid) returns int
+language plpgsql stable
+as $$
+-- How many deliveries of a channel wait to go before one of this due time and id; ten thousand stands for that many or more.
+-- Reads: deliveries.
+begin
+	return (
+		select count(*) from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+			and d.status in ('queued', 'retry')
+			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+			limit 10000) x);
+end
+$$;
+
+create or replace function autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamptz, p_delivery_id uuid) returns int
+language plpgsql stable
+as $$
+-- rows_ahead of all channels of a rate group together; 0 for a group that does not limit.
+-- Reads: channels, deliveries.
+begin
+	return (
+		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group and p_limit.rate_rps > 0);
+end
+$$;
+
+create or replace function autopost.time_holds(
+	p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamptz
+) returns jsonb
+language sql stable
+as $$
+-- Of what holds a delivery, that which ends at an instant that is known: what its row waits for, pauses, cooldowns, used-up quotas, the
+-- next probe of an open breaker. p_row: see holds.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+from (values
+	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
+	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
+	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
+	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
+	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
+	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
+	(8, 'group_quota', (to_jsonb(p_limit) ->> 'quota_until')::timestamptz, 'room in the window of the rate group''s quota'),
+	(9, 'breaker', case when to_jsonb(p_limit) ->> 'breaker_opened_at' is not null then greatest(p_now, (to_jsonb(p_limit) ->> 'probe_at')::timestamptz) + interval '1 microsecond' end,
+		'a probe that succeeds: the platform is taken to be down')
+) h (n, gate, until, lifts)
+where h.until > p_now and isfinite(h.until)
+$$;
+
+create or replace function autopost.rate_holds(
+	p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_from timestamptz
+) returns jsonb
+language sql stable
+as $$
+-- Of what holds a delivery that nothing else would hold at p_from, its turn: who goes before it, and the rate slots of the channel and of its group.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts, h.more) order by h.n), '[]')
+from (values
+	(1, 'queue', null, 'those that are due before it', jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
+	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at) + (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
+		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
+	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at) + (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
+		'its turn at the rate group''s rate_rps', jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
+) h (n, gate, until, lifts, more, holds)
+where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+create or replace function autopost.holds(
+	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamptz
+) returns jsonb
+language plpgsql stable
+as $$
+-- What holds a delivery that waits, as claim and start judge it, and when it would go if nothing changed: as far as is known. How
+-- long calls take is not: a channel without a rate, and one that is full, hold the delivery without an instant.
+-- p_status: of the workspace. p_row: {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": who goes before it,
+-- "inflight": of its channel, "in_flight": which these are}. Returns {"send_at": null where time alone does not lift it, "held_by": [{"gate", "until", "lifts"}]}.
+declare
+	v_held jsonb := '[]';
+	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
+	v_rates jsonb;
+	v_free timestamptz; -- nothing but the window and its turn holds it from here on
+	v_open timestamptz;
+	v_turn timestamptz;
+	v_at timestamptz;
+begin
+	if p_status <> 'active' then
+		v_held := v_held || autopost.hold('workspace', null, 'the workspace made active', jsonb_build_object('status', p_status));
+	end if;
+	if not p_channel.enabled then
+		v_held := v_held || autopost.hold('channel_disabled', null, 'resume_channel');
+	end if;
+	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
+		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
+	end if;
+	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
+	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
+	if isfinite(v_open) then
+		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_open);
+		select greatest(v_open, max((r.value ->> 'until')::timestamptz)) into v_turn from jsonb_array_elements(v_rates) r;
+		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_turn);
+	end if;
+	if v_open > v_free then
+		v_times := v_times || autopost.hold('window', v_open,
+			case when isfinite(v_open) then 'the opening of the posting window' else 'a posting window that opens: this one never does' end);
+	end if;
+	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
+		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
+			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries', p_row -> 'in_flight')));
+	end if;
+	if v_at > v_turn then
+		v_rates := v_rates || autopost.hold('window', v_at, 'the next opening of the posting window: its turn comes after this one closes');
+	end if;
+	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by', v_held || v_times || coalesce(v_rates, '[]'));
+end
+$$;

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/sim"
+)
+
+type plan struct {
+	Status string
+	Counts map[string]int
+	Errors []map[string]string
+
+	Channels []struct {
+		ChannelID string `json:"channel_id"`
+		SendAt    string `json:"send_at"`
+		Verdict   string
+		Reason    string
+		Text      string
+	}
+}
+
+// decode reads what a command printed with --json.
+func decode[T any](t *testing.T, stdout string) T {
+	t.Helper()
+	var value T
+	require.NoError(t, json.Unmarshal([]byte(stdout), &value), stdout)
+	return value
+}
+
+// A post is planned, posted, and explained from the command line; the plan leaves nothing.
+func TestPostIsPlannedPostedAndExplained(t *testing.T) {
+	t.Parallel()
+	h, chat, _ := newsroom(t)
+	h.Exec(`update autopost.channels set route_filter = '{"include_any": ["sale"]}' where channel_id = 'on-max'`)
+	file := filepath.Join(t.TempDir(), "post.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"text": "From a file", "tags": ["rent"]}`), 0o600))
+
+	p := decode[plan](t, ok(t, h, "plan", file, "--json"))
+	require.Equal(t, "planned", p.Status)
+	require.Equal(t, 1, p.Counts["queued"])
+	require.Equal(t, 1, p.Counts["not_routed"])
+	require.Contains(t, p.Channels[0].Reason, "sale", "on-max comes first")
+	require.Equal(t, "From a file", p.Channels[1].Text)
+	later := decode[plan](t, ok(t, h, "plan", file, "--at", "2031-01-02T03:04:05Z", "--json"))
+	require.Contains(t, later.Channels[1].SendAt, "2031-01-02T03:04:05")
+	table := ok(t, h, "plan", file)
+	require.Contains(t, table, "1 of 2 channels would get it")
+	require.Contains(t, table, "route_filter.include_any wants one of sale; the post has rent")
+	require.Zero(t, pgtest.Value[int](h.DB, `select (select count(*) from autopost.deliveries)::int + (select count(*) from autopost.messages)::int + (select count(*) from autopost.events)::int`))
+
+	posted := ok(t, h, "post", file)
+	require.Contains(t, posted, "1 enqueued")
+	require.Equal(t, "command cms", pgtest.Value[string](h.DB, `select kind || ' ' || endpoint_id from autopost.ingest_runs`))
+	id := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries`)
+	waiting := ok(t, h, "why", id)
+	require.Contains(t, waiting, "due: it goes with the next claim")
+	require.Contains(t, waiting, "a daemon was last seen: never")
+	ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", because)
+	require.Contains(t, ok(t, h, "why", id), "channel paused until")
+	ok(t, h, "channel", "resume", "on-telegram", because)
+
+	d := h.Serve()
+	h.Drained("news")
+	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
+	require.Contains(t, ok(t, h, "plan", file), "sent there at")
+	explained := ok(t, h, "why", id)
+	require.Contains(t, explained, "call 1 began")
+	require.Contains(t, explained, "now: sent at")
+	chain := decode[struct{ Chain []struct{ Action string } }](t, ok(t, h, "why", id, "--json"))
+	require.Len(t, chain.Chain, 3)
+	require.Equal(t, "enqueue", chain.Chain[0].Action)
+	require.Contains(t, ok(t, h, "post", file), "1 had it already")
+
+	// From standard input, and from flags with a picture that is fetched first.
+	require.Zero(t, h.RunOn(`{"text": "From standard input"}`, "post").Code)
+	require.Zero(t, h.RunOn(`{"text": "The same way"}`, "post", "-").Code)
+	accepted := ok(t, h, "post", "--text", "From flags", "--media", h.WorldURL+"/files/photo-4.png", "--channel", "on-telegram", "--endpoint", "cms")
+	require.Contains(t, accepted, "accepted as submission")
+	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	require.Zero(t, d.Stop())
+	h.Verified()
+}
+
+func TestExplainMisuse(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"why"}, 2, "one delivery"},
+		{[]string{"why", "x"}, 2, "one delivery"},
+		{[]string{"why", "00000000-0000-7000-8000-000000000000"}, 1, "news has no delivery"},
+		{[]string{"why", "00000000-0000-7000-8000-000000000000", "--workspace", "none"}, 1, "none"},
+		{[]string{"plan"}, 2, "no JSON"},
+		{[]string{"plan", "/nowhere/post.json"}, 2, "/nowhere/post.json"},
+		{[]string{"plan", "a.json", "b.json"}, 2, "one file"},
+		{[]string{"plan", "a.json", "--text", "x"}, 2, "not from both"},
+		{[]string{"plan", "--text", "x", "--at", "noon"}, 2, "noon"},
+		{[]string{"plan", "--link", "nonsense"}, 1, "link is no http or https URL"},
+		{[]string{"post", "--tag", "x"}, 1, "text the post is empty"},
+		{[]string{"post", "--media", "https://e.x/what"}, 2, "TYPE=URL"},
+		{[]string{"post", "--text", "x", "--endpoint", "nobody"}, 2, "no enabled endpoint nobody"},
+		{[]string{"post", "--text", "x", "--scheduled-for", "noon"}, 1, "scheduled_for"},
+	} {
+		result := h.Run(nil, c.args...)
+		require.Equal(t, c.code, result.Code, "%v: %s", c.args, result.Stderr)
+		require.Contains(t, result.Stderr, c.says, c.args)
+		require.Empty(t, result.Stdout, c.args)
+	}
+	rejected := h.Run(nil, "plan", "--tag", "x", "--json")
+	require.Equal(t, 1, rejected.Code)
+	require.Equal(t, "text", decode[plan](t, rejected.Stdout).Errors[0]["field"])
+	require.Contains(t, h.RunOn(`{"text": "x", "colour": "red"}`, "plan").Stderr, "colour")
+	h.Endpoint("news", "second", "secret-second")
+	several := h.Run(nil, "post", "--text", "x")
+	require.Equal(t, 2, several.Code)
+	require.Contains(t, several.Stderr, "several: cms, second")
+	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.deliveries`))
+}
