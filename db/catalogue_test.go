@@ -27,8 +27,8 @@ var engineOnly = []string{"add_api_key", "ensure_event_partitions", "get_credent
 // argument. Each of them answers only for workspaces that the caller may speak
 // for, or touches nothing that belongs to one.
 var crossWorkspace = []string{
-	"ensure_event_partitions", "functions_digest", "list_workspaces", "next_wake_ms", "put_setting", "ready_submission_workspaces",
-	"ready_workspaces", "resolve_api_key", "resolve_endpoint", "touch_run",
+	"ensure_event_partitions", "functions_digest", "list_workspaces", "next_wake_ms", "put_setting", "ready_fanout_workspaces",
+	"ready_submission_workspaces", "ready_workspaces", "resolve_api_key", "resolve_endpoint", "touch_run",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal
@@ -45,7 +45,8 @@ func TestFunctionsPassPlpgsqlCheck(t *testing.T) {
 		from pg_proc p
 		join pg_language l on l.oid = p.prolang
 		left join pg_trigger t on t.tgfoid = p.oid and not t.tgisinternal
-		cross join lateral plpgsql_check_function_tb(p.oid, relid => coalesce(t.tgrelid, 0), fatal_errors => false,
+		cross join lateral plpgsql_check_function_tb(p.oid, relid => coalesce(t.tgrelid, 0),
+			oldtable => t.tgoldtable, newtable => t.tgnewtable, fatal_errors => false,
 			performance_warnings => false, extra_warnings => true, security_warnings => true) c
 		where p.pronamespace = 'autopost'::regnamespace and l.lanname = 'plpgsql'
 		and not (c.sqlstate = '42804' and c.detail like 'cast "text" value to %')
