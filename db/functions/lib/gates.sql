@@ -88,11 +88,13 @@ as $$
 -- Keeps gates true under plain row edits: moves them with their rate group, opens them when their channels are enabled, resumed, may do
 -- more at once or at other hours. Once a statement, in the order of the channels whatever the order of the rows: so whoever takes gates
 -- for an enqueue or a commit never waits for this in a circle. A union shows what changed without a join, whose plan would be kept from
--- the first edit, of one row, for one of all.
+-- the first edit, of one row, for one of all. A trigger that sees all rows of a statement cannot be bound to columns: stamp_channel tells it
+-- whether there is anything to do, so that what claims and commits move costs nothing.
 -- Locks: channel_gates (workspace_id, channel_id). Writes: channel_gates.
 declare
 	v_changed record;
 begin
+	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
 			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode, r.posting_window)) > 1 as stirred
@@ -123,7 +125,7 @@ $$;
 
 create or replace trigger move_channel_gates after update on autopost.channels
 	referencing old table as before_rows new table as after_rows
-	for each statement execute function autopost.move_channel_gates();
+	for each statement when (current_setting('autopost.channels_stirred', true) = 'yes') execute function autopost.move_channel_gates();
 
 create or replace function autopost.stamp_channel() returns trigger
 language plpgsql
@@ -131,6 +133,10 @@ as $$
 -- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
 begin
 	new.updated_at := autopost.now_ts();
+	if (new.platform, new.rate_group, new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.platform, old.rate_group, old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+		perform set_config('autopost.channels_stirred', 'yes', true); -- for move_channel_gates, when the statement is over
+	end if;
 	return new;
 end
 $$;
