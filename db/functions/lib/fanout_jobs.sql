@@ -14,7 +14,7 @@ begin
 	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'), autopost.texts_of(p_post -> 'exclude'));
 	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned, next_attempt_at, created_at, updated_at)
 	values (p_workspace_id, autopost.new_id(), (p_post ->> 'message_id')::uuid, (p_post ->> 'run_id')::uuid, (p_post ->> 'trace_id')::uuid,
-		p_post, v_planned, (p_post ->> 'not_before')::timestamptz, (p_post ->> 'not_before')::timestamptz, (p_post ->> 'not_before')::timestamptz);
+		p_post, v_planned, autopost.now_ts(), (p_post ->> 'not_before')::timestamptz, (p_post ->> 'not_before')::timestamptz);
 	perform pg_notify('autopost_wake', 'fanout');
 	return jsonb_build_object('fanout', 'running', 'planned', v_planned, 'enqueued', v_planned, 'deduped', 0, 'invalid', 0, 'skipped', 0, 'deliveries', '[]'::jsonb);
 end
