@@ -28,7 +28,7 @@
 \ir lib/gates.sql
 \ir lib/secret_lookup.sql
 
--- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction.
+-- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
 \ir lib/known_endpoint.sql
 \ir lib/runs.sql
 \ir lib/receipts.sql
