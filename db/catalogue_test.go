@@ -27,7 +27,7 @@ var engineOnly = []string{"add_api_key", "ensure_event_partitions", "get_credent
 // argument. Each of them answers only for workspaces that the caller may speak
 // for, or touches nothing that belongs to one.
 var crossWorkspace = []string{
-	"begin_dispatch", "end_dispatch", "ensure_event_partitions", "functions_digest", "list_workspaces", "next_wake_ms", "put_setting",
+	"begin_dispatch", "end_dispatch", "ensure_event_partitions", "functions_digest", "list_workspaces", "next_wake_ms", "put_setting", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint", "touch_run",
 }
 
@@ -45,7 +45,8 @@ func TestFunctionsPassPlpgsqlCheck(t *testing.T) {
 		from pg_proc p
 		join pg_language l on l.oid = p.prolang
 		left join pg_trigger t on t.tgfoid = p.oid and not t.tgisinternal
-		cross join lateral plpgsql_check_function_tb(p.oid, relid => coalesce(t.tgrelid, 0), fatal_errors => false,
+		cross join lateral plpgsql_check_function_tb(p.oid, relid => coalesce(t.tgrelid, 0),
+			oldtable => t.tgoldtable, newtable => t.tgnewtable, fatal_errors => false,
 			performance_warnings => false, extra_warnings => true, security_warnings => true) c
 		where p.pronamespace = 'autopost'::regnamespace and l.lanname = 'plpgsql'
 		and not (c.sqlstate = '42804' and c.detail like 'cast "text" value to %')

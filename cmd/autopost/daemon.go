@@ -135,6 +135,10 @@ func (d *daemon) addIngest(runID string) error {
 	if err != nil {
 		return err
 	}
+	fanout, err := ingest.NewFanoutWorker(ingest.FanoutConfig{Jobs: fanoutStore{d.store}, Wake: d.bells.Fanout, Log: d.log})
+	if err != nil {
+		return err
+	}
 	sources := pullStore{d.store}
 	loop, err := pull.NewLoop(pull.Config{
 		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
@@ -144,6 +148,7 @@ func (d *daemon) addIngest(runID string) error {
 		return err
 	}
 	d.group.Add("submissions", worker)
+	d.group.Add("fanout", fanout)
 	d.group.Add("pull", loop)
 	return nil
 }

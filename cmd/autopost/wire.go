@@ -91,6 +91,13 @@ func (s submissionStore) PutMediaOrigin(ctx context.Context, workspace string, o
 	})
 }
 
+type fanoutStore struct{ *pg.Store }
+
+func (s fanoutStore) RunFanout(ctx context.Context, workspace string, limit int) (ingest.Fanout, error) {
+	went, err := s.Store.RunFanout(ctx, workspace, limit)
+	return ingest.Fanout(went), err
+}
+
 type pullStore struct{ *pg.Store }
 
 func (s pullStore) ListDueSources(ctx context.Context, workspace string, limit int) ([]pull.Source, error) {

@@ -29,11 +29,12 @@
 \ir lib/quota.sql
 \ir lib/secret_lookup.sql
 
--- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction.
+-- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
 \ir lib/known_endpoint.sql
 \ir lib/runs.sql
 \ir lib/receipts.sql
 \ir lib/fan_out.sql
+\ir lib/fanout_jobs.sql
 \ir lib/enqueue_posts.sql
 \ir lib/take_posts.sql
 \ir lib/poll_interval.sql
@@ -49,6 +50,8 @@
 \ir ingest/record_pull_failure.sql
 \ir ingest/finish_ingest_run.sql
 \ir ingest/get_run.sql
+\ir ingest/ready_fanout_workspaces.sql
+\ir ingest/run_fanout.sql
 \ir ingest/ready_submission_workspaces.sql
 \ir ingest/claim_submissions.sql
 \ir ingest/put_media_origin.sql

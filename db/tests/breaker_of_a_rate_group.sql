@@ -63,7 +63,7 @@ select is((select count(*)::int from autopost.deliveries where channel_id = 'oth
 -- One probe at a time, with growing pauses.
 select test.tick('9 seconds');
 select is(test.claimed(), '{}');
-select is(autopost.next_ready('w'), autopost.now_ts() + interval '1 second', 'the engine sleeps until the probe');
+select is((select min(g.ready_at) from autopost.ready_groups('w') g), autopost.now_ts() + interval '1 second', 'the engine sleeps until the probe');
 select test.tick('1 second');
 select is(cardinality(test.claimed()), 1, 'one probe');
 create function test.probe() returns text language sql as $$ select channel_id from autopost.deliveries where delivery_id = (test.group()).probe_id $$;

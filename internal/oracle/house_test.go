@@ -144,6 +144,14 @@ func (h *house) windowEnding(channel, in string) {
 		where channel_id = $1`, channel, in)
 }
 
+// beginFanout posts to more channels than one transaction takes, and works off one of them.
+func (h *house) beginFanout() {
+	h.t.Helper()
+	h.all(`update autopost.settings set value = '1' where key = 'fanout_chunk_channels'`,
+		`select test.say('plain', 'to two of us', '{"routing": {"include_channels": ["plain", "retry"]}}')`)
+	require.Equal(h.t, [][]any{{"running"}}, h.rows(`select autopost.run_fanout('w', 1) ->> 'status'`))
+}
+
 // fail begins the next call of a channel's delivery and lets it fail.
 func (h *house) fail(channel, becomes, failure string) {
 	h.t.Helper()

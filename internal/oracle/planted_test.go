@@ -227,13 +227,26 @@ var inCalls = []planted{
 // atTheDoors are bugs that show between what came in and what is kept of it.
 var atTheDoors = []planted{
 	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *house) {
-		h.breaks("fan_out", "d.status = 'sent'", "d.status = 'no such'")
+		h.breaks("fan_out_to", "d.status = 'sent'", "d.status = 'no such'")
 		h.do(`select test.say('plain', 'one')`)
 	}},
-	{invariant: "I17", bug: "a channel is dropped and called a repeat", plant: func(h *house) {
-		h.breaks("fan_out", "where r.value ->> 'verdict' <> 'skipped'", "where c.channel_id <> 'plain'")
+	{invariant: "I17", bug: "a channel is passed over and counted", plant: func(h *house) {
+		h.breaks("fan_out_to", "order by u.n;", "and u.channel_id <> 'plain';")
 		h.do(`select test.say('plain', 'swallowed')`)
 	}},
+	{invariant: "I17", bug: "a channel is dropped and called a repeat", plant: func(h *house) {
+		h.breaks("fan_out_to", "if p_fresh then", "if not p_fresh then")
+		h.breaks("fan_out_to", "u.ttl) offset 0)", "u.ttl) offset 0) and u.channel_id <> 'plain'")
+		h.do(`select test.say('plain', 'swallowed')`)
+	}},
+	{invariant: "I17", bug: "a fan-out miscounts while it goes on", plant: func(h *house) {
+		h.beginFanout()
+		h.do(`update autopost.fanout_jobs set enqueued = enqueued + 1`)
+	}},
+	{invariant: "I17", bug: "a fan-out is lost on its way", plant: func(h *house) {
+		h.beginFanout()
+		h.do(`delete from autopost.fanout_jobs`)
+	}, also: []string{"I24"}, because: "its event will never be written"},
 	{invariant: "I17", bug: "a delivery is lost after it was answered", plant: edit(`delete from autopost.deliveries where channel_id = 'later'`)},
 	{invariant: "I17", bug: "a submission is lost after it was answered", plant: edit(`delete from autopost.submissions where status = 'fetching'`),
 		also: []string{"I31"}, because: "its receipt answers for it"},

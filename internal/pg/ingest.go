@@ -110,6 +110,28 @@ func (s *Store) CommitSubmission(ctx context.Context, workspace, submissionID, c
 	return a, nil
 }
 
+// Fanout is what run_fanout answers.
+type Fanout struct {
+	Status                                       string
+	JobID                                        string `json:"job_id"`
+	Planned, Enqueued, Deduped, Invalid, Skipped int
+	Error                                        json.RawMessage
+}
+
+// ReadyFanoutWorkspaces names workspaces with a fan-out that could be worked on now.
+func (s *Store) ReadyFanoutWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_fanout_workspaces($1)`, limit)
+}
+
+// RunFanout works off a range of the workspace's oldest fan-out job.
+func (s *Store) RunFanout(ctx context.Context, workspace string, limit int) (Fanout, error) {
+	a, err := call[Fanout](ctx, s, `select * from autopost.run_fanout($1, $2)`, workspace, limit)
+	if err != nil {
+		return Fanout{}, fmt.Errorf("run fanout ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // MediaOrigin is what put_media_origin takes.
 type MediaOrigin struct {
 	BlobRef, OriginURL, ContentType, Kind string

@@ -14,16 +14,18 @@ type Bells struct {
 	Deliveries chan struct{}
 	// Submissions: a post waits for its media.
 	Submissions chan struct{}
+	// Fanout: a post goes to more channels than one transaction takes.
+	Fanout chan struct{}
 }
 
 // NewBells makes bells that nobody rings yet.
 func NewBells() Bells {
-	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1)}
+	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1), Fanout: make(chan struct{}, 1)}
 }
 
 // Listen hears NOTIFY autopost_wake on a connection of its own (url must be
 // direct) and rings the bells until ctx ends. It reconnects by itself, and rings
-// both bells then, for what it may have missed.
+// all bells then, for what it may have missed.
 func Listen(ctx context.Context, url string, bells Bells, log *slog.Logger) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		if err := listenOnce(ctx, url, bells); ctx.Err() == nil {
@@ -48,6 +50,7 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 	}
 	ring(bells.Deliveries)
 	ring(bells.Submissions)
+	ring(bells.Fanout)
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -58,6 +61,8 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 			ring(bells.Deliveries)
 		case "submissions":
 			ring(bells.Submissions)
+		case "fanout":
+			ring(bells.Fanout)
 		}
 	}
 }

@@ -68,6 +68,39 @@ begin
 end
 $$;
 
+create or replace function autopost.enqueue_post(
+	p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz, out answer jsonb, out armed text[], out due timestamptz
+)
+language plpgsql
+as $$
+-- A post whose message is stored: its deliveries, or the job that makes them where it goes to more channels than one transaction
+-- should take. Returns the enqueue's answer, and whose gates are to be armed for when.
+-- Writes: deliveries or fanout_jobs, events.
+declare
+	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
+	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end; -- a plan tells of all channels at once
+	v_route record;
+	v_done record;
+begin
+	answer := jsonb_build_object('status', 'enqueued', 'run_id', p_run_id, 'trace_id', p_post -> 'trace_id', 'message_id', p_post -> 'message_id');
+	select r.ids, r.ttls, r.choices, r.renderings into v_route from autopost.route_post(p_workspace_id, v_post, '', v_most + 1) r;
+	if cardinality(v_route.ids) > v_most then
+		answer := answer || autopost.open_fanout(p_workspace_id, v_post);
+		return;
+	end if;
+	select f.counts, f.armed, f.dropped, f.deliveries into v_done
+	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls, v_route.choices, v_route.renderings, p_now) f;
+	perform autopost.tell_fan_out(p_workspace_id, v_post, v_done.counts),
+		autopost.tell_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
+	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
+		answer := answer || '{"status": "duplicate"}';
+	end if;
+	armed := v_done.armed;
+	due := autopost.due_of(v_post);
+end
+$$;
+
 create or replace function autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run_id uuid, p_now timestamptz) returns jsonb
 language plpgsql
 as $$
@@ -78,8 +111,8 @@ as $$
 declare
 	v_posts jsonb[];
 	v_post jsonb;
-	v_answer jsonb;
-	v_answers jsonb := '[]';
+	v_done record;
+	v_answers jsonb[] := '{}';
 	v_at int;
 	v_now timestamptz := p_now;
 	v_armed text[] := '{}';
@@ -95,15 +128,13 @@ begin
 			v_answers := v_answers || jsonb_build_object('status', 'rejected', 'run_id', p_run_id, 'errors', v_post -> 'errors');
 			continue;
 		end if;
-		v_answer := autopost.fan_out(p_workspace_id, v_post, p_run_id, v_now);
-		v_armed := v_armed || array(select jsonb_array_elements_text(v_answer -> 'armed'));
-		v_due := least(v_due, (v_answer ->> 'due')::timestamptz);
-		v_answers := v_answers || (jsonb_build_object(
-			'status', case when (v_answer ->> 'deduped')::int > 0 and (v_answer ->> 'enqueued')::int = 0 and (v_answer ->> 'invalid')::int = 0 then 'duplicate' else 'enqueued' end,
-			'run_id', p_run_id, 'trace_id', v_post -> 'trace_id', 'message_id', v_post -> 'message_id', 'fanout', 'done') || (v_answer - 'armed' - 'due'));
+		select e.answer, e.armed, e.due into v_done from autopost.enqueue_post(p_workspace_id, v_post, p_run_id, v_now) e;
+		v_answers := v_answers || v_done.answer;
+		v_armed := v_armed || v_done.armed;
+		v_due := least(v_due, v_done.due);
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
-	return v_answers;
+	return to_jsonb(v_answers);
 end
 $$;

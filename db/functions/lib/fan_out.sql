@@ -1,122 +1,219 @@
-create or replace function autopost.fan_out(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz) returns jsonb
-language plpgsql
+-- A post to its channels, as sets. p_post is what frozen_post makes: all that decides, as it was when the post came.
+
+create or replace function autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestamptz) returns jsonb
+language sql stable
 as $$
--- One message to every channel that should get it: routes, renders once per choice, drops what was sent or is in flight, inserts.
--- The message's row is locked by now, so the one snapshot of the insert sees every earlier delivery of this content.
--- Returns {"enqueued", "deduped", "invalid", "skipped", "deliveries", "armed": [channel_id], "due"}.
--- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events.
+-- A prepared post, with its message, as fan_out takes it, now or later: {"payload", "content_hash", "message_id", "run_id", "trace_id",
+-- "tags", "include", "exclude", "scheduled_for", "not_before"}. tags are its own and those that it came with; no hint is null.
+select jsonb_build_object(
+	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
+	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
+	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
+	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude', p_post -> 'raw' -> 'routing' -> 'exclude_channels',
+	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
+$$;
+
+create or replace function autopost.due_of(p_post jsonb) returns timestamptz
+language sql stable
+as $$
+-- When the deliveries of a frozen post are due.
+select greatest((p_post ->> 'not_before')::timestamptz, (p_post ->> 'scheduled_for')::timestamptz)
+$$;
+
+create or replace function autopost.texts_of(p_array jsonb) returns text[]
+language sql immutable parallel safe
+as $$
+-- A JSON array of texts; null for what is none.
+select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
+$$;
+
+create or replace function autopost.route_post(
+	p_workspace_id text, p_post jsonb, p_after text, p_limit int,
+	out ids text[], out ttls int[], out choices int[], out renderings jsonb
+)
+language plpgsql stable
+as $$
+-- The channels after p_after, in their order and p_limit at most, that get a post: their ids, their dedup windows in hours, and of each
+-- which of renderings (counted from 1) it shares. Ranges of the primary key, so that no plan visits all channels for a few.
+-- Reads: channels.
 declare
 	v_payload jsonb := p_post -> 'payload';
-	v_message_id uuid := (p_post ->> 'message_id')::uuid;
-	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
-	v_hash text := p_post ->> 'content_hash';
-	v_fresh boolean := (p_post ->> 'fresh')::boolean;
-	v_scheduled timestamptz := autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for');
-	v_routing jsonb := coalesce(p_post -> 'raw' -> 'routing', '{}');
-	v_tags text[] := array(select jsonb_array_elements_text(p_post -> 'tags') union select jsonb_array_elements_text(coalesce(p_post -> 'route_tags', '[]')));
-	v_ids text[];
-	v_choices text[]; -- of each channel, as the key of its rendering
-	v_renders jsonb;
-	v_sizes jsonb;
-	v_salt text := gen_random_uuid()::text;
-	v_made jsonb;
+	v_tags text[] := autopost.texts_of(p_post -> 'tags');
+	v_include text[] := autopost.texts_of(p_post -> 'include');
+	v_exclude text[] := autopost.texts_of(p_post -> 'exclude');
+	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
+	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
 begin
-	select array_agg(c.channel_id order by c.channel_id), array_agg(autopost.render_choice(v_payload, c)::text order by c.channel_id)
-	into v_ids, v_choices
-	from autopost.channels c
-	where c.workspace_id = p_workspace_id
-	and c.enabled
-	and autopost.route_matches(c.route_filter, v_tags)
-	and (not v_routing ? 'include_channels' or v_routing -> 'include_channels' ? c.channel_id)
-	and not coalesce(v_routing -> 'exclude_channels' ? c.channel_id, false);
-
-	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
-	from autopost.media_origin o
-	where o.workspace_id = p_workspace_id
-	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(v_payload -> 'media', '[]')) m);
-
-	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, k.choice::jsonb, v_sizes)), '{}') into v_renders
-	from (select distinct u.choice from unnest(v_choices) u (choice)) k
-	join autopost.platforms p on p.platform = k.choice::jsonb ->> 'platform';
-
-	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
-		status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, finished_at, created_at, updated_at)
-	select c.workspace_id, autopost.uuid_v7_of(p_now, v_salt || c.channel_id), v_message_id, c.channel_id, autopost.hash_version(), v_hash, p_now, v_scheduled,
-		r.value ->> 'verdict',
-		case when r.value ->> 'verdict' = 'failed_permanent' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
-			'code', 'validation_failed', 'known', true, 'message', r.value ->> 'reason') end,
-		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), 'text-1', v_trace_id, p_run_id,
-		case when r.value ->> 'verdict' = 'failed_permanent' then p_now end, p_now, p_now
-	from unnest(v_ids, v_choices) u (channel_id, choice)
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-	join jsonb_each(v_renders) r on r.key = u.choice
-	where r.value ->> 'verdict' <> 'skipped'
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0))
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => coalesce(c.dedup_ttl_hours, 168)) offset 0))
-	order by c.channel_id
-	on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing;
-
-	select coalesce(jsonb_object_agg(d.channel_id, jsonb_build_object('channel_id', d.channel_id, 'delivery_id', d.delivery_id, 'status', d.status,
-		'reason', d.last_error ->> 'message')), '{}') into v_made
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.message_id = v_message_id
-	and d.trace_id = v_trace_id;
-	return autopost.fan_out_answer(p_workspace_id, p_post || jsonb_build_object('run_id', p_run_id), v_ids, v_choices, v_renders, v_made)
-		|| jsonb_build_object('due', greatest(p_now, v_scheduled));
+	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id order by c.channel_id desc limit 1));
+	with routed as materialized (
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, c) as rendering
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		and c.channel_id > p_after
+		and c.channel_id between coalesce(v_first, '') and v_last
+		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		order by c.channel_id
+		limit p_limit
+	), ways as materialized (
+		select d.rendering, row_number() over ()::int as n from (select distinct r.rendering from routed r) d
+	)
+	select array_agg(r.channel_id order by r.channel_id), array_agg(r.ttl order by r.channel_id), array_agg(w.n order by r.channel_id),
+		(select jsonb_agg(autopost.rendering_choice(k.rendering) order by k.n) from ways k)
+	into ids, ttls, choices, renderings
+	from routed r
+	full join ways w using (rendering); -- full, though each has its match: it is never done row by row, however few rows are expected
 end
 $$;
 
-create or replace function autopost.fan_out_answer(
-	p_workspace_id text, p_post jsonb, p_ids text[], p_choices text[], p_renders jsonb, p_made jsonb
-) returns jsonb
+create or replace function autopost.show_post(
+	p_workspace_id text, p_payload jsonb, p_renderings jsonb,
+	out verdicts text[], out errors jsonb[], out texts text[], out metas jsonb[], out templates text[]
+)
+language plpgsql stable
+as $$
+-- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- the version of the template that made the text.
+-- Reads: platforms, media_origin.
+declare
+	v_sizes jsonb;
+	v_shown jsonb;
+begin
+	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
+	from autopost.media_origin o
+	where o.workspace_id = p_workspace_id
+	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
+	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
+		select autopost.render(p_payload, p, p_renderings -> v_n - 1, v_sizes) into v_shown
+		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
+		verdicts[v_n] := v_shown ->> 'verdict';
+		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'validation_failed', 'known', true, 'message', v_shown ->> 'reason') end;
+		texts[v_n] := coalesce(v_shown ->> 'text', '');
+		metas[v_n] := coalesce(v_shown -> 'meta', '{}');
+		templates[v_n] := 'text-1';
+	end loop;
+end
+$$;
+
+create or replace function autopost.fan_out_to(
+	p_workspace_id text, p_post jsonb, p_job_id uuid, p_fresh boolean, p_ids text[], p_ttls int[], p_choices int[], p_renderings jsonb, p_now timestamptz,
+	out counts jsonb, out armed text[], out dropped text[], out deliveries jsonb
+)
 language plpgsql
 as $$
--- Counts and names what became of each routed channel, and writes the events of it: enqueue once, validation_failed each,
--- dedup_suppressed each up to 1,000, above that once with the channels in meta.
+-- A post to the channels that route_post found for it: renders once per way of showing, drops what was sent or is in flight, inserts.
+-- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
+-- collide; else the one snapshot of the insert sees every earlier delivery of it.
+-- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
+-- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events(validation_failed).
+declare
+	v_verdicts text[];
+	v_errors jsonb[];
+	v_texts text[];
+	v_metas jsonb[];
+	v_templates text[];
+	v_hash text := p_post ->> 'content_hash';
+	v_message_id uuid := (p_post ->> 'message_id')::uuid;
+	v_run_id uuid := (p_post ->> 'run_id')::uuid;
+	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
+	v_not_before timestamptz := (p_post ->> 'not_before')::timestamptz;
+	v_scheduled timestamptz := (p_post ->> 'scheduled_for')::timestamptz;
+	-- Ids of version 7 by counting: an instant, and from a random place of it on.
+	v_instant text := left(replace(autopost.uuid_v7_of(p_now, '')::text, '-', ''), 17);
+	v_place bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint;
+	v_made text[];
+	v_fates text[]; -- where they are not the verdicts
+begin
+	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	if p_fresh then
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+			v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+			case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		where v_verdicts[u.choice] <> 'skipped'
+		order by u.n;
+	else
+		with made as (
+			insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+				status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+			select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+				v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+				case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+			from unnest(p_ids, p_ttls, p_choices) with ordinality u (channel_id, ttl, choice, n)
+			where v_verdicts[u.choice] <> 'skipped'
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0)
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+			order by u.n
+			on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing
+			returning channel_id
+		)
+		select array_agg(m.channel_id) into v_made from made m;
+		-- Full, as in route_post.
+		select array_agg(case when m.channel_id is null and v_verdicts[u.choice] <> 'skipped' then 'deduped' else v_verdicts[u.choice] end order by u.n) into v_fates
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		full join unnest(v_made) m (channel_id) on m.channel_id = u.channel_id;
+	end if;
+
+	select jsonb_build_object(
+			'enqueued', count(*) filter (where u.fate = 'queued'), 'deduped', count(*) filter (where u.fate = 'deduped'),
+			'invalid', count(*) filter (where u.fate = 'failed_permanent'), 'skipped', count(*) filter (where u.fate = 'skipped')),
+		coalesce(array_agg(u.channel_id) filter (where u.fate = 'queued'), '{}'),
+		array_agg(u.channel_id) filter (where u.fate = 'deduped'),
+		coalesce(jsonb_agg(jsonb_build_object('channel_id', u.channel_id, 'status', u.fate,
+			'reason', case u.fate when 'deduped' then 'the channel has this content already' else v_errors[u.choice] ->> 'message' end)
+			|| case when u.fate in ('queued', 'failed_permanent') then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
+			filter (where p_job_id is null and u.n <= 1000), '[]')
+	into counts, armed, dropped, deliveries
+	from (
+		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
+		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
+
+	if counts -> 'invalid' <> '0' then
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
+		select p_workspace_id, gen_random_uuid(), (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.now_ts(), 'validation_failed', 0, 'error',
+			v_errors[u.choice] - 'known', jsonb_build_object('trace_id', v_trace_id, 'run_id', v_run_id)
+		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
+		where coalesce(u.fate, v_verdicts[u.choice]) = 'failed_permanent';
+	end if;
+end
+$$;
+
+create or replace function autopost.tell_fan_out(p_workspace_id text, p_post jsonb, p_counts jsonb) returns void
+language plpgsql
+as $$
+-- The enqueue event of a post: one a message and run, with what became of all its channels.
+-- Writes: events.
+begin
+	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
+		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+create or replace function autopost.tell_dropped(p_workspace_id text, p_post jsonb, p_dropped text[], p_before int) returns void
+language plpgsql
+as $$
+-- dedup_suppressed for the channels that had this content already: an event each up to 1,000 of a post, those of p_before (earlier
+-- ranges of its job) included; above that one with the channels in meta.
 -- Writes: events.
 declare
-	v_answers jsonb;
-	v_deduped text[];
 	v_message_id uuid := (p_post ->> 'message_id')::uuid;
 	v_meta jsonb := jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id');
-	v_counts jsonb;
 begin
-	select coalesce(jsonb_agg(coalesce(p_made -> u.channel_id, jsonb_build_object('channel_id', u.channel_id,
-			'status', case when p_renders -> u.choice ->> 'verdict' = 'skipped' then 'skipped' else 'deduped' end,
-			'reason', coalesce(p_renders -> u.choice ->> 'reason', 'the channel has this content already'))) order by u.channel_id), '[]')
-	into v_answers
-	from unnest(p_ids, p_choices) u (channel_id, choice);
-	select array_agg(a.value ->> 'channel_id') filter (where a.value ->> 'status' = 'deduped'),
-		jsonb_build_object(
-			'enqueued', count(*) filter (where a.value ->> 'status' = 'queued'),
-			'deduped', count(*) filter (where a.value ->> 'status' = 'deduped'),
-			'invalid', count(*) filter (where a.value ->> 'status' = 'failed_permanent'),
-			'skipped', count(*) filter (where a.value ->> 'status' = 'skipped'),
-			'armed', coalesce(jsonb_agg(a.value -> 'channel_id') filter (where a.value ->> 'status' = 'queued'), '[]'))
-	into v_deduped, v_counts
-	from jsonb_array_elements(v_answers) a;
-
-	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, v_message_id, null, v_meta || (v_counts - 'armed'));
-	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	select p_workspace_id, gen_random_uuid(), (a.value ->> 'delivery_id')::uuid, v_message_id, a.value ->> 'channel_id', autopost.now_ts(), 'validation_failed', 0, 'error',
-		jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'message', a.value -> 'reason'), v_meta
-	from jsonb_array_elements(v_answers) a
-	where a.value ->> 'status' = 'failed_permanent';
-	if cardinality(v_deduped) > 1000 then
-		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', v_deduped));
+	if cardinality(p_dropped) + p_before > 1000 then
+		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', p_dropped));
 	else
 		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
-		from unnest(v_deduped) u (channel_id);
+		from unnest(p_dropped) u (channel_id);
 	end if;
-	return v_counts || jsonb_build_object('deliveries', (select coalesce(jsonb_agg(a.value order by a.ordinality), '[]')
-		from jsonb_array_elements(v_answers) with ordinality a where a.ordinality <= 1000));
 end
 $$;

@@ -83,31 +83,61 @@ $$;
 create or replace function autopost.keep_channel_gate() returns trigger
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours. A pause needs nothing: the next claim that comes by moves it.
+-- A channel is born with its gate.
 begin
-	if tg_op = 'INSERT' then
-		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
-		values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
-		return null;
-	end if;
-	if (new.platform, new.rate_group) is distinct from (old.platform, old.rate_group) then
-		update autopost.channel_gates g
-		set platform = new.platform, rate_group = new.rate_group
-		where g.workspace_id = new.workspace_id
-		and g.channel_id = new.channel_id;
-	end if;
-	if coalesce(new.paused_until, '-infinity') < old.paused_until or (new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
-		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
-	end if;
+	insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
+	values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
 	return null;
 end
 $$;
 
-create or replace trigger keep_channel_gate
-	after insert or update of enabled, paused_until, auth_ref, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window on autopost.channels
+create or replace trigger keep_channel_gate after insert on autopost.channels
 	for each row execute function autopost.keep_channel_gate();
+
+create or replace function autopost.move_channel_gates() returns trigger
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Keeps gates true under plain row edits: moves them with their rate group, opens them when their channels are enabled, resumed, may do
+-- more at once or at other hours. Once a statement, in the order of the channels whatever the order of the rows: so whoever takes gates
+-- for an enqueue or a commit never waits for this in a circle. A union shows what changed without a join, whose plan would be kept from
+-- the first edit, of one row, for one of all. A trigger that sees all rows of a statement cannot be bound to columns: stamp_channel tells it
+-- whether there is anything to do, so that what claims and commits move costs nothing.
+-- Locks: channel_gates (workspace_id, channel_id). Writes: channel_gates.
+declare
+	v_changed record;
+begin
+	perform set_config('autopost.channels_stirred', '', true);
+	for v_changed in
+		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
+			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode, r.posting_window)) > 1 as stirred
+		from (
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel, o.rate_rps, o.timezone, o.window_mode, o.posting_window
+			from before_rows o
+			union
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel, n.rate_rps, n.timezone, n.window_mode, n.posting_window
+			from after_rows n) r
+		group by r.workspace_id, r.channel_id
+		having count(*) > 1
+		order by r.workspace_id, r.channel_id
+	loop
+		if v_changed.moved then
+			update autopost.channel_gates g
+			set platform = c.platform, rate_group = c.rate_group
+			from autopost.channels c
+			where g.workspace_id = v_changed.workspace_id and g.channel_id = v_changed.channel_id
+			and c.workspace_id = v_changed.workspace_id and c.channel_id = v_changed.channel_id;
+		end if;
+		if v_changed.stirred then
+			perform autopost.rearm_gate(v_changed.workspace_id, v_changed.channel_id, 0);
+		end if;
+	end loop;
+	return null;
+end
+$$;
+
+create or replace trigger move_channel_gates after update on autopost.channels
+	referencing old table as before_rows new table as after_rows
+	for each statement when (current_setting('autopost.channels_stirred', true) = 'yes') execute function autopost.move_channel_gates();
 
 create or replace function autopost.stamp_channel() returns trigger
 language plpgsql
@@ -115,6 +145,11 @@ as $$
 -- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
 begin
 	new.updated_at := autopost.now_ts();
+	if coalesce(new.paused_until, '-infinity') < old.paused_until -- a longer pause needs nothing: the next claim that comes by moves the gate
+	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+		perform set_config('autopost.channels_stirred', 'yes', true); -- for move_channel_gates, when the statement is over
+	end if;
 	return new;
 end
 $$;

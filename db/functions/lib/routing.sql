@@ -1,21 +1,45 @@
+-- These are stable, not immutable, because of to_jsonb: only so are they inlined into the statements that run them once per channel.
+
 create or replace function autopost.route_matches(p_filter jsonb, p_tags text[]) returns boolean
-language sql immutable parallel safe
+language sql stable parallel safe
 as $$
 -- Whether a channel's route_filter lets a message with these tags through; no filter lets everything through.
 select p_filter is null or (
-	(coalesce(jsonb_array_length(p_filter -> 'include_any'), 0) = 0 or p_filter -> 'include_any' ?| p_tags)
-	and coalesce(p_filter -> 'include_all', '[]') <@ to_jsonb(p_tags)
+	(coalesce(p_filter -> 'include_any', '[]') = '[]' or p_filter -> 'include_any' ?| p_tags)
+	and (p_filter -> 'include_all' is null or p_filter -> 'include_all' <@ to_jsonb(p_tags))
 	and not coalesce(p_filter -> 'exclude' ?| p_tags, false))
 $$;
 
-create or replace function autopost.render_choice(p_payload jsonb, p_channel autopost.channels) returns jsonb
+create or replace function autopost.is_routed(p_channel autopost.channels, p_tags text[], p_include text[], p_exclude text[]) returns boolean
+language sql stable parallel safe
+as $$
+-- Whether a channel gets a post with these tags and routing hints (null: none were given).
+select p_channel.enabled
+	and autopost.route_matches(p_channel.route_filter, p_tags)
+	and (p_include is null or p_channel.channel_id = any (p_include))
+	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
+$$;
+
+create or replace function autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) returns text[]
+language sql stable parallel safe
+as $$
+-- All of a channel that decides how a payload looks there: channels that agree in it share one rendering. rendering_choice names it.
+select array[
+	p_channel.platform,
+	coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	p_channel.send_mode,
+	(p_channel.settings -> 'disable_preview')::text,
+	coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')]
+$$;
+
+create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb
 language sql immutable parallel safe
 as $$
--- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
+-- What rendering_of says, as render takes it.
 select jsonb_strip_nulls(jsonb_build_object(
-	'platform', p_channel.platform,
-	'parse_mode', coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
-	'send_mode', p_channel.send_mode,
-	'disable_preview', p_channel.settings -> 'disable_preview',
-	'variant', coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')))
+	'platform', p_rendering[1],
+	'parse_mode', p_rendering[2],
+	'send_mode', p_rendering[3],
+	'disable_preview', p_rendering[4]::jsonb,
+	'variant', p_rendering[5]))
 $$;

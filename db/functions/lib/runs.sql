@@ -17,8 +17,8 @@ $$;
 create or replace function autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats jsonb, p_items jsonb) returns void
 language plpgsql
 as $$
--- Adds counts and answers to a run and ends it.
--- Writes: ingest_runs.
+-- Adds counts and answers to a run and ends it, unless a fan-out of it goes on.
+-- Reads: fanout_jobs. Writes: ingest_runs.
 begin
 	update autopost.ingest_runs r
 	set stats_json = (
@@ -28,7 +28,9 @@ begin
 				from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
 				group by s.key) k),
 		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = autopost.now_ts()
+		finished_at = case when not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running') then autopost.now_ts() end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;
@@ -36,12 +38,12 @@ $$;
 create or replace function autopost.answer_stats(p_answers jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
--- The counters of a run from the answers of its posts.
+-- The counters of a run from the answers of its posts. What a fan-out only plans is counted when it is done.
 select jsonb_build_object(
 	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
 	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
 	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int), 0),
+	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct from 'running'), 0),
 	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
 	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))

@@ -19,16 +19,19 @@ const (
 
 // result is the database's answer for one post.
 type result struct {
-	Status    string   `json:"status"`
-	RunID     *string  `json:"run_id"`
-	TraceID   *string  `json:"trace_id"`
-	MessageID *string  `json:"message_id"`
-	Enqueued  int      `json:"enqueued"`
-	Deduped   int      `json:"deduped"`
-	Invalid   int      `json:"invalid"`
-	Skipped   int      `json:"skipped"`
-	Errors    []fault  `json:"errors,omitempty"`
-	Warnings  []string `json:"warnings,omitempty"`
+	Status    string  `json:"status"`
+	RunID     *string `json:"run_id"`
+	TraceID   *string `json:"trace_id"`
+	MessageID *string `json:"message_id"`
+	Enqueued  int     `json:"enqueued"`
+	Deduped   int     `json:"deduped"`
+	Invalid   int     `json:"invalid"`
+	Skipped   int     `json:"skipped"`
+	// Fanout and Planned are told while it is running: Enqueued is then what is planned.
+	Fanout   string   `json:"fanout,omitempty"`
+	Planned  int      `json:"planned,omitempty"`
+	Errors   []fault  `json:"errors,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // rejection is how a rejected post is answered among others: it has no ids.
@@ -53,6 +56,9 @@ func decode(raw json.RawMessage, n int) ([]result, error) {
 	}
 	for i := range answer.Results {
 		r := &answer.Results[i]
+		if r.Fanout == "done" {
+			r.Fanout = ""
+		}
 		switch r.Status {
 		case statusEnqueued, statusAccepted, statusDuplicate, statusRejected:
 		default:

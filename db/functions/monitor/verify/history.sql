@@ -89,7 +89,8 @@ create or replace function autopost.verify_i24(p_workspace_id text) returns seto
 language sql stable
 as $$
 -- Counted, so that a lost event and a doubled one both show: each claim that is over was ended by one event, each end that a person
--- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event.
+-- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event, for which
+-- its job stands while it is fanned out.
 with told as (
 	select e.delivery_id,
 		count(distinct e.attempt) filter (where e.attempt > 0
@@ -107,6 +108,9 @@ posts as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, count(*) as n from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 	group by e.message_id, e.meta ->> 'trace_id'
+	union all
+	select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
 )
 select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))

@@ -22,8 +22,16 @@ $$;
 create or replace function autopost.verify_i17(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Each post that a run answered for is a message or a submission, each submission that was enqueued is a message, each enqueue event
--- counts the rows and the drops of its post, and what was dropped as a repeat has an earlier delivery that it repeats.
+-- Each post that a run answered for is a message or a submission, and has its fan-out where one was promised; each submission that was
+-- enqueued is a message; each enqueue event, and until there is one the job, counts the rows and the drops of its post; and what was
+-- dropped as a repeat has an earlier delivery that it repeats.
+with told as (
+	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+	union all
+	select j.message_id, j.trace_id::text, autopost.fanout_counts(j) from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+)
 select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
 from autopost.ingest_runs r
 cross join lateral jsonb_array_elements(r.items) i
@@ -31,7 +39,10 @@ where r.workspace_id = p_workspace_id
 and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
 and case i.value ->> 'status'
 	when 'enqueued' then not exists (
-		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+			select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+		or (i.value ->> 'fanout' = 'running' and not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = (i.value ->> 'run_id')::uuid and j.trace_id = (i.value ->> 'trace_id')::uuid))
 	when 'accepted' then not exists (
 		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid) end
 union all
@@ -41,21 +52,20 @@ where s.workspace_id = p_workspace_id and s.status = 'enqueued'
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id)
 union all
-select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.meta, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
-from autopost.events e
+select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.said, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
+from told e
 left join (
 	select d.message_id, d.trace_id::text as trace_id, count(*) as n, count(*) filter (where d.status <> 'deduped') as passed
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
-	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.meta ->> 'trace_id'
+	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.trace_id
 left join (
 	select s.message_id, s.meta ->> 'trace_id' as trace_id, sum(coalesce(jsonb_array_length(s.meta -> 'channels'), 1)) as n
 	from autopost.events s
 	where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
-	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.meta ->> 'trace_id'
-where e.workspace_id = p_workspace_id and e.action = 'enqueue'
-and ((e.meta ->> 'enqueued')::int + (e.meta ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
-	or (e.meta ->> 'deduped')::int <> coalesce(x.n, 0))
+	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
+where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
 union all
 select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id, 'ts', e.ts)
 from autopost.events e

@@ -1,0 +1,113 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// jobs answers for workspaces what they have left, one word a call.
+type jobs struct {
+	mu    sync.Mutex
+	left  map[string][]string
+	asked map[string]int
+	err   error
+}
+
+func (j *jobs) ReadyFanoutWorkspaces(context.Context, int) ([]string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var ready []string
+	for workspace, left := range j.left {
+		if len(left) > 0 {
+			ready = append(ready, workspace)
+		}
+	}
+	return ready, nil
+}
+
+func (j *jobs) RunFanout(_ context.Context, workspace string, _ int) (Fanout, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked[workspace]++
+	if j.err != nil {
+		return Fanout{}, j.err
+	}
+	if len(j.left[workspace]) == 0 {
+		return Fanout{Status: "idle"}, nil
+	}
+	status := j.left[workspace][0]
+	j.left[workspace] = j.left[workspace][1:]
+	return Fanout{Status: status}, nil
+}
+
+func newFanoutWorker(t *testing.T, j *jobs, wake <-chan struct{}) *FanoutWorker {
+	t.Helper()
+	j.asked = map[string]int{}
+	w, err := NewFanoutWorker(FanoutConfig{Jobs: j, Wake: wake, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return w
+}
+
+// A job that is put off lets the next one go on; one that another daemon holds is left to it.
+func TestFanoutIsWorkedOffUntilThereIsNothing(t *testing.T) {
+	j := &jobs{left: map[string][]string{
+		"a": {"running", "running", "done", "failed", "running", "done"},
+		"b": {"running", "busy", "running"},
+	}}
+	newFanoutWorker(t, j, nil).runOnce(t.Context())
+	require.Equal(t, map[string]int{"a": 7, "b": 2}, j.asked)
+}
+
+func TestFanoutGoesOnAfterAnError(t *testing.T) {
+	j := &jobs{left: map[string][]string{"a": {"done"}}, err: errors.New("away")}
+	w := newFanoutWorker(t, j, nil)
+	w.runOnce(t.Context())
+	j.err = nil
+	w.runOnce(t.Context())
+	require.Equal(t, map[string]int{"a": 3}, j.asked)
+}
+
+func TestFanoutIsWokenAndPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &jobs{left: map[string][]string{}}
+		wake := make(chan struct{})
+		w := newFanoutWorker(t, j, wake)
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- w.Run(ctx) }()
+		synctest.Wait()
+
+		give := func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.left["a"] = []string{"done"}
+		}
+		count := func() int {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			return j.asked["a"]
+		}
+		give()
+		wake <- struct{}{}
+		synctest.Wait()
+		require.Equal(t, 2, count(), "woken")
+		give()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 4, count(), "unwoken, within the interval")
+		stop()
+		require.NoError(t, <-over)
+	})
+}
+
+func TestFanoutNeedsItsJobs(t *testing.T) {
+	_, err := NewFanoutWorker(FanoutConfig{})
+	require.Error(t, err)
+}
