@@ -72,6 +72,7 @@ select throws_ok($$truncate autopost.admin_audit_log$$, '42501');
 select is(test.chain(), null);
 
 -- Another workspace has a chain of its own.
+set local autopost.workspace_id = '';
 insert into autopost.workspaces (workspace_id) values ('v');
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('v', 'a', 'telegram', '@a', 'bot', 'bot');
 select autopost.pause_channel('v', 'a', 60, 'olga', 'there', false);
