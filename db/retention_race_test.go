@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	purgeMessages   = `select autopost.purge_messages('w')`
+	purgeMessages   = `select autopost.purge_messages('w', null)`
 	purgeDeliveries = `select autopost.purge_deliveries('w', null)`
 	forget          = `select autopost.forget_media_origin('w', 'sha256:' || repeat('1', 64))`
 	pause           = `select autopost.pause_channel('w', 'a', 60, $1, 'r', false)`

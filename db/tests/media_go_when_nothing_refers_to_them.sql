@@ -76,7 +76,7 @@ select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')
 select test.tick('92 days');
 delete from autopost.events;
 select is(autopost.purge_deliveries('w', null) -> 'purged', '2');
-select is(autopost.purge_messages('w') -> 'purged', '2');
+select is(autopost.purge_messages('w', null) -> 'purged', '2');
 select is((select count(*)::int from autopost.message_media), 0);
 select is(test.listed(), '1345');
 select is((select array_agg(v.invariant) from autopost.verify('w') v where v.violations > 0), null);

@@ -10,7 +10,7 @@ create function test.purge() returns jsonb
 language sql
 as $$
 -- How many deliveries and messages went.
-select jsonb_build_array(autopost.purge_deliveries('w', null) -> 'purged', autopost.purge_messages('w') -> 'purged')
+select jsonb_build_array(autopost.purge_deliveries('w', null) -> 'purged', autopost.purge_messages('w', null) -> 'purged')
 $$;
 create function test.forget_events(p_before timestamptz default autopost.now_ts() - interval '31 days') returns void
 language sql

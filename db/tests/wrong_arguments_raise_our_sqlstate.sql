@@ -239,7 +239,7 @@ insert into calls values
 	('purge_runs', $c$autopost.purge_runs(null)$c$, 'workspace_id'),
 	('purge_submissions', $c$autopost.purge_submissions(null)$c$, 'workspace_id'),
 	('purge_deliveries', $c$autopost.purge_deliveries(null, null)$c$, 'workspace_id'),
-	('purge_messages', $c$autopost.purge_messages(null)$c$, 'workspace_id'),
+	('purge_messages', $c$autopost.purge_messages(null, null)$c$, 'workspace_id'),
 	('purge_audit_log', $c$autopost.purge_audit_log(null)$c$, 'workspace_id'),
 	('audit_head', $c$autopost.audit_head(null)$c$, 'workspace_id'),
 	('report_orphans', $c$autopost.report_orphans(null)$c$, 'workspace_id'),

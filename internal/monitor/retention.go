@@ -23,16 +23,16 @@ type Intake interface {
 
 // Archive removes what is done, some rows a call.
 type Archive interface {
-	// PurgeDeliveries goes on after a delivery ("" for the first call) and answers
-	// where it stopped; "" when it has seen all.
+	// PurgeDeliveries and PurgeMessages go on where they stopped ("" for the first
+	// call) and answer where that is; "" when they have seen all.
 	PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error)
-	PurgeMessages(ctx context.Context, workspace string) (purged int, more bool, err error)
+	PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error)
 	PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error)
 }
 
 // purgeRounds bounds how often one sweep comes back to a workspace; the next sweep
 // goes on.
-const purgeRounds = 200
+const purgeRounds = 1000
 
 // purge is one call of a duty that goes on where the last one stopped; next is ""
 // when there is nothing more to do.
@@ -61,7 +61,7 @@ func (m *Monitor) purgeAll(ctx context.Context) bool {
 		{"runs", again(m.deps.Intake.PurgeRuns)},
 		{"submissions", again(m.deps.Intake.PurgeSubmissions)},
 		{"deliveries", m.deps.Archive.PurgeDeliveries},
-		{"messages", again(m.deps.Archive.PurgeMessages)},
+		{"messages", m.deps.Archive.PurgeMessages},
 		{"audit_log", again(m.deps.Archive.PurgeAuditLog)},
 	} {
 		n, fine := m.purge(ctx, duty.what, duty.once)

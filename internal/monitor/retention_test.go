@@ -40,16 +40,21 @@ func (s *store) PurgeSubmissions(ctx context.Context, workspace string) (int, bo
 	return s.rounds(ctx, "submissions "+workspace)
 }
 
-func (s *store) PurgeDeliveries(ctx context.Context, workspace, after string) (int, string, error) {
-	n, more, err := s.rounds(ctx, "deliveries "+workspace+" "+after)
+// goingOn answers where a duty stopped: a "+" more each time.
+func (s *store) goingOn(ctx context.Context, what, after string) (int, string, error) {
+	n, more, err := s.rounds(ctx, what+" "+after)
 	if more {
 		return n, after + "+", err
 	}
 	return n, "", err
 }
 
-func (s *store) PurgeMessages(ctx context.Context, workspace string) (int, bool, error) {
-	return s.rounds(ctx, "messages "+workspace)
+func (s *store) PurgeDeliveries(ctx context.Context, workspace, after string) (int, string, error) {
+	return s.goingOn(ctx, "deliveries "+workspace, after)
+}
+
+func (s *store) PurgeMessages(ctx context.Context, workspace, after string) (int, string, error) {
+	return s.goingOn(ctx, "messages "+workspace, after)
 }
 
 func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
@@ -87,7 +92,7 @@ func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit"}, purges)
-	require.Equal(t, 1, s.count("messages paused"), "a workspace that rests is looked after, too")
+	require.Equal(t, 1, s.count("messages paused "), "a workspace that rests is looked after, too")
 	require.NotContains(t, s.logged(), "monitor.purged", "nothing was there")
 }
 

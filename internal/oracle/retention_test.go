@@ -36,7 +36,7 @@ var inKeeping = []planted{
 	}},
 	{invariant: "I39", bug: "the purge does not look at the time, nor at events", plant: func(h *house) {
 		h.breaks("purge_deliveries", "v_before := autopost.kept_from('delivery_retention_days')", "v_before := autopost.now_ts()")
-		h.breaks("purge_deliveries", "t.since is null or", "true or")
+		h.breaks("purge_deliveries", "t.since <= ", "false and t.since <= ")
 		h.do(`select autopost.purge_deliveries('w', null)`)
 	}, also: []string{"I17", "I26"}, because: "the enqueue events count what is gone, and its events lead nowhere"},
 	{invariant: "I17", bug: "the purge of messages does not look at submissions", plant: func(h *house) {
@@ -44,7 +44,7 @@ var inKeeping = []planted{
 		const series = `(select m.message_id from autopost.messages m where m.payload ->> 'text' like 'much to say%')`
 		h.raw(`delete from autopost.deliveries where message_id = ` + series)
 		h.raw(`delete from autopost.events where message_id = ` + series)
-		h.do(`select autopost.purge_messages('w')`)
+		h.do(`select autopost.purge_messages('w', null)`)
 	}},
 }
 
@@ -60,12 +60,14 @@ func TestPurgedWorkspaceHasNoFindings(t *testing.T) {
 	for range 20 {
 		h.do(`select autopost.drop_event_partitions()`)
 	}
-	duties := []string{"purge_receipts('w')", "purge_runs('w')", "purge_submissions('w')", "purge_deliveries('w', null)", "purge_messages('w')", "purge_audit_log('w')"}
+	duties := []string{"purge_receipts('w')", "purge_runs('w')", "purge_submissions('w')", "purge_deliveries('w', null)", "purge_messages('w', null)", "purge_audit_log('w')"}
 	for _, duty := range duties {
 		h.do(`select autopost.` + duty)
 		h.clean()
 	}
-	left := func(table string) int64 { return pgtest.Value[int64](h.db, `select count(*) from autopost.`+table+` where workspace_id = 'w'`) }
+	left := func(table string) int64 {
+		return pgtest.Value[int64](h.db, `select count(*) from autopost.`+table+` where workspace_id = 'w'`)
+	}
 	require.ElementsMatch(t, []string{"queued", "retry"}, pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`))
 	require.Equal(t, pgtest.Value[int64](h.db, `select count(distinct d.message_id) from autopost.deliveries d where d.workspace_id = 'w'`), left("messages"))
 	require.Equal(t, left("submissions"), left("ingest_runs"), "the run of the post that waits for its medium")

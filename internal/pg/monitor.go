@@ -105,9 +105,20 @@ func (s *Store) PurgeDeliveries(ctx context.Context, workspace, after string) (p
 	return a.Purged, a.After, nil
 }
 
-// PurgeMessages removes messages that nothing refers to any more.
-func (s *Store) PurgeMessages(ctx context.Context, workspace string) (purged int, more bool, err error) {
-	return s.purged(ctx, "purge_messages", workspace)
+// PurgeMessages removes messages that nothing refers to any more, among the next after
+// the given place ("" for the first); next is "" when all were looked at.
+func (s *Store) PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error) {
+	a, err := call[struct {
+		Purged int
+		After  json.RawMessage
+	}](ctx, s, `select * from autopost.purge_messages($1, nullif($2, '')::jsonb)`, workspace, after)
+	if err != nil {
+		return 0, "", fmt.Errorf("purge messages ws=%s: %w", workspace, err)
+	}
+	if string(a.After) == "null" {
+		return a.Purged, "", nil
+	}
+	return a.Purged, string(a.After), nil
 }
 
 // PurgeAuditLog removes the oldest rows of the audit log past their time.

@@ -11,6 +11,7 @@ declare
 	v_kept interval := autopost.setting_interval('delivery_retention_days');
 	v_end uuid;
 	v_ids uuid[];
+	v_messages uuid[];
 	v_count int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -24,19 +25,19 @@ begin
 		order by d.delivery_id
 		limit 1000
 		for update skip locked) x;
+	v_messages := array(
+		select distinct d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
 	with told as materialized (
-		select m.message_id, (
-			select e.ts from autopost.events e
-			where e.workspace_id = p_workspace_id and e.message_id = m.message_id
-			order by e.ts limit 1) as since
-		from (
-			select distinct d.message_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)) m
+		select e.message_id, min(e.ts) as since from autopost.events e
+		where e.workspace_id = p_workspace_id and e.message_id = any (v_messages)
+		group by e.message_id
 	)
 	delete from autopost.deliveries d
-	using told t
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and t.message_id = d.message_id
-	and (t.since is null or t.since > coalesce(d.finished_at, d.updated_at) + v_kept);
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and not exists (
+		select 1 from told t
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
