@@ -29,9 +29,13 @@ begin
 		select distinct d.message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
 	with told as materialized (
-		select e.message_id, min(e.ts) as since from autopost.events e
-		where e.workspace_id = p_workspace_id and e.message_id = any (v_messages)
-		group by e.message_id
+		select u.message_id, t.since
+		from unnest(v_messages) u (message_id)
+		cross join lateral (
+			select e.ts as since from autopost.events e
+			where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+			order by e.ts
+			limit 1) t
 	)
 	delete from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)

@@ -29,8 +29,12 @@ begin
 		order by m.created_at, m.message_id
 		limit 1000
 		for update of m skip locked) x;
-	select array_agg(distinct e.message_id) into v_told from autopost.events e
-	where e.workspace_id = p_workspace_id and e.message_id = any (v_ids);
+	select array_agg(u.message_id) into v_told
+	from unnest(v_ids) u (message_id)
+	cross join lateral (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+		limit 1) e;
 	delete from autopost.messages m
 	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids) and m.message_id <> all (coalesce(v_told, '{}'))
 	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id offset 0);
