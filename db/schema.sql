@@ -226,12 +226,29 @@ $$;
 CREATE FUNCTION autopost.audit(p_workspace_id text, p_action text, p_subject text, p_act jsonb, p_before jsonb, p_after jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Records what a person did, in the transaction that does it. p_act: {"operator", "reason", …}.
--- Writes: admin_audit_log.
+-- Records what a person did, in the transaction that does it and as its last act: whoever acts in the workspace meanwhile waits here, so
+-- that the chain has one order and no fork. p_act: {"operator", "reason", …}.
+-- Locks: audit_heads, after all others. Writes: admin_audit_log, audit_heads.
+declare
+	v_row autopost.admin_audit_log;
 begin
-	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after)
-	values (p_workspace_id, autopost.new_id(), autopost.now_ts(), p_act ->> 'operator', p_action, autopost.redact(p_act ->> 'reason'), p_subject,
-		autopost.redact(p_before), autopost.redact(p_after));
+	insert into autopost.audit_heads as h (workspace_id, seq) values (p_workspace_id, 1)
+	on conflict (workspace_id) do update set seq = h.seq + 1
+	returning h.seq, h.hash into v_row.seq, v_row.prev_hash;
+	v_row.workspace_id := p_workspace_id;
+	v_row.id := autopost.new_id();
+	v_row.ts := autopost.now_ts();
+	v_row.operator := p_act ->> 'operator';
+	v_row.action := p_action;
+	v_row.reason := autopost.redact(p_act ->> 'reason');
+	v_row.subject := p_subject;
+	v_row.before := autopost.redact(p_before);
+	v_row.after := autopost.redact(p_after);
+	v_row.hash := autopost.audit_hash(v_row);
+	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after, seq, prev_hash, hash)
+	values (v_row.workspace_id, v_row.id, v_row.ts, v_row.operator, v_row.action, v_row.reason, v_row.subject, v_row.before, v_row.after,
+		v_row.seq, v_row.prev_hash, v_row.hash);
+	update autopost.audit_heads h set hash = v_row.hash where h.workspace_id = p_workspace_id;
 end
 $$;
 
@@ -239,6 +256,63 @@ $$;
 SET default_tablespace = '';
 
 SET default_table_access_method = heap;
+
+--
+-- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.admin_audit_log (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    ts timestamp with time zone NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    reason text NOT NULL,
+    subject text NOT NULL,
+    before jsonb NOT NULL,
+    after jsonb NOT NULL,
+    seq bigint NOT NULL,
+    prev_hash text NOT NULL,
+    hash text NOT NULL,
+    CONSTRAINT admin_audit_log_action_check CHECK ((action <> ''::text)),
+    CONSTRAINT admin_audit_log_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT admin_audit_log_reason_check CHECK ((reason <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.admin_audit_log FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: audit_hash(autopost.admin_audit_log); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_hash(p_row autopost.admin_audit_log) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- The seal of a row: over all that it says, and over the seal of the row before it.
+select encode(sha256(convert_to(jsonb_build_array(p_row.prev_hash, p_row.workspace_id, p_row.seq, p_row.id,
+	(extract(epoch from p_row.ts) * 1000000)::bigint, p_row.operator, p_row.action, p_row.reason, p_row.subject, p_row.before, p_row.after)::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: audit_head(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_head(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The end of the audit log's chain. Whoever keeps it elsewhere can tell later whether rows up to it were changed or taken away.
+-- Returns {"seq", "hash"}; seq 0 when nothing was ever recorded. Reads: audit_heads.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return coalesce(
+		(select jsonb_build_object('seq', h.seq, 'hash', h.hash) from autopost.audit_heads h where h.workspace_id = p_workspace_id),
+		jsonb_build_object('seq', 0, 'hash', repeat('0', 64)));
+end
+$$;
+
 
 --
 -- Name: deliveries; Type: TABLE; Schema: autopost; Owner: -
@@ -486,6 +560,35 @@ begin
 	end if;
 	if coalesce(p_limit not between 1 and 10000, true) then
 		perform autopost.refuse('limit', 'is not between 1 and 10000', 'pass how many rows you want at most');
+	end if;
+end
+$$;
+
+
+--
+-- Name: check_retention(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_retention(p_key text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 where the setting that was just changed, its row still locked, breaks a promise that others rely on.
+-- Reads: settings, channels.
+declare
+	v_ttl interval;
+begin
+	if autopost.setting(p_key) < 1 then
+		perform autopost.refuse('value', format('%s must be at least 1', p_key), 'keep it for a day or more');
+	end if;
+	if p_key in ('delivery_retention_days', 'message_retention_days') then
+		v_ttl := autopost.longest_dedup_ttl();
+		if autopost.setting_interval(p_key) < v_ttl then
+			perform autopost.refuse('value', format('%s is shorter than the longest dedup window, %s hours', p_key, extract(epoch from v_ttl) / 3600),
+				'shorten channels.dedup_ttl_hours first');
+		end if;
+	end if;
+	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
+		perform autopost.refuse('value', 'event_retention_days would be longer than delivery_retention_days', 'events may not outlive the deliveries that they tell of');
 	end if;
 end
 $$;
@@ -1022,6 +1125,55 @@ $$;
 
 
 --
+-- Name: drop_event_partitions(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.drop_event_partitions() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    AS $_$
+-- Drops the day partitions of events that are past event_retention_days, oldest first, at most 7 a call, and as many as 10,000 rows of that
+-- age from the default partition. Waits for nobody longer than lock_timeout, since whoever writes an event waits behind it: what could
+-- not be had is left for the next call. Looks across workspaces.
+-- Returns {"dropped", "busy", "more", "in_default": rows that are left there, for someone to look at}. Writes: the schema, events.
+declare
+	v_before date;
+	v_name text;
+	v_dropped int := 0;
+	v_busy boolean := not pg_try_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	v_stray int;
+begin
+	perform autopost.enter_all_workspaces();
+	v_before := (autopost.now_ts() at time zone 'UTC')::date - autopost.setting('event_retention_days')::int;
+	if v_busy then
+		return jsonb_build_object('dropped', 0, 'busy', true, 'more', true, 'in_default', (select count(*) from autopost.events_default));
+	end if;
+	for v_name in
+		select c.relname from pg_catalog.pg_inherits i
+		join pg_catalog.pg_class c on c.oid = i.inhrelid
+		where i.inhparent = 'autopost.events'::regclass and c.relname ~ '^events_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < v_before
+		order by c.relname
+		limit 7
+	loop
+		begin
+			execute format('drop table autopost.%I', v_name);
+			v_dropped := v_dropped + 1;
+		exception when lock_not_available then
+			v_busy := true;
+			exit;
+		end;
+	end loop;
+	delete from autopost.events_default e
+	where e.ctid = any (array(select x.ctid from autopost.events_default x where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
+	get diagnostics v_stray = row_count;
+	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray = 10000,
+		'in_default', (select count(*) from autopost.events_default));
+end
+$_$;
+
+
+--
 -- Name: drop_request(text, text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1159,7 +1311,7 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 -- The one way into the queue, for one post or many: all messages first, in the order of their hashes; then deliveries; then, as
 -- the last act, the gates of every channel that got one. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns the enqueue answers in the order of the items.
--- Locks, in this order: messages (content_hash), channel_gates (channel_id).
+-- Locks, in this order: media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id).
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -1170,6 +1322,7 @@ declare
 	v_armed text[] := '{}';
 	v_due timestamptz := 'infinity';
 begin
+	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop
@@ -1203,7 +1356,8 @@ CREATE FUNCTION autopost.ensure_event_partitions() RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Makes the day partitions of events for today and event_partition_days ahead, each with forced row-level security.
--- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look.
+-- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look. Their day can have
+-- no partition of its own any more, and is left out.
 -- Writes: the schema.
 declare
 	v_day date;
@@ -1214,7 +1368,9 @@ begin
 	perform pg_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
 	for v_day in select (autopost.now_ts() at time zone 'UTC')::date + n from generate_series(0, autopost.setting('event_partition_days')::int) n loop
 		v_name := 'events_' || to_char(v_day, 'YYYYMMDD');
-		continue when to_regclass('autopost.' || v_name) is not null;
+		continue when to_regclass('autopost.' || v_name) is not null
+			or exists (select 1 from autopost.events_default e
+				where e.ts >= v_day::timestamp at time zone 'UTC' and e.ts < (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('create table autopost.%I partition of autopost.events for values from (%L) to (%L)', v_name,
 			v_day::timestamp at time zone 'UTC', (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('alter table autopost.%I enable row level security, force row level security', v_name);
@@ -1587,6 +1743,53 @@ $$;
 
 
 --
+-- Name: forget_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.forget_media_origin(p_workspace_id text, p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Marks a medium as deleted, and drops what platforms gave for it: no post may refer to it from now on. The row is locked, then looked at:
+-- an enqueue that refers to it is either seen here, or finds it gone. Repeatable.
+-- Returns {"applied": true, "last": whether no other workspace holds this content, so that the object may go}, or {"applied": false,
+-- "reason": "unknown" | "seen_again" | "referenced"}. Looks across workspaces for "last" alone.
+-- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs.
+declare
+	v_origin autopost.media_origin;
+	v_last boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	-- two workspaces that forget the same content: the second one is the last
+	perform pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || p_blob_ref, 0));
+	select o.* into v_origin from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
+	for update of o;
+	if v_origin.blob_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_origin.deleted_at is null then
+		if v_origin.last_seen_at >= autopost.origin_kept_from(v_origin) then
+			return '{"applied": false, "reason": "seen_again"}';
+		elsif autopost.origin_in_use(p_workspace_id, p_blob_ref) then
+			return '{"applied": false, "reason": "referenced"}';
+		end if;
+		update autopost.media_origin o set deleted_at = autopost.now_ts() where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
+		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
+	end if;
+	perform autopost.enter_all_workspaces();
+	select not exists (
+		select 1 from autopost.workspaces w
+		cross join lateral (
+			select 1 from autopost.media_origin o
+			where o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null limit 1) held) into v_last;
+	perform autopost.enter_workspace(p_workspace_id);
+	return jsonb_build_object('applied', true, 'last', v_last);
+end
+$$;
+
+
+--
 -- Name: functions_digest(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1703,6 +1906,26 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
 		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: guard_dedup_ttl(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_dedup_ttl() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Refuses (AP001) a dedup window longer than deliveries are kept: what was purged could not be found any more, and would be sent again.
+-- Locks: settings (the retention's row, shared), so that it cannot be shortened meanwhile.
+begin
+	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for share;
+	if make_interval(hours => coalesce(new.dedup_ttl_hours, 168)) > autopost.setting_interval('delivery_retention_days') then
+		perform autopost.refuse('dedup_ttl_hours', format('%s is longer than deliveries are kept', coalesce(new.dedup_ttl_hours, 168)),
+			'shorten it, or raise the setting delivery_retention_days first');
+	end if;
+	return new;
 end
 $$;
 
@@ -1836,6 +2059,28 @@ CREATE FUNCTION autopost.hash_version() RETURNS integer
 -- Grows by one with every change of normalize_payload or content_hash.
 select 1
 $$;
+
+
+--
+-- Name: hold_origins(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_origins(p_workspace_id text, p_items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+-- Keeps the media that posts refer to from being taken away until they are messages. p_items: [{"raw"}].
+-- Locks: media_origin (blob_ref), shared. Whoever takes one away holds that one row and waits for nothing else.
+declare
+	v_refs text[] := array(select distinct r #>> '{}' from jsonb_path_query(p_items, 'lax $[*].raw.media[*].blob_ref') r);
+begin
+	if v_refs <> '{}' then
+		perform 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+		order by o.blob_ref
+		for key share of o;
+	end if;
+end
+$_$;
 
 
 --
@@ -2086,6 +2331,21 @@ $$;
 
 
 --
+-- Name: kept_from(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.kept_from(p_key text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- What is older is past the retention that a setting names. A day is given on top: whoever reckons in whole days, or began to look before
+-- this instant, still finds what the setting promises.
+begin
+	return autopost.now_ts() - autopost.setting_interval(p_key) - interval '1 day';
+end
+$$;
+
+
+--
 -- Name: workspace_endpoints; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -2186,6 +2446,45 @@ begin
 	and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: link_media(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.link_media() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Notes which media of the origin a new message refers to: they stay as long as it does.
+-- Writes: message_media.
+begin
+	insert into autopost.message_media (workspace_id, message_id, blob_ref)
+	select distinct new.workspace_id, new.message_id, b.value ->> 'blob_ref'
+	from jsonb_array_elements(new.payload -> 'media') b
+	where b.value ? 'blob_ref';
+	return null;
+end
+$$;
+
+
+--
+-- Name: list_all_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_all_workspaces() RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The workspaces that the caller may speak for, whatever their status: what is past its time goes from those that rest, too.
+-- Looks across workspaces. Reads: workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where autopost.may_speak_for(w.workspace_id)
+	order by w.workspace_id;
 end
 $$;
 
@@ -2481,6 +2780,45 @@ $$;
 
 
 --
+-- Name: list_unreferenced_origins(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_unreferenced_origins(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Media of the origin whose time is over: those that were not seen for origin_retention_days (large video:
+-- origin_retention_large_video_days) and that no message and no waiting submission refers to, and those that were forgotten but not
+-- removed yet. The way of each: forget_media_origin; where it answers "last", the object goes; then remove_media_origin.
+-- Returns [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen first. Raises AP001 for a limit that is not positive.
+-- Reads: media_origin, message_media, submissions.
+declare
+	v_before timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('limit', p_limit > 0);
+	v_before := autopost.now_ts() - least(autopost.setting_interval('origin_retention_days'), autopost.setting_interval('origin_retention_large_video_days'));
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('blob_ref', x.blob_ref, 'origin_url', x.origin_url, 'size_bytes', x.size_bytes,
+			'last_seen_at', x.last_seen_at, 'forgotten', x.deleted_at is not null) order by x.last_seen_at, x.blob_ref), '[]')
+		from (
+			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.last_seen_at < v_before
+			and o.last_seen_at < autopost.origin_kept_from(o)
+			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
+			order by o.last_seen_at
+			limit p_limit)
+			union all
+			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.deleted_at is not null
+			order by o.deleted_at
+			limit p_limit)
+			limit p_limit) x);
+end
+$$;
+
+
+--
 -- Name: list_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2554,6 +2892,21 @@ begin
 	and d.delivery_id = any (p_delivery_ids)
 	order by d.channel_id, d.delivery_id
 	for no key update of d;
+end
+$$;
+
+
+--
+-- Name: longest_dedup_ttl(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.longest_dedup_ttl() RETURNS interval
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The longest dedup window of any channel in sight.
+-- Reads: channels.
+begin
+	return (select coalesce(max(make_interval(hours => coalesce(c.dedup_ttl_hours, 168))), '0') from autopost.channels c);
 end
 $$;
 
@@ -3203,6 +3556,45 @@ $$;
 
 
 --
+-- Name: oldest_receipt(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_receipt(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the oldest receipt was taken that still answers for a message or a submission; 'infinity' where there is none. A receipt is taken
+-- before what it answers for is stored or seen again.
+-- Reads: ingress_receipts.
+begin
+	return coalesce((
+		select r.received_at from autopost.ingress_receipts r
+		where r.workspace_id = p_workspace_id
+		order by r.receipt_id
+		limit 1), 'infinity');
+end
+$$;
+
+
+--
+-- Name: oldest_submission(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_submission(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the oldest submission that is kept came to its end, perhaps as a message; 'infinity' where there is none.
+-- Reads: submissions.
+begin
+	return coalesce((
+		select s.updated_at from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
+		order by s.updated_at
+		limit 1), 'infinity');
+end
+$$;
+
+
+--
 -- Name: open_run(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3266,6 +3658,132 @@ begin
 		where m.value ? 'blob_ref'
 		and not exists (select 1 from autopost.media_origin o
 			where o.workspace_id = p_workspace_id and o.blob_ref = m.value ->> 'blob_ref' and o.deleted_at is null));
+end
+$$;
+
+
+--
+-- Name: origin_in_use(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.origin_in_use(p_workspace_id text, p_blob_ref text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Whether a message refers to a medium, or a submission that still waits.
+-- Reads: message_media, submissions.
+begin
+	return exists (
+		select 1 from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.blob_ref = p_blob_ref)
+	or exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+end
+$$;
+
+
+--
+-- Name: media_origin; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.media_origin (
+    workspace_id text NOT NULL,
+    blob_ref text NOT NULL,
+    origin_url text NOT NULL,
+    sha256 text,
+    content_type text,
+    size_bytes bigint,
+    kind text,
+    width integer,
+    height integer,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    ref_count bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT media_origin_blob_ref_check CHECK ((blob_ref <> ''::text)),
+    CONSTRAINT media_origin_size_bytes_check CHECK ((size_bytes >= 0))
+);
+
+ALTER TABLE ONLY autopost.media_origin FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: origin_kept_from(autopost.media_origin); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.origin_kept_from(p_origin autopost.media_origin) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- Since when this medium must have been seen to be kept: large video goes earlier than the rest.
+begin
+	return autopost.now_ts() - autopost.setting_interval(case
+		when (p_origin.kind = 'video' or p_origin.content_type like 'video/%') and p_origin.size_bytes >= autopost.setting('large_video_bytes_threshold')
+		then 'origin_retention_large_video_days' else 'origin_retention_days' end);
+end
+$$;
+
+
+--
+-- Name: orphans(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.orphans(p_workspace_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- What refers to nothing, of that time: {"kind": table and reference, "id", "refers_to"}. Of each table the newest 100,000 rows are looked at.
+-- Reads: events, deliveries, messages, channels, ingress_receipts, submissions, message_media, media_origin, media_blobs.
+begin
+	return query
+	select jsonb_build_object('kind', r.kind, 'id', e.id, 'refers_to', r.refers_to)
+	from (
+		select x.id, x.delivery_id, x.message_id, x.channel_id from autopost.events x
+		where x.workspace_id = p_workspace_id and x.ts >= p_from and x.ts < p_to
+		order by x.ts desc limit 100000) e
+	cross join lateral (values
+		('events.delivery_id', e.delivery_id::text, e.delivery_id is not null and not exists (
+			select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id offset 0)),
+		('events.message_id', e.message_id::text, e.message_id is not null and not exists (
+			select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = e.message_id offset 0)),
+		('events.channel_id', e.channel_id, e.channel_id is not null and not exists (
+			select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id offset 0))) r (kind, refers_to, lost)
+	where r.lost
+	union all
+	select jsonb_build_object('kind', 'ingress_receipts.answer', 'id', r.receipt_id, 'refers_to', coalesce(r.answer ->> 'message_id', r.answer ->> 'submission_id'))
+	from (
+		select x.receipt_id, x.answer from autopost.ingress_receipts x
+		where x.workspace_id = p_workspace_id and x.endpoint_kind = 'webhook_push' and x.received_at >= p_from and x.received_at < p_to
+		limit 100000) r
+	where not exists (
+		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (r.answer ->> 'message_id')::uuid offset 0)
+	and not exists (
+		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (r.answer ->> 'submission_id')::uuid offset 0)
+	union all
+	select jsonb_build_object('kind', 'submissions.message_id', 'id', s.submission_id, 'refers_to', s.message_id)
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.status = 'enqueued' and s.updated_at >= p_from and s.updated_at < p_to
+	and not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id offset 0)
+	union all
+	select jsonb_build_object('kind', 'deliveries.ingest_run_id', 'id', d.delivery_id, 'refers_to', d.ingest_run_id)
+	from (
+		select x.delivery_id, x.ingest_run_id from autopost.deliveries x
+		where x.workspace_id = p_workspace_id and x.delivery_id >= autopost.uuid_v7_of(p_from, '') and x.delivery_id < autopost.uuid_v7_of(p_to, '')
+		order by x.delivery_id desc limit 100000) d
+	where d.ingest_run_id is not null
+	and not exists (select 1 from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = d.ingest_run_id offset 0)
+	union all
+	select jsonb_build_object('kind', 'messages.media', 'id', m.message_id, 'refers_to', l.blob_ref)
+	from autopost.messages m
+	join autopost.message_media l on l.workspace_id = p_workspace_id and l.message_id = m.message_id
+	where m.workspace_id = p_workspace_id and m.created_at >= p_from and m.created_at < p_to
+	and not exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = l.blob_ref and o.deleted_at is null offset 0)
+	union all
+	select jsonb_build_object('kind', 'media_blobs.blob_ref', 'id', b.provider || '/' || b.auth_ref || '/' || b.kind, 'refers_to', b.blob_ref)
+	from autopost.media_blobs b
+	where b.workspace_id = p_workspace_id and b.updated_at >= p_from and b.updated_at < p_to
+	and not exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = b.blob_ref and o.deleted_at is null offset 0);
 end
 $$;
 
@@ -3473,6 +3991,260 @@ $$;
 
 
 --
+-- Name: purge_audit_log(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_audit_log(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes the oldest rows of the audit log that are past audit_retention_days, as far as they follow each other: at most 5,000. The chain
+-- goes on from the seal of the last one removed. Returns {"purged", "more"}. Locks: audit_heads. Writes: admin_audit_log, audit_heads.
+declare
+	v_before timestamptz;
+	v_base bigint;
+	v_last bigint;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	select h.base_seq into v_base from autopost.audit_heads h where h.workspace_id = p_workspace_id for no key update of h;
+	v_before := autopost.kept_from('audit_retention_days');
+	select max(x.seq) into v_last
+	from (
+		select l.seq, bool_and(l.ts < v_before) over (order by l.seq) and l.seq = v_base + row_number() over (order by l.seq) as past
+		from autopost.admin_audit_log l
+		where l.workspace_id = p_workspace_id and l.seq between v_base + 1 and v_base + 5000) x
+	where x.past;
+	if v_last is null then
+		return '{"purged": 0, "more": false}';
+	end if;
+	update autopost.audit_heads h
+	set base_seq = v_last, base_hash = (
+		select l.hash from autopost.admin_audit_log l where l.workspace_id = p_workspace_id and l.seq = v_last)
+	where h.workspace_id = p_workspace_id;
+	delete from autopost.admin_audit_log l
+	where l.workspace_id = p_workspace_id and l.seq between v_base + 1 and v_last;
+	return jsonb_build_object('purged', v_last - v_base, 'more', v_last = v_base + 5000);
+end
+$$;
+
+
+--
+-- Name: purge_deliveries(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes deliveries that ended before delivery_retention_days: looks at the next 1,000 after p_after (null: from the oldest), in the
+-- order of their ids, which is that of their making. One stays while an event of its time tells of its message: its own, or that of a
+-- repeat that was dropped because of it. Locks, then looks, so that an event that came meanwhile counts.
+-- Returns {"purged", "after": where to go on, null when all were looked at}.
+-- Locks: deliveries (skip locked). Reads: events. Writes: deliveries.
+declare
+	v_before timestamptz;
+	v_kept interval := autopost.setting_interval('delivery_retention_days');
+	v_end uuid;
+	v_ids uuid[];
+	v_messages uuid[];
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('delivery_retention_days');
+	v_end := autopost.uuid_v7_of(v_before, '');
+	select array_agg(x.delivery_id order by x.delivery_id) into v_ids
+	from (
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id > coalesce(p_after, '00000000-0000-0000-0000-000000000000') and d.delivery_id < v_end
+		and d.status in ('sent', 'failed_permanent', 'dead', 'deduped') and coalesce(d.finished_at, d.updated_at) < v_before
+		order by d.delivery_id
+		limit 1000
+		for update skip locked) x;
+	v_messages := array(
+		select distinct d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
+	with told as materialized (
+		select u.message_id, t.since
+		from unnest(v_messages) u (message_id)
+		cross join lateral (
+			select e.ts as since from autopost.events e
+			where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+			order by e.ts
+			limit 1) t
+	)
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and not exists (
+		select 1 from told t
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
+	get diagnostics v_count = row_count;
+	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+end
+$$;
+
+
+--
+-- Name: purge_messages(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_messages(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes messages that nothing needs any more: no delivery and no event of it is left, no receipt or submission leads to it, and it was
+-- last seen before message_retention_days, every dedup window and every receipt's time. Looks at the next 1,000 that have no delivery,
+-- oldest first, after p_after (null: from the oldest).
+-- A row is locked before it is looked at again: an enqueue of the same content either holds it, and it stays, or waits here, and stores
+-- it anew. FOR UPDATE, since it is to be removed; a row that somebody holds is left to them.
+-- Returns {"purged", "after": where to go on, null when all were looked at}.
+-- Locks: messages (skip locked). Reads: deliveries, events, ingress_receipts, submissions, channels. Writes: messages, message_media.
+declare
+	v_before timestamptz;
+	v_ids uuid[];
+	v_times timestamptz[];
+	v_told uuid[];
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := least(
+		autopost.kept_from('message_retention_days'), autopost.kept_from('receipt_ttl_hours'), autopost.kept_from('pull_receipt_ttl_hours'),
+		autopost.now_ts() - autopost.longest_dedup_ttl() - interval '1 day',
+		autopost.oldest_receipt(p_workspace_id) - interval '1 day', autopost.oldest_submission(p_workspace_id) - interval '1 day');
+	select array_agg(x.message_id order by x.created_at, x.message_id), array_agg(x.created_at order by x.created_at, x.message_id) into v_ids, v_times
+	from (
+		select m.message_id, m.created_at from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.created_at < v_before and m.last_seen_at < v_before
+		and (m.created_at, m.message_id) > (coalesce((p_after ->> 0)::timestamptz, '-infinity'), coalesce((p_after ->> 1)::uuid, '00000000-0000-0000-0000-000000000000'))
+		and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id offset 0)
+		order by m.created_at, m.message_id
+		limit 1000
+		for update of m skip locked) x;
+	select array_agg(u.message_id) into v_told
+	from unnest(v_ids) u (message_id)
+	cross join lateral (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+		limit 1) e;
+	delete from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids) and m.message_id <> all (coalesce(v_told, '{}'))
+	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id offset 0);
+	get diagnostics v_count = row_count;
+	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then jsonb_build_array(v_times[1000], v_ids[1000]) end);
+end
+$$;
+
+
+--
+-- Name: purge_receipts(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes receipts whose time is over, of pushes and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, pull_receipts (skip locked). Writes: ingress_receipts, pull_receipts.
+declare
+	v_now timestamptz;
+	v_pushes uuid[];
+	v_source_ids text[];
+	v_source_refs text[];
+	v_pulls int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.now_ts();
+	select array_agg(x.receipt_id) into v_pushes
+	from (
+		select r.receipt_id from autopost.ingress_receipts r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.ingress_receipts r
+	where r.workspace_id = p_workspace_id and r.receipt_id = any (v_pushes);
+	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
+	from (
+		select r.source_id, r.source_ref from autopost.pull_receipts r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.pull_receipts r
+	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
+	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
+	get diagnostics v_pulls = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_pulls, 'more', greatest(cardinality(v_pushes), v_pulls) = 5000);
+end
+$$;
+
+
+--
+-- Name: purge_runs(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_runs(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes ingest runs older than run_retention_days, and than the events of their posts: at most 5,000, oldest first. A run stays
+-- while one of its posts still waits as a submission. Returns {"purged", "more"}.
+-- Locks: ingest_runs (skip locked). Reads: submissions. Writes: ingest_runs.
+declare
+	v_before timestamptz;
+	v_ids uuid[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := least(autopost.kept_from('run_retention_days'), autopost.kept_from('event_retention_days'));
+	select array_agg(x.run_id) into v_ids
+	from (
+		select r.run_id from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.started_at < v_before and coalesce(r.finished_at, r.started_at) < v_before
+		and not exists (
+			select 1 from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.run_id = r.run_id and s.status in ('new', 'fetching', 'pending') offset 0)
+		order by r.started_at
+		limit 5000
+		for update of r skip locked) x;
+	delete from autopost.ingest_runs r
+	where r.workspace_id = p_workspace_id and r.run_id = any (v_ids);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+end
+$$;
+
+
+--
+-- Name: purge_submissions(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes submissions whose story ended before delivery_retention_days, and that no receipt still answers for: at most 5,000, oldest
+-- first. One that waits for a decision or its media stays, however old. Returns {"purged", "more"}.
+-- Locks: submissions (skip locked). Reads: ingress_receipts. Writes: submissions.
+declare
+	v_before timestamptz;
+	v_receipt timestamptz;
+	v_ids uuid[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('delivery_retention_days');
+	v_receipt := autopost.oldest_receipt(p_workspace_id) - interval '1 day';
+	select array_agg(x.submission_id) into v_ids
+	from (
+		select s.submission_id from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
+		and s.updated_at < least(v_before, v_receipt)
+		order by s.updated_at
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+end
+$$;
+
+
+--
 -- Name: put_media_blob(text, text, text, text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3528,13 +4300,21 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there.
--- Writes: settings.
+-- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, and for a retention
+-- that would break a promise: shorter than a channel's dedup window, or events outliving deliveries. Looks across workspaces.
+-- Locks: settings. Reads: channels. Writes: settings.
 begin
+	perform autopost.enter_all_workspaces();
 	perform autopost.require('value', p_value is not null);
+	if p_key like '%\_retention\_days' then
+		-- One of them at a time: they are judged together, and so is a channel's dedup window meanwhile.
+		perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for no key update of s;
+	end if;
 	update autopost.settings s set value = p_value, updated_at = autopost.now_ts() where s.key = p_key and s.value is distinct from p_value;
 	if not found then
 		perform autopost.setting(p_key);
+	elsif p_key like '%\_retention\_days' then
+		perform autopost.check_retention(p_key);
 	end if;
 	return '{"applied": true}';
 end
@@ -4239,6 +5019,35 @@ $$;
 
 
 --
+-- Name: remove_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_media_origin(p_workspace_id text, p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes the row of a forgotten medium, once its object is gone or left to others. Returns {"applied": true}, or {"applied": false,
+-- "reason": "unknown" | "not_forgotten"}: it was put again meanwhile. Locks: media_origin. Writes: media_origin.
+declare
+	v_origin autopost.media_origin;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	select o.* into v_origin from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
+	for update of o;
+	if v_origin.blob_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_origin.deleted_at is null then
+		return '{"applied": false, "reason": "not_forgotten"}';
+	end if;
+	delete from autopost.media_origin o where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
+	return '{"applied": true}';
+end
+$$;
+
+
+--
 -- Name: render(jsonb, autopost.platforms, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4381,6 +5190,34 @@ begin
 		return jsonb_build_object('text', v_out ->> 'plain', 'plain', v_out ->> 'plain');
 	end if;
 	return v_out;
+end
+$$;
+
+
+--
+-- Name: report_orphans(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.report_orphans(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What was written on the newest whole day (UTC) and refers to nothing, though no foreign key watches it. In a sound system it finds
+-- nothing. Takes no lock and writes nothing.
+-- Returns {"day", "orphans": [{"kind", "count", "sample": [{"id", "refers_to"}, up to five]}]}. Reads: as orphans.
+declare
+	v_day timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_day := date_trunc('day', autopost.now_ts(), 'UTC') - interval '1 day';
+	return jsonb_build_object('day', to_char(v_day at time zone 'UTC', 'YYYY-MM-DD'), 'orphans', (
+		select coalesce(jsonb_agg(jsonb_build_object('kind', k.kind, 'count', k.n, 'sample', k.sample) order by k.kind), '[]')
+		from (
+			select o.value ->> 'kind' as kind, count(*) as n, jsonb_agg(o.value - 'kind' order by o.value ->> 'id') filter (where o.place <= 5) as sample
+			from (
+				select f.found as value, row_number() over (partition by f.found ->> 'kind' order by f.found ->> 'id') as place
+				from autopost.orphans(p_workspace_id, v_day, v_day + interval '1 day') f (found)) o
+			group by o.value ->> 'kind') k));
 end
 $$;
 
@@ -5632,8 +6469,8 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 -- history of a large one would take hours.
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I11 I12 I13 I19 I23 receiver (only its log knows);
--- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 I35 absent (no tables yet).
--- In part: I14 lower end; I15 by events; I20 our side; I36 by shape; I39 by events.
+-- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
+-- In part: I14 lower end; I15 by events; I20 our side; I35 the chain, not whether each act is in it; I36 by shape; I39 by events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -5682,6 +6519,8 @@ begin
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I35', 'the audit log is one chain, whole and unchanged', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
 	return query select 'I36', 'no token in events and errors', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i36(p_workspace_id) with ordinality v (found, n);
 	return query select 'I38', 'live deliveries have their media', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -6355,6 +7194,42 @@ $$;
 
 
 --
+-- Name: verify_i35(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- The chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
+-- seal, and is what its own seal says.
+select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
+from (
+	select l.seq, l.id, case
+		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
+		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
+		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+	from (
+		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
+			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
+		from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id) l
+	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
+	union all
+	select h.seq, null, 'rows are missing before the head'
+	from autopost.audit_heads h
+	left join lateral (
+		select x.seq, x.hash from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id
+		order by x.seq desc limit 1) e on true
+	where h.workspace_id = p_workspace_id
+	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
+) c
+where c.what is not null
+order by c.seq
+$$;
+
+
+--
 -- Name: verify_i36(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6447,8 +7322,10 @@ $$;
 CREATE FUNCTION autopost.verify_kept_since(p_workspace_id text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
--- From when on all events are there: retention drops whole days. Of a delivery made before, the beginning may be gone.
-select date_trunc('day', min(e.ts), 'UTC') from autopost.events e
+-- From when on all events are there: retention drops whole days, sooner or later after their time. Of a delivery made before, the
+-- beginning may be gone.
+select greatest(date_trunc('day', min(e.ts), 'UTC'), date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
+from autopost.events e
 where e.workspace_id = p_workspace_id
 $$;
 
@@ -6587,28 +7464,6 @@ $$;
 
 
 --
--- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.admin_audit_log (
-    workspace_id text NOT NULL,
-    id uuid NOT NULL,
-    ts timestamp with time zone NOT NULL,
-    operator text NOT NULL,
-    action text NOT NULL,
-    reason text NOT NULL,
-    subject text NOT NULL,
-    before jsonb NOT NULL,
-    after jsonb NOT NULL,
-    CONSTRAINT admin_audit_log_action_check CHECK ((action <> ''::text)),
-    CONSTRAINT admin_audit_log_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT admin_audit_log_reason_check CHECK ((reason <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.admin_audit_log FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -6626,6 +7481,21 @@ CREATE TABLE autopost.api_keys (
 );
 
 ALTER TABLE ONLY autopost.api_keys FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: audit_heads; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.audit_heads (
+    workspace_id text NOT NULL,
+    seq bigint DEFAULT 0 NOT NULL,
+    hash text DEFAULT repeat('0'::text, 64) NOT NULL,
+    base_seq bigint DEFAULT 0 NOT NULL,
+    base_hash text DEFAULT repeat('0'::text, 64) NOT NULL
+);
+
+ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -6754,28 +7624,16 @@ ALTER TABLE ONLY autopost.media_blobs FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: media_origin; Type: TABLE; Schema: autopost; Owner: -
+-- Name: message_media; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.media_origin (
+CREATE TABLE autopost.message_media (
     workspace_id text NOT NULL,
-    blob_ref text NOT NULL,
-    origin_url text NOT NULL,
-    sha256 text,
-    content_type text,
-    size_bytes bigint,
-    kind text,
-    width integer,
-    height integer,
-    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    ref_count bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    deleted_at timestamp with time zone,
-    CONSTRAINT media_origin_blob_ref_check CHECK ((blob_ref <> ''::text)),
-    CONSTRAINT media_origin_size_bytes_check CHECK ((size_bytes >= 0))
+    message_id uuid NOT NULL,
+    blob_ref text NOT NULL
 );
 
-ALTER TABLE ONLY autopost.media_origin FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -6956,11 +7814,27 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: admin_audit_log admin_audit_log_workspace_id_seq_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.admin_audit_log
+    ADD CONSTRAINT admin_audit_log_workspace_id_seq_key UNIQUE (workspace_id, seq);
+
+
+--
 -- Name: api_keys api_keys_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
 ALTER TABLE ONLY autopost.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (workspace_id, key_id);
+
+
+--
+-- Name: audit_heads audit_heads_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.audit_heads
+    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (workspace_id);
 
 
 --
@@ -7073,6 +7947,14 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_pkey PRIMARY KEY (workspace_id, blob_ref);
+
+
+--
+-- Name: message_media message_media_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_media
+    ADD CONSTRAINT message_media_pkey PRIMARY KEY (workspace_id, message_id, blob_ref);
 
 
 --
@@ -7357,6 +8239,20 @@ CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USI
 
 
 --
+-- Name: media_origin_seen; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX media_origin_seen ON autopost.media_origin USING btree (workspace_id, last_seen_at) WHERE (deleted_at IS NULL);
+
+
+--
+-- Name: message_media_ref; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX message_media_ref ON autopost.message_media USING btree (workspace_id, blob_ref);
+
+
+--
 -- Name: messages_created; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -7389,6 +8285,20 @@ CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (worksp
 --
 
 CREATE INDEX submissions_due ON autopost.submissions USING btree (workspace_id, next_attempt_at) WHERE (status = 'fetching'::text);
+
+
+--
+-- Name: submissions_final; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id, updated_at) WHERE (status = ANY (ARRAY['skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text]));
+
+
+--
+-- Name: submissions_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text]));
 
 
 --
@@ -7448,6 +8358,13 @@ CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_
 
 
 --
+-- Name: channels guard_dedup_ttl; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_dedup_ttl BEFORE INSERT OR UPDATE OF dedup_ttl_hours ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.guard_dedup_ttl();
+
+
+--
 -- Name: deliveries guard_initial_status; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -7483,10 +8400,24 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 
 
 --
+-- Name: messages link_media; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER link_media AFTER INSERT ON autopost.messages FOR EACH ROW WHEN ((new.payload ? 'media'::text)) EXECUTE FUNCTION autopost.link_media();
+
+
+--
 -- Name: admin_audit_log refuse_change; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON autopost.admin_audit_log FOR EACH ROW EXECUTE FUNCTION autopost.refuse_change();
+CREATE TRIGGER refuse_change BEFORE UPDATE ON autopost.admin_audit_log FOR EACH ROW EXECUTE FUNCTION autopost.refuse_change();
+
+
+--
+-- Name: admin_audit_log refuse_removal; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER refuse_removal BEFORE DELETE ON autopost.admin_audit_log FOR EACH ROW WHEN ((old.ts >= autopost.kept_from('audit_retention_days'::text))) EXECUTE FUNCTION autopost.refuse_change();
 
 
 --
@@ -7531,6 +8462,14 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 ALTER TABLE ONLY autopost.api_keys
     ADD CONSTRAINT api_keys_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: audit_heads audit_heads_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.audit_heads
+    ADD CONSTRAINT audit_heads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -7619,6 +8558,14 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: message_media message_media_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_media
+    ADD CONSTRAINT message_media_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
 
 
 --
@@ -7714,6 +8661,12 @@ ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.api_keys ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: audit_heads; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: channel_auth; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -7780,6 +8733,12 @@ ALTER TABLE autopost.media_blobs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.media_origin ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: message_media; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: messages; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -7797,6 +8756,13 @@ CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING 
 --
 
 CREATE POLICY owner_session ON autopost.api_keys TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: audit_heads owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -7874,6 +8840,13 @@ CREATE POLICY owner_session ON autopost.media_blobs TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.media_origin TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: message_media owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -8003,6 +8976,13 @@ CREATE POLICY workspace ON autopost.api_keys USING ((workspace_id = current_sett
 
 
 --
+-- Name: audit_heads workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: channel_auth workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -8077,6 +9057,13 @@ CREATE POLICY workspace ON autopost.media_blobs USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.media_origin USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: message_media workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
