@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"autopost/db"
 	"autopost/internal/pgtest"
+	"autopost/internal/posttest"
 )
 
 var update = flag.Bool("update", false, "write the derived files of this folder anew")
@@ -37,4 +40,28 @@ func TestSchema(t *testing.T) {
 	if diff := cmp.Diff(string(stored), schema); diff != "" {
 		t.Fatalf("db/schema.sql is not what the migrations make; run make generate (-file +made):\n%s", diff)
 	}
+}
+
+// Rows of the audit log that are older than its chain become its beginning, sealed
+// as audit would have sealed them.
+func TestAuditLogFromBeforeItsChain(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	posttest.Workspace(base, "v")
+	for _, operator := range []string{"one", "two", "three"} {
+		base.Exec(pause, operator)
+	}
+	sealed := `select string_agg(seq || ' ' || operator || ' ' || hash, E'\n' order by seq) from autopost.admin_audit_log where workspace_id = 'w'`
+	before := pgtest.Value[string](base, sealed)
+	base.Exec(`alter table autopost.admin_audit_log drop column seq, drop column prev_hash, drop column hash; drop table autopost.audit_heads`)
+
+	migration, err := db.Migrations.ReadFile("migrations/0015_retention.sql")
+	require.NoError(t, err)
+	_, chain, ok := strings.Cut(string(migration), "-- Each row of the audit log seals")
+	require.True(t, ok)
+	base.Exec(`set role autopost_owner; ` + "--" + chain + `; reset role`)
+	require.Equal(t, before, pgtest.Value[string](base, sealed))
+	base.Session("later", "").Exec(pause, "four") // sessions keep the shape of a row
+	require.Equal(t, 4, pgtest.Value[int](base, `select seq::int from autopost.audit_heads where workspace_id = 'w'`))
+	holds(t, base)
 }

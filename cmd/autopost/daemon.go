@@ -174,7 +174,8 @@ func (d *daemon) addDispatch(runID string) error {
 
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
-		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Log: d.log,
+		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
+		Archive: d.store, Integrity: d.store, Log: d.log,
 	})
 	if err != nil {
 		return err

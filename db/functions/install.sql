@@ -11,6 +11,7 @@
 \ir lib/redact.sql
 \ir lib/check_read.sql
 \ir lib/emit_event.sql
+\ir lib/retention.sql
 
 -- What a post is: judged, brought to its one normal form, hashed, rendered in each platform's dialect.
 \ir lib/text_units.sql
@@ -33,6 +34,7 @@
 \ir lib/known_endpoint.sql
 \ir lib/runs.sql
 \ir lib/receipts.sql
+\ir lib/message_media.sql
 \ir lib/fan_out.sql
 \ir lib/fanout_jobs.sql
 \ir lib/enqueue_posts.sql
@@ -102,6 +104,22 @@
 \ir monitor/verify/intake.sql
 \ir monitor/verify/history.sql
 \ir monitor/verify/calls.sql
+\ir monitor/verify/audit.sql
+
+-- Keep: what is past its time goes, as far as nothing that is kept refers to it; what refers to nothing is told.
+\ir monitor/list_all_workspaces.sql
+\ir monitor/drop_event_partitions.sql
+\ir monitor/purge_receipts.sql
+\ir monitor/purge_runs.sql
+\ir monitor/purge_submissions.sql
+\ir monitor/purge_deliveries.sql
+\ir monitor/purge_messages.sql
+\ir monitor/purge_audit_log.sql
+\ir monitor/audit_head.sql
+\ir monitor/report_orphans.sql
+\ir monitor/list_unreferenced_origins.sql
+\ir monitor/forget_media_origin.sql
+\ir monitor/remove_media_origin.sql
 
 -- Operate: what people do by hand is an event, and a row of the audit log.
 \ir lib/audit.sql

@@ -257,6 +257,21 @@ insert into calls values
 	('skip_deliveries', $c$autopost.skip_deliveries('w', null, 'o', 'r', true)$c$, 'delivery_ids'),
 	('release_stale', $c$autopost.release_stale('w', 599, 'o', 'r', true)$c$, 'older_than_seconds'),
 	('release_stale', $c$autopost.release_stale('w', null, 'o', 'r', true)$c$, 'older_than_seconds'),
+	('purge_receipts', $c$autopost.purge_receipts(null)$c$, 'workspace_id'),
+	('purge_runs', $c$autopost.purge_runs(null)$c$, 'workspace_id'),
+	('purge_submissions', $c$autopost.purge_submissions(null)$c$, 'workspace_id'),
+	('purge_deliveries', $c$autopost.purge_deliveries(null, null)$c$, 'workspace_id'),
+	('purge_messages', $c$autopost.purge_messages(null, null)$c$, 'workspace_id'),
+	('purge_audit_log', $c$autopost.purge_audit_log(null)$c$, 'workspace_id'),
+	('audit_head', $c$autopost.audit_head(null)$c$, 'workspace_id'),
+	('report_orphans', $c$autopost.report_orphans(null)$c$, 'workspace_id'),
+	('list_unreferenced_origins', $c$autopost.list_unreferenced_origins(null, 1)$c$, 'workspace_id'),
+	('list_unreferenced_origins', $c$autopost.list_unreferenced_origins('w', 0)$c$, 'limit'),
+	('list_unreferenced_origins', $c$autopost.list_unreferenced_origins('w', null)$c$, 'limit'),
+	('forget_media_origin', $c$autopost.forget_media_origin(null, 'b')$c$, 'workspace_id'),
+	('forget_media_origin', $c$autopost.forget_media_origin('w', '')$c$, 'blob_ref'),
+	('remove_media_origin', $c$autopost.remove_media_origin(null, 'b')$c$, 'workspace_id'),
+	('remove_media_origin', $c$autopost.remove_media_origin('w', null)$c$, 'blob_ref'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview(null, array[gen_random_uuid()])$c$, 'workspace_id'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview('w', '{}')$c$, 'delivery_ids');
 select plan((select count(*)::int from calls) + 7);
@@ -267,7 +282,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{ensure_event_partitions,functions_digest,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

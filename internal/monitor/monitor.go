@@ -1,6 +1,7 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It ends expired leases, ends what waited too long for a refused credential, re-arms gates whose wake-up was lost and keeps the
-// event partitions ahead of the calendar.
+// It ends expired leases, ends what waited too long for a refused credential,
+// re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
+// calendar, removes what is past its time and looks for what should not be.
 //
 // Each duty is one database function and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
@@ -29,17 +30,25 @@ type Config struct {
 	// Partitions is the time between two looks at the event partitions, which are
 	// made two weeks ahead. Default 24 h.
 	Partitions time.Duration
+	// Retention is the time between two removals of what is past its time. How long
+	// things are kept is in autopost.settings. Default 1 h.
+	Retention time.Duration
+	// Integrity is the time between two reports of orphans and of the heads of the
+	// audit logs. A report looks at the last whole day. Default 24 h.
+	Integrity time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Interval = cmp.Or(c.Interval, time.Minute)
 	c.GateSweep = cmp.Or(c.GateSweep, 30*time.Second)
 	c.Partitions = cmp.Or(c.Partitions, 24*time.Hour)
+	c.Retention = cmp.Or(c.Retention, time.Hour)
+	c.Integrity = cmp.Or(c.Integrity, 24*time.Hour)
 	return c
 }
 
 func (c Config) validate() error {
-	if c.Interval < 0 || c.GateSweep < 0 || c.Partitions < 0 {
+	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
 		return fmt.Errorf("monitor config: periods must be positive")
 	}
 	return nil
@@ -48,7 +57,7 @@ func (c Config) validate() error {
 // queryTimeout bounds one call to the database.
 const queryTimeout = 30 * time.Second
 
-// Workspaces lists the workspaces to look after.
+// Workspaces lists the workspaces that are at work.
 type Workspaces interface {
 	ListWorkspaces(ctx context.Context) ([]string, error)
 }
@@ -60,6 +69,10 @@ type Deps struct {
 	AuthLost   AuthLost
 	Gates      Gates
 	Partitions Partitions
+	Retention  Retention
+	Intake     Intake
+	Archive    Archive
+	Integrity  Integrity
 	Log        *slog.Logger
 }
 
@@ -95,6 +108,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{m.cfg.Interval, m.expireAuthLost},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
+		{m.cfg.Retention, m.purgeAll},
+		{m.cfg.Integrity, m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })
 	}
@@ -119,9 +134,15 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 	}
 }
 
-// sweep does something for every workspace and adds up what it came to.
+// sweep does something for every active workspace and adds up what it came to.
 func (m *Monitor) sweep(ctx context.Context, what string, one func(ctx context.Context, workspace string) (int, error)) (total int, ok bool) {
-	workspaces, err := m.list(ctx)
+	return m.sweepOf(ctx, m.deps.Workspaces.ListWorkspaces, what, one)
+}
+
+func (m *Monitor) sweepOf(
+	ctx context.Context, list func(context.Context) ([]string, error), what string, one func(ctx context.Context, workspace string) (int, error),
+) (total int, ok bool) {
+	workspaces, err := named(ctx, list)
 	if err != nil {
 		m.fail(ctx, what, err)
 		return 0, false
@@ -144,10 +165,10 @@ func (m *Monitor) sweep(ctx context.Context, what string, one func(ctx context.C
 	return total, ok
 }
 
-func (m *Monitor) list(ctx context.Context) ([]string, error) {
+func named(ctx context.Context, list func(context.Context) ([]string, error)) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	workspaces, err := m.deps.Workspaces.ListWorkspaces(ctx)
+	workspaces, err := list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list workspaces: %w", err)
 	}

@@ -26,8 +26,12 @@ type store struct {
 	asked map[string]int
 	fails map[string]bool
 	hangs map[string]bool
+	more  map[string]int // duty -> how many times it says that there is more
+	order []string
 	found int
-	logs  bytes.Buffer
+	// inDefault is how many events have no partition of their own.
+	inDefault int
+	logs      bytes.Buffer
 }
 
 func newStore() *store {
@@ -37,6 +41,7 @@ func newStore() *store {
 func (s *store) ask(ctx context.Context, what string) (int, error) {
 	s.mu.Lock()
 	s.asked[what]++
+	s.order = append(s.order, what)
 	fails, hangs, found := s.fails[what], s.hangs[what], s.found
 	s.mu.Unlock()
 	if hangs {
@@ -98,7 +103,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
-			Workspaces: s, Leases: s, AuthLost: s, Gates: s, Partitions: s,
+			Workspaces: s, Leases: s, AuthLost: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s,
 			Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)

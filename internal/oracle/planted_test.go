@@ -279,7 +279,7 @@ var atTheDoors = []planted{
 // Each bug is planted in a transaction of its own, which is rolled back.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(inStates, inHistory, inCalls, atTheDoors)
+	cases := slices.Concat(inStates, inHistory, inCalls, atTheDoors, inKeeping)
 	caught := make([]bool, len(cases))
 	sound := open(t)
 	sound.lively()

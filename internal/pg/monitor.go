@@ -51,6 +51,148 @@ func (s *Store) EnsureEventPartitions(ctx context.Context) error {
 	return nil
 }
 
+// ListAllWorkspaces names the workspaces, whatever their status.
+func (s *Store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.list_all_workspaces()`)
+}
+
+// DropEventPartitions drops days of events whose time is over, a few a call. A drop
+// that would have to wait is left for later.
+func (s *Store) DropEventPartitions(ctx context.Context) (dropped int, more bool, inDefault int, err error) {
+	a, err := call[struct {
+		Dropped   int
+		More      bool
+		InDefault int `json:"in_default"`
+	}](ctx, s, `select * from autopost.drop_event_partitions()`)
+	if err != nil {
+		return 0, false, 0, fmt.Errorf("drop event partitions: %w", err)
+	}
+	return a.Dropped, a.More, a.InDefault, nil
+}
+
+// purged runs a duty that removes some rows and answers whether there are more.
+func (s *Store) purged(ctx context.Context, duty, workspace string) (int, bool, error) {
+	a, err := call[struct {
+		Purged int
+		More   bool
+	}](ctx, s, `select * from autopost.`+duty+`($1)`, workspace)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s ws=%s: %w", duty, workspace, err)
+	}
+	return a.Purged, a.More, nil
+}
+
+// PurgeReceipts removes receipts whose time is over.
+func (s *Store) PurgeReceipts(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_receipts", workspace)
+}
+
+// PurgeRuns removes ingest runs past their time.
+func (s *Store) PurgeRuns(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_runs", workspace)
+}
+
+// PurgeSubmissions removes decided submissions past their time.
+func (s *Store) PurgeSubmissions(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_submissions", workspace)
+}
+
+// PurgeDeliveries removes finished deliveries past their time, among the next after
+// the given one ("" for the first); next is "" when all were looked at.
+func (s *Store) PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error) {
+	a, err := call[struct {
+		Purged int
+		After  string
+	}](ctx, s, `select * from autopost.purge_deliveries($1, nullif($2, '')::uuid)`, workspace, after)
+	if err != nil {
+		return 0, "", fmt.Errorf("purge deliveries ws=%s: %w", workspace, err)
+	}
+	return a.Purged, a.After, nil
+}
+
+// PurgeMessages removes messages that nothing refers to any more, among the next after
+// the given place ("" for the first); next is "" when all were looked at.
+func (s *Store) PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error) {
+	a, err := call[struct {
+		Purged int
+		After  json.RawMessage
+	}](ctx, s, `select * from autopost.purge_messages($1, nullif($2, '')::jsonb)`, workspace, after)
+	if err != nil {
+		return 0, "", fmt.Errorf("purge messages ws=%s: %w", workspace, err)
+	}
+	if string(a.After) == "null" {
+		return a.Purged, "", nil
+	}
+	return a.Purged, string(a.After), nil
+}
+
+// PurgeAuditLog removes the oldest rows of the audit log past their time.
+func (s *Store) PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_audit_log", workspace)
+}
+
+// AuditHead is the end of the audit log's chain; seq is 0 when nothing was recorded.
+func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, hash string, err error) {
+	a, err := call[struct {
+		Seq  int64
+		Hash string
+	}](ctx, s, `select * from autopost.audit_head($1)`, workspace)
+	if err != nil {
+		return 0, "", fmt.Errorf("audit head ws=%s: %w", workspace, err)
+	}
+	return a.Seq, a.Hash, nil
+}
+
+// ReportOrphans names what was written on the last whole day and refers to nothing,
+// an object for each kind.
+func (s *Store) ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error) {
+	a, err := call[struct{ Orphans []json.RawMessage }](ctx, s, `select * from autopost.report_orphans($1)`, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("report orphans ws=%s: %w", workspace, err)
+	}
+	return a.Orphans, nil
+}
+
+// UnreferencedOrigin is content of the media origin whose time is over.
+type UnreferencedOrigin struct {
+	BlobRef   string `json:"blob_ref"`
+	OriginURL string `json:"origin_url"`
+	SizeBytes int64  `json:"size_bytes"`
+	// Forgotten says that it was forgotten before, and its row not removed yet.
+	Forgotten bool `json:"forgotten"`
+}
+
+// ListUnreferencedOrigins names media that nothing refers to, longest unseen first.
+func (s *Store) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]UnreferencedOrigin, error) {
+	list, err := call[[]UnreferencedOrigin](ctx, s, `select * from autopost.list_unreferenced_origins($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list unreferenced origins ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// ForgetMediaOrigin marks content as deleted, unless it is needed again; reason then
+// says why not. last says that no other workspace holds it: its object may go.
+func (s *Store) ForgetMediaOrigin(ctx context.Context, workspace, blobRef string) (last bool, reason string, err error) {
+	a, err := call[struct {
+		Last   bool
+		Reason string
+	}](ctx, s, `select * from autopost.forget_media_origin($1, $2)`, workspace, blobRef)
+	if err != nil {
+		return false, "", fmt.Errorf("forget media origin ws=%s ref=%s: %w", workspace, blobRef, err)
+	}
+	return a.Last, a.Reason, nil
+}
+
+// RemoveMediaOrigin removes the row of forgotten content whose object is gone.
+func (s *Store) RemoveMediaOrigin(ctx context.Context, workspace, blobRef string) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.remove_media_origin($1, $2)`, workspace, blobRef)
+	if err != nil {
+		return fmt.Errorf("remove media origin ws=%s ref=%s: %w", workspace, blobRef, err)
+	}
+	return nil
+}
+
 // Finding is one invariant as verify found it: Sample holds offending rows.
 type Finding struct {
 	Invariant  string          `json:"invariant"`

@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -145,4 +146,95 @@ func TestListenRingsForWhatIsDue(t *testing.T) {
 	_, err := store.ReceivePush(ctx, "w", "e", items)
 	require.NoError(t, err)
 	waitFor(t, bells.Submissions)
+}
+
+func TestPurgesGoOnWhereTheyStopped(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	db.Exec(`insert into autopost.messages (workspace_id, message_id, content_hash, payload, created_at, last_seen_at)
+		select 'w', gen_random_uuid(), n::text, '{}', t.at, t.at from generate_series(1, 1002) n, (select now() - interval '100 days' as at) t`)
+	db.Exec(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, provider_message_id, sent_at, finished_at, created_at)
+		select 'w', autopost.uuid_v7_of(m.created_at, c.n::text), m.message_id, 'c', 1, c.n::text, 'sent', '1', m.created_at, m.created_at, m.created_at
+		from autopost.messages m, generate_series(1, 1001) c (n) where m.content_hash = '1'`)
+	store := open(t, db.URL("engine"))
+	ctx := t.Context()
+	for _, duty := range []struct {
+		once  func(ctx context.Context, workspace, after string) (int, string, error)
+		first int
+		rest  int
+	}{{store.PurgeDeliveries, 1000, 1}, {store.PurgeMessages, 1000, 2}} {
+		n, next, err := duty.once(ctx, "w", "")
+		require.NoError(t, err)
+		require.Equal(t, duty.first, n)
+		require.NotEmpty(t, next)
+		n, next, err = duty.once(ctx, "w", next)
+		require.NoError(t, err)
+		require.Equal(t, duty.rest, n)
+		require.Empty(t, next)
+	}
+}
+
+func TestWhatKeepsThroughTheStore(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	db.Exec(`update autopost.workspaces set status = 'paused'`)
+	store := open(t, db.URL("engine"))
+	ctx := t.Context()
+	push(t, store, "hello")
+	db.Exec(`update autopost.ingress_receipts set expires_at = now()`)
+
+	all, err := store.ListAllWorkspaces(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"w"}, all)
+	dropped, more, inDefault, err := store.DropEventPartitions(ctx)
+	require.NoError(t, err)
+	require.Zero(t, dropped+inDefault)
+	require.False(t, more)
+	for _, duty := range []struct {
+		purge func(ctx context.Context, workspace string) (int, bool, error)
+		count int
+	}{{store.PurgeReceipts, 1}, {store.PurgeRuns, 0}, {store.PurgeSubmissions, 0}, {store.PurgeAuditLog, 0}} {
+		n, more, err := duty.purge(ctx, "w")
+		require.NoError(t, err)
+		require.Equal(t, duty.count, n)
+		require.False(t, more)
+	}
+
+	seq, hash, err := store.AuditHead(ctx, "w")
+	require.NoError(t, err)
+	require.Zero(t, seq)
+	require.Len(t, hash, 64)
+	_, err = store.PauseChannel(ctx, pg.Act{Workspace: "w", Operator: "olga", Reason: "to see"}, "c", time.Minute)
+	require.NoError(t, err)
+	seq, next, err := store.AuditHead(ctx, "w")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, seq)
+	require.NotEqual(t, hash, next)
+
+	db.Exec(`insert into autopost.events (workspace_id, id, message_id, ts, action, result)
+		values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', now(), 'UTC') - interval '1 hour', 'enqueue', 'ok')`)
+	orphans, err := store.ReportOrphans(ctx, "w")
+	require.NoError(t, err)
+	require.Len(t, orphans, 1)
+	require.Equal(t, `"events.message_id"`, field(t, orphans[0], "kind"))
+}
+
+func TestUnreferencedMediaThroughTheStore(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	const ref = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+	db.Exec(`insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes, last_seen_at) values ('w', $1, 'file:///1', 7, now() - interval '31 days')`, ref)
+	store := open(t, db.URL("engine"))
+	ctx := t.Context()
+	list, err := store.ListUnreferencedOrigins(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Equal(t, []pg.UnreferencedOrigin{{BlobRef: ref, OriginURL: "file:///1", SizeBytes: 7}}, list)
+	last, reason, err := store.ForgetMediaOrigin(ctx, "w", ref)
+	require.NoError(t, err)
+	require.True(t, last)
+	require.Empty(t, reason)
+	require.NoError(t, store.RemoveMediaOrigin(ctx, "w", ref))
+	_, reason, err = store.ForgetMediaOrigin(ctx, "w", ref)
+	require.NoError(t, err)
+	require.Equal(t, "unknown", reason)
 }

@@ -107,7 +107,7 @@ as $$
 -- The one way into the queue, for one post or many: all messages first, in the order of their hashes; then deliveries; then, as
 -- the last act, the gates of every channel that got one. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns the enqueue answers in the order of the items.
--- Locks, in this order: messages (content_hash), channel_gates (channel_id).
+-- Locks, in this order: media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id).
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -118,6 +118,7 @@ declare
 	v_armed text[] := '{}';
 	v_due timestamptz := 'infinity';
 begin
+	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop

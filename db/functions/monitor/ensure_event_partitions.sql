@@ -2,7 +2,8 @@ create or replace function autopost.ensure_event_partitions() returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Makes the day partitions of events for today and event_partition_days ahead, each with forced row-level security.
--- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look.
+-- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look. Their day can have
+-- no partition of its own any more, and is left out.
 -- Writes: the schema.
 declare
 	v_day date;
@@ -13,7 +14,9 @@ begin
 	perform pg_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
 	for v_day in select (autopost.now_ts() at time zone 'UTC')::date + n from generate_series(0, autopost.setting('event_partition_days')::int) n loop
 		v_name := 'events_' || to_char(v_day, 'YYYYMMDD');
-		continue when to_regclass('autopost.' || v_name) is not null;
+		continue when to_regclass('autopost.' || v_name) is not null
+			or exists (select 1 from autopost.events_default e
+				where e.ts >= v_day::timestamp at time zone 'UTC' and e.ts < (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('create table autopost.%I partition of autopost.events for values from (%L) to (%L)', v_name,
 			v_day::timestamp at time zone 'UTC', (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('alter table autopost.%I enable row level security, force row level security', v_name);

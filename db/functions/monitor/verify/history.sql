@@ -3,8 +3,10 @@
 create or replace function autopost.verify_kept_since(p_workspace_id text) returns timestamptz
 language sql stable
 as $$
--- From when on all events are there: retention drops whole days. Of a delivery made before, the beginning may be gone.
-select date_trunc('day', min(e.ts), 'UTC') from autopost.events e
+-- From when on all events are there: retention drops whole days, sooner or later after their time. Of a delivery made before, the
+-- beginning may be gone.
+select greatest(date_trunc('day', min(e.ts), 'UTC'), date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
+from autopost.events e
 where e.workspace_id = p_workspace_id
 $$;
 

@@ -7,8 +7,8 @@ as $$
 -- history of a large one would take hours.
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I11 I12 I13 I19 I23 receiver (only its log knows);
--- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 I35 absent (no tables yet).
--- In part: I14 lower end; I15 by events; I20 our side; I36 by shape; I39 by events.
+-- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
+-- In part: I14 lower end; I15 by events; I20 our side; I35 the chain, not whether each act is in it; I36 by shape; I39 by events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -57,6 +57,8 @@ begin
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I35', 'the audit log is one chain, whole and unchanged', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
 	return query select 'I36', 'no token in events and errors', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i36(p_workspace_id) with ordinality v (found, n);
 	return query select 'I38', 'live deliveries have their media', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')

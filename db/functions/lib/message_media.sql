@@ -1,0 +1,60 @@
+create or replace function autopost.link_media() returns trigger
+language plpgsql
+as $$
+-- Notes which media of the origin a new message refers to: they stay as long as it does.
+-- Writes: message_media.
+begin
+	insert into autopost.message_media (workspace_id, message_id, blob_ref)
+	select distinct new.workspace_id, new.message_id, b.value ->> 'blob_ref'
+	from jsonb_array_elements(new.payload -> 'media') b
+	where b.value ? 'blob_ref';
+	return null;
+end
+$$;
+
+create or replace trigger link_media after insert on autopost.messages
+	for each row when (new.payload ? 'media') execute function autopost.link_media();
+
+create or replace function autopost.hold_origins(p_workspace_id text, p_items jsonb) returns void
+language plpgsql
+as $$
+-- Keeps the media that posts refer to from being taken away until they are messages. p_items: [{"raw"}].
+-- Locks: media_origin (blob_ref), shared. Whoever takes one away holds that one row and waits for nothing else.
+declare
+	v_refs text[] := array(select distinct r #>> '{}' from jsonb_path_query(p_items, 'lax $[*].raw.media[*].blob_ref') r);
+begin
+	if v_refs <> '{}' then
+		perform 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+		order by o.blob_ref
+		for key share of o;
+	end if;
+end
+$$;
+
+create or replace function autopost.origin_in_use(p_workspace_id text, p_blob_ref text) returns boolean
+language plpgsql
+as $$
+-- Whether a message refers to a medium, or a submission that still waits.
+-- Reads: message_media, submissions.
+begin
+	return exists (
+		select 1 from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.blob_ref = p_blob_ref)
+	or exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+end
+$$;
+
+create or replace function autopost.origin_kept_from(p_origin autopost.media_origin) returns timestamptz
+language plpgsql
+as $$
+-- Since when this medium must have been seen to be kept: large video goes earlier than the rest.
+begin
+	return autopost.now_ts() - autopost.setting_interval(case
+		when (p_origin.kind = 'video' or p_origin.content_type like 'video/%') and p_origin.size_bytes >= autopost.setting('large_video_bytes_threshold')
+		then 'origin_retention_large_video_days' else 'origin_retention_days' end);
+end
+$$;

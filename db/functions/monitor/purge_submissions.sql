@@ -1,0 +1,27 @@
+create or replace function autopost.purge_submissions(p_workspace_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Removes submissions whose story ended before delivery_retention_days, and that no receipt still answers for: at most 5,000, oldest
+-- first. One that waits for a decision or its media stays, however old. Returns {"purged", "more"}.
+-- Locks: submissions (skip locked). Reads: ingress_receipts. Writes: submissions.
+declare
+	v_before timestamptz;
+	v_receipt timestamptz;
+	v_ids uuid[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('delivery_retention_days');
+	v_receipt := autopost.oldest_receipt(p_workspace_id) - interval '1 day';
+	select array_agg(x.submission_id) into v_ids
+	from (
+		select s.submission_id from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
+		and s.updated_at < least(v_before, v_receipt)
+		order by s.updated_at
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+end
+$$;

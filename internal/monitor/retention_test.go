@@ -1,0 +1,152 @@
+package monitor_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rounds makes a duty say so many times that there is more.
+func (s *store) rounds(ctx context.Context, what string) (int, bool, error) {
+	n, err := s.ask(ctx, what)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return n, s.asked[what] <= s.more[what], err
+}
+
+func (s *store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
+	_, err := s.ask(ctx, "list all")
+	return []string{"acme", "paused", "zeta"}, err
+}
+
+func (s *store) DropEventPartitions(ctx context.Context) (dropped int, more bool, inDefault int, err error) {
+	dropped, more, err = s.rounds(ctx, "drop")
+	return dropped, more, s.inDefault, err
+}
+
+func (s *store) PurgeReceipts(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "receipts "+workspace)
+}
+
+func (s *store) PurgeRuns(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "runs "+workspace)
+}
+
+func (s *store) PurgeSubmissions(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "submissions "+workspace)
+}
+
+// goingOn answers where a duty stopped: a "+" more each time.
+func (s *store) goingOn(ctx context.Context, what, after string) (int, string, error) {
+	n, more, err := s.rounds(ctx, what+" "+after)
+	if more {
+		return n, after + "+", err
+	}
+	return n, "", err
+}
+
+func (s *store) PurgeDeliveries(ctx context.Context, workspace, after string) (int, string, error) {
+	return s.goingOn(ctx, "deliveries "+workspace, after)
+}
+
+func (s *store) PurgeMessages(ctx context.Context, workspace, after string) (int, string, error) {
+	return s.goingOn(ctx, "messages "+workspace, after)
+}
+
+func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "audit "+workspace)
+}
+
+func (s *store) ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error) {
+	n, err := s.ask(ctx, "orphans "+workspace)
+	if n == 0 {
+		return nil, err
+	}
+	return []json.RawMessage{json.RawMessage(`{"kind":"events.message_id","count":7}`)}, err
+}
+
+func (s *store) AuditHead(ctx context.Context, workspace string) (int64, string, error) {
+	n, err := s.ask(ctx, "head "+workspace)
+	return int64(n), "abc", err
+}
+
+func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
+	s := newStore()
+	watch(t, s, time.Second)
+	var order []string
+	for _, what := range s.order {
+		name, workspace, _ := strings.Cut(what, " ")
+		if strings.HasPrefix(workspace, "acme") || name == "drop" {
+			order = append(order, name)
+		}
+	}
+	var purges []string
+	for _, name := range order {
+		switch name {
+		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit":
+			purges = append(purges, name)
+		}
+	}
+	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit"}, purges)
+	require.Equal(t, 1, s.count("messages paused "), "a workspace that rests is looked after, too")
+	require.NotContains(t, s.logged(), "monitor.purged", "nothing was there")
+}
+
+func TestRetentionIsDoneByTheHour(t *testing.T) {
+	s := newStore()
+	watch(t, s, 3*time.Hour-time.Second)
+	require.Equal(t, 3, s.count("receipts acme"))
+	require.Equal(t, 1, s.count("orphans acme"))
+}
+
+func TestWhatIsLeftIsComeBackTo(t *testing.T) {
+	s := newStore()
+	s.found = 5
+	s.more = map[string]int{"drop": 2, "receipts acme": 3, "deliveries zeta ": 1, "deliveries zeta +": 1}
+	watch(t, s, time.Second)
+	require.Equal(t, 3, s.count("drop"))
+	require.Equal(t, 4, s.count("receipts acme"))
+	require.Equal(t, 1, s.count("receipts zeta"))
+	require.Equal(t, 1, s.count("deliveries zeta "))
+	require.Equal(t, 1, s.count("deliveries zeta +"))
+	require.Equal(t, 1, s.count("deliveries zeta ++"), "it goes on where it stopped")
+	require.Contains(t, s.logged(), `"msg":"monitor.purged","receipts":30,"runs":15,"submissions":15,"deliveries":25,"messages":15,"audit_log":15`)
+	require.Contains(t, s.logged(), `"msg":"monitor.partitions_dropped","partitions":15`)
+}
+
+func TestBusyPartitionsAreLeftForLater(t *testing.T) {
+	s := newStore()
+	s.more = map[string]int{"drop": 1000}
+	s.inDefault = 3
+	watch(t, s, time.Second)
+	require.Equal(t, 1, s.count("drop"))
+	require.Contains(t, s.logged(), `"msg":"monitor.events_without_partition","rows":3`)
+}
+
+func TestFailedRetentionStopsNothingElse(t *testing.T) {
+	s := newStore()
+	s.fails["drop"], s.fails["runs acme"], s.fails["orphans acme"] = true, true, true
+	s.more = map[string]int{"runs acme": 1000}
+	watch(t, s, 150*time.Second)
+	require.Equal(t, 3, s.count("runs acme"), "again soon, and not at once")
+	require.Equal(t, 3, s.count("runs zeta"))
+	require.Equal(t, 3, s.count("audit acme"))
+	require.Equal(t, 3, s.count("orphans zeta"))
+	require.Equal(t, 3, s.count("head acme"))
+}
+
+func TestOrphansAndHeadsAreTold(t *testing.T) {
+	s := newStore()
+	s.found = 2
+	watch(t, s, time.Second)
+	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.orphans","workspace":"acme","found":{"kind":"events.message_id","count":7}`)
+	require.Contains(t, s.logged(), `"msg":"monitor.audit_head","workspace":"zeta","seq":2,"hash":"abc"`)
+
+	quiet := newStore()
+	watch(t, quiet, time.Second)
+	require.NotContains(t, quiet.logged(), "audit_head", "nothing was recorded yet")
+}
