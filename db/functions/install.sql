@@ -19,6 +19,9 @@
 \ir lib/payload_errors.sql
 \ir lib/normalize_payload.sql
 \ir lib/markup.sql
+\ir lib/templates.sql
+\ir lib/link_params.sql
+\ir lib/cut_text.sql
 \ir lib/render.sql
 \ir lib/routing.sql
 

@@ -48,7 +48,7 @@ as $$
 -- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.payload_errors(v_raw);
+	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
 	if v_errors = '[]' then

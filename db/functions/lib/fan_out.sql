@@ -35,7 +35,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(v_payload -> 'media', '[]')) m);
 
-	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, k.choice::jsonb, v_sizes)), '{}') into v_renders
+	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, autopost.with_template(p_workspace_id, v_payload, k.choice::jsonb), v_sizes)), '{}') into v_renders
 	from (select distinct u.choice from unnest(v_choices) u (choice)) k
 	join autopost.platforms p on p.platform = k.choice::jsonb ->> 'platform';
 
@@ -45,7 +45,7 @@ begin
 		r.value ->> 'verdict',
 		case when r.value ->> 'verdict' = 'failed_permanent' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 			'code', 'validation_failed', 'known', true, 'message', r.value ->> 'reason') end,
-		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), 'text-1', v_trace_id, p_run_id,
+		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), coalesce(r.value ->> 'template_version', 'text-1'), v_trace_id, p_run_id,
 		case when r.value ->> 'verdict' = 'failed_permanent' then p_now end, p_now, p_now
 	from unnest(v_ids, v_choices) u (channel_id, choice)
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id

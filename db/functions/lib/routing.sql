@@ -8,14 +8,25 @@ select p_filter is null or (
 	and not coalesce(p_filter -> 'exclude' ?| p_tags, false))
 $$;
 
+create or replace function autopost.variant_of(p_payload jsonb, p_channel autopost.channels) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
+select nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}')
+$$;
+
 create or replace function autopost.render_choice(p_payload jsonb, p_channel autopost.channels) returns jsonb
 language sql immutable parallel safe
 as $$
 -- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
 select jsonb_strip_nulls(jsonb_build_object(
 	'platform', p_channel.platform,
-	'parse_mode', coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	'parse_mode', coalesce(v.variant ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
 	'send_mode', p_channel.send_mode,
 	'disable_preview', p_channel.settings -> 'disable_preview',
-	'variant', coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')))
+	'template_ref', p_channel.template_ref,
+	'long_text', p_channel.settings -> 'long_text',
+	'utm', nullif(p_channel.settings -> 'utm', '{}'),
+	'variant', v.variant))
+from (select autopost.variant_of(p_payload, p_channel) as variant) v
 $$;
