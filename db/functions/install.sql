@@ -99,6 +99,10 @@
 \ir lib/runbook.sql
 \ir admin/list_workspaces.sql
 \ir admin/put_setting.sql
+\ir admin/put_template.sql
+\ir admin/enable_template.sql
+\ir admin/list_templates.sql
+\ir admin/preview_template.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql

@@ -103,6 +103,42 @@ begin
 end
 $$;
 
+create or replace function autopost.template_of(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb) returns autopost.templates
+language plpgsql stable
+as $$
+-- A template as a person writes it: {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"}, all but body optional. One that is named like a
+-- built-in one has its vars and sanitize, unless it says otherwise. Raises AP001 for what is no template.
+declare
+	v_template autopost.templates;
+	v_bad text;
+begin
+	perform autopost.require('template', jsonb_typeof(p_template) = 'object');
+	select k into v_bad from jsonb_object_keys(p_template) k where k not in ('body', 'defaults', 'vars', 'sanitize', 'parse_mode', 'max_length') limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('template', format('has the unknown key %L', v_bad), 'use body, defaults, vars, sanitize, parse_mode, max_length');
+	elsif exists (select 1 from jsonb_each(p_template) f
+		join (values ('body', 'string'), ('defaults', 'object'), ('vars', 'array'), ('sanitize', 'array'), ('parse_mode', 'string'), ('max_length', 'number')) w (key, kind) on w.key = f.key
+		where jsonb_typeof(f.value) not in (w.kind, 'null'))
+		or coalesce(p_template ->> 'parse_mode', 'None') not in ('HTML', 'Markdown', 'None')
+		or coalesce((p_template ->> 'max_length')::numeric, 1) not between 1 and 100000
+	then
+		perform autopost.refuse('template', 'has a field of a wrong type', 'body and parse_mode (HTML, Markdown, None) are strings, vars and sanitize arrays, defaults an object, max_length a number from 1');
+	end if;
+	select b.vars, b.sanitize into v_template.vars, v_template.sanitize from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_template_id;
+	v_template.workspace_id := p_workspace_id;
+	v_template.template_id := p_template_id;
+	v_template.platform := coalesce(p_platform, '*');
+	v_template.body := p_template ->> 'body';
+	v_template.defaults := coalesce(nullif(p_template -> 'defaults', 'null'), '{}');
+	v_template.vars := case jsonb_typeof(p_template -> 'vars') when 'array' then array(select jsonb_array_elements_text(p_template -> 'vars')) else v_template.vars end;
+	v_template.sanitize := case jsonb_typeof(p_template -> 'sanitize') when 'array' then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else coalesce(v_template.sanitize, '{}') end;
+	v_template.parse_mode := coalesce(p_template ->> 'parse_mode', 'None');
+	v_template.max_length := (p_template ->> 'max_length')::numeric::int;
+	v_template.enabled := true;
+	return v_template;
+end
+$$;
+
 create or replace function autopost.sanitize_value(p_value text) returns text
 language plpgsql immutable parallel safe
 as $$
@@ -171,23 +207,106 @@ begin
 end
 $$;
 
+create or replace function autopost.given_values(p_template autopost.templates, p_payload jsonb, p_variant jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The values that a payload has for a template: its vars, its text and its link, those of the variant first.
+select autopost.template_values(p_template, jsonb_strip_nulls(jsonb_build_object(
+	'text', coalesce(p_variant ->> 'text', p_payload ->> 'text'), 'link', coalesce(p_variant ->> 'link', p_payload ->> 'link')))
+	|| jsonb_strip_nulls(coalesce(p_payload -> 'template' -> 'vars', '{}')))
+$$;
+
+create or replace function autopost.value_errors(p_templates autopost.templates[], p_raw jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- What is wrong with the values that a raw post gives the templates of one name: one that none declares, one that is needed and is not there.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_declared text[] := '{text,link}';
+	v_missing text[] := '{}';
+	v_template autopost.templates;
+	v_var text;
+	v_errors jsonb := '[]';
+begin
+	foreach v_template in array p_templates loop
+		v_declared := v_declared || autopost.template_vars(v_template);
+		v_missing := v_missing || autopost.missing_values(v_template, autopost.given_values(v_template, p_raw, null));
+	end loop;
+	for v_var in select k from jsonb_object_keys(coalesce(p_raw -> 'template' -> 'vars', '{}')) k where k <> all (v_declared) order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is not declared by template %s', v_name), 'leave it out');
+	end loop;
+	for v_var in select distinct m from unnest(v_missing) m order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is missing or blank, and template %s needs it', v_name), 'give it a value');
+	end loop;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.template_errors(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with the template that a raw post names, on whatever platform: an array of {field, reason, remedy}. Reads: platforms, templates.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_templates autopost.templates[];
+begin
+	if v_name is null then
+		return '[]';
+	end if;
+	select array_agg(n) into v_templates
+	from autopost.platforms p, autopost.newest_template(p_workspace_id, v_name, p.platform) n
+	where n.template_id is not null;
+	if v_templates is null then
+		return autopost.field_error('template.name', format('there is no template %s', v_name), 'write it first, or leave template out and send text');
+	end if;
+	return autopost.value_errors(v_templates, p_raw);
+end
+$$;
+
+create or replace function autopost.post_errors(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with a raw post in this workspace: its envelope, then its template. Reads: platforms, templates.
+declare
+	v_errors jsonb := autopost.payload_errors(p_raw);
+begin
+	return case when v_errors = '[]' then autopost.template_errors(p_workspace_id, p_raw) else v_errors end;
+end
+$$;
+
+create or replace function autopost.in_template(p_template autopost.templates, p_payload jsonb, p_choice jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- A way of showing a payload with the text that a template gives it: {"body", "body_mode", "template_version", "max_length"} more, or {"refusal"}.
+declare
+	v_name text := p_template.template_id || '@' || coalesce(p_template.version::text, 'new');
+	v_values jsonb := autopost.given_values(p_template, p_payload, p_choice -> 'variant');
+	v_missing text[] := autopost.missing_values(p_template, v_values);
+	v_filled jsonb;
+begin
+	if v_missing <> '{}' then
+		return p_choice || jsonb_build_object('refusal', format('template %s needs template.vars.%s', v_name, v_missing[1]));
+	end if;
+	v_filled := autopost.fill_template(p_template, v_values, p_choice ->> 'parse_mode');
+	return p_choice || jsonb_strip_nulls(jsonb_build_object(
+		'body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', p_template.max_length, 'template_version', v_name));
+end
+$$;
+
 create or replace function autopost.with_template(p_workspace_id text, p_payload jsonb, p_choice jsonb) returns jsonb
 language plpgsql stable
 as $$
--- A way of showing a payload (render_choice) with the text that a template gives it: the post's template, else the channel's, else the
--- one named default; none where nothing fits. A variant's text replaces the post's template, and is the {text} of the others.
--- Adds {"body", "body_mode", "template_version", "max_length"}, or {"refusal"}. Reads: templates.
+-- A way of showing a payload (render_choice) in its template: the post's, else the channel's, else the one named default; as it is where there is
+-- none. A variant's text replaces the post's template, and is the {text} of the others. Reads: templates.
 declare
 	v_platform text := p_choice ->> 'platform';
+	v_name text := case when not coalesce(p_choice -> 'variant' ? 'text', false) then p_payload -> 'template' ->> 'name' end;
 	v_template autopost.templates;
-	v_values jsonb;
-	v_missing text[];
-	v_filled jsonb;
 begin
-	if p_payload ? 'template' and not coalesce(p_choice -> 'variant' ? 'text', false) then
-		v_template := autopost.newest_template(p_workspace_id, p_payload -> 'template' ->> 'name', v_platform);
-		if v_template.template_id is null and coalesce(p_payload ->> 'text', '') = '' then
-			return p_choice || jsonb_build_object('refusal', format('there is no template %s for %s, and no text', p_payload -> 'template' ->> 'name', v_platform));
+	if v_name is not null then
+		v_template := autopost.newest_template(p_workspace_id, v_name, v_platform);
+		if v_template.template_id is null and not p_payload ? 'text' then
+			return p_choice || jsonb_build_object('refusal', format('there is no template %s for %s, and no text', v_name, v_platform));
 		end if;
 	end if;
 	if v_template.template_id is null and p_choice ? 'template_ref' then
@@ -199,66 +318,6 @@ begin
 	if v_template.template_id is null then
 		v_template := autopost.newest_template(p_workspace_id, 'default', v_platform);
 	end if;
-	if v_template.template_id is null then
-		return p_choice;
-	end if;
-	v_values := autopost.template_values(v_template, jsonb_strip_nulls(jsonb_build_object(
-		'text', coalesce(p_choice -> 'variant' ->> 'text', p_payload ->> 'text'),
-		'link', coalesce(p_choice -> 'variant' ->> 'link', p_payload ->> 'link'))) || coalesce(p_payload -> 'template' -> 'vars', '{}'));
-	v_missing := autopost.missing_values(v_template, v_values);
-	if v_missing <> '{}' then
-		return p_choice || jsonb_build_object('refusal', format('template %s@%s needs template.vars.%s', v_template.template_id, v_template.version, v_missing[1]));
-	end if;
-	v_filled := autopost.fill_template(v_template, v_values, p_choice ->> 'parse_mode');
-	return p_choice || jsonb_strip_nulls(jsonb_build_object('body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', v_template.max_length,
-		'template_version', v_template.template_id || '@' || v_template.version));
-end
-$$;
-
-create or replace function autopost.template_errors(p_workspace_id text, p_raw jsonb) returns jsonb
-language plpgsql stable
-as $$
--- What is wrong with the template that a raw post names: unknown, a variable that it does not declare, a value that it needs and
--- that is not there. Each of its platforms is judged. An array of {field, reason, remedy}. Reads: templates.
-declare
-	v_name text := p_raw -> 'template' ->> 'name';
-	v_template autopost.templates;
-	v_found boolean := false;
-	v_declared text[] := '{text,link}';
-	v_missing text[] := '{}';
-	v_bad text;
-	v_errors jsonb := '[]';
-begin
-	if not p_raw ? 'template' then
-		return v_errors;
-	end if;
-	for v_template in select n.* from autopost.platforms p, autopost.newest_template(p_workspace_id, v_name, p.platform) n loop
-		continue when v_template.template_id is null;
-		v_found := true;
-		v_declared := v_declared || autopost.template_vars(v_template);
-		v_missing := v_missing || autopost.missing_values(v_template, autopost.template_values(v_template, jsonb_strip_nulls(jsonb_build_object(
-			'text', p_raw ->> 'text', 'link', p_raw ->> 'link')) || coalesce(p_raw -> 'template' -> 'vars', '{}')));
-	end loop;
-	if not v_found then
-		return autopost.field_error('template.name', format('there is no template %s', v_name), 'write it first, or leave template out and send text');
-	end if;
-	for v_bad in select k from jsonb_object_keys(coalesce(p_raw -> 'template' -> 'vars', '{}')) k where k <> all (v_declared) order by 1 loop
-		v_errors := v_errors || autopost.field_error('template.vars.' || v_bad, format('is not declared by template %s', v_name), 'leave it out');
-	end loop;
-	for v_bad in select distinct m from unnest(v_missing) m order by 1 loop
-		v_errors := v_errors || autopost.field_error('template.vars.' || v_bad, format('is missing or blank, and template %s needs it', v_name), 'give it a value');
-	end loop;
-	return v_errors;
-end
-$$;
-
-create or replace function autopost.post_errors(p_workspace_id text, p_raw jsonb) returns jsonb
-language plpgsql stable
-as $$
--- What is wrong with a raw post in this workspace: its envelope, then its template. Reads: templates.
-declare
-	v_errors jsonb := autopost.payload_errors(p_raw);
-begin
-	return case when v_errors = '[]' then autopost.template_errors(p_workspace_id, p_raw) else v_errors end;
+	return case when v_template.template_id is null then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
 end
 $$;
