@@ -1,8 +1,8 @@
-create or replace function autopost.template_tokens(p_body text) returns table (n bigint, name text, optional boolean, literal text)
+create or replace function autopost.template_tokens(p_body text) returns table (n bigint, raw text, name text, optional boolean, literal text)
 language sql immutable parallel safe
 as $$
 -- A template's body in its parts, in order: placeholders {name} and {name?}, and what is written. {{ and }} are braces.
-select m.n, m.part[2], m.part[3] is not null, case when m.part[2] is null then replace(replace(m.part[1], '{{', '{'), '}}', '}') end
+select m.n, m.part[1], m.part[2], m.part[3] is not null, case when m.part[2] is null then replace(replace(m.part[1], '{{', '{'), '}}', '}') end
 from regexp_matches(p_body, '(\{\{|\}\}|\{([A-Za-z][A-Za-z0-9_]{0,63})(\?)?\}|[^{}]+|[{}])', 'g') with ordinality m (part, n)
 $$;
 
@@ -31,8 +31,11 @@ begin
 	if coalesce(btrim(p_template.body) = '' or length(p_template.body) > 20000 or p_template.body ~ '[\uE000-\uE003]', true) then
 		v_errors := v_errors || autopost.field_error('body', 'has not 1 to 20000 characters, or private ones', 'write text with placeholders like {title}');
 	end if;
-	select substr(p_template.body, greatest(strpos(p_template.body, t.literal), 1), 30) into v_bad
-	from autopost.template_tokens(regexp_replace(p_template.body, '\{\{|\}\}', '', 'g')) t where t.literal in ('{', '}') limit 1;
+	select substr(p_template.body, 1 + t.before, 30) into v_bad
+	from (select k.n, k.raw, (sum(length(k.raw)) over (order by k.n) - length(k.raw))::int as before from autopost.template_tokens(p_template.body) k) t
+	where t.raw in ('{', '}')
+	order by t.n
+	limit 1;
 	if v_bad is not null then
 		v_errors := v_errors || autopost.field_error('body', 'has a brace that makes no placeholder: ' || v_bad, 'write {name} or {name?}, and {{ or }} for a brace');
 	end if;
