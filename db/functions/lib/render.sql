@@ -143,7 +143,7 @@ declare
 	v_bare boolean := btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = '';
 	v_steps jsonb;
 	v_texts jsonb;
-	v_taken boolean; -- the first media have captions of their own, or leave no room for the buttons
+	v_captioned boolean; -- the first media have captions of their own
 begin
 	if p_media = '[]' then
 		return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null);
@@ -152,11 +152,12 @@ begin
 	if v_bare then
 		return jsonb_set(v_steps, '{0,text}', 'false');
 	end if;
-	v_taken := case when p_platform.item_captions then v_steps #> '{0,captions,0}' <> 'null' else v_steps -> 0 -> 'captions' @? '$[*] ? (@ != null)' end
-		or (p_buttons and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1);
-	if not coalesce(v_taken, false) and (p_body ->> 'length')::int <= p_platform.caption_limit then
+	v_captioned := coalesce(case when p_platform.item_captions then v_steps #> '{0,captions,0}' <> 'null' else v_steps -> 0 -> 'captions' @? '$[*] ? (@ != null)' end, false);
+	if not v_captioned and (p_body ->> 'length')::int <= p_platform.caption_limit
+		and not (p_buttons and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1)
+	then
 		return jsonb_set(v_steps, '{0,text}', 'true');
-	elsif not coalesce(v_taken, false) and p_long_text = 'caption_reply' then
+	elsif not v_captioned and (p_body ->> 'length')::int > p_platform.caption_limit and p_long_text = 'caption_reply' then
 		v_texts := autopost.text_steps(p_body, p_platform.caption_limit, p_platform.text_limit, v_steps -> 0 ->> 'step');
 		return jsonb_build_array(v_steps -> 0 || (v_texts -> 0)) || (v_steps - 0) || (v_texts - 0);
 	end if;
@@ -221,7 +222,9 @@ begin
 		return autopost.render_refused(v_refusal);
 	end if;
 	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
-	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1 then
+	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
+		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
+	then
 		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
 		v_buttons := null;
 	end if;
