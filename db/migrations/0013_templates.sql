@@ -30,6 +30,14 @@ alter table autopost.platforms
 	add column needs_media boolean not null default false,
 	add column max_parts int not null default 20;   -- full messages beyond which a long text is not split
 
+-- What a channel says about texts: long_text, what becomes of one that is over a limit (without it the delivery fails); utm, parameters
+-- that every http and https link there bears.
+alter table autopost.channels
+	add constraint channels_long_text check (coalesce(settings -> 'long_text', '"split"') in ('"truncate"', '"split"', '"caption_reply"')),
+	add constraint channels_utm check (
+		not settings @? '$.utm ? (@.type() != "object")'
+		and not settings @? '$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")');
+
 -- x takes 280 in its own weights: ten stay in reserve for what only its own count knows. youtube takes a video with title and description.
 insert into autopost.platforms
 	(platform, dialect, text_limit, caption_limit, counts_markup, media_per_step, together, media_bytes, album_buttons, item_captions, buttons_per_row, button_rows,
