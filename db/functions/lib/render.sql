@@ -214,7 +214,8 @@ begin
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row) end,
 		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
 			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
-			then format('text has %s characters, %s takes at most %s', v_body ->> 'length', p_platform.platform, p_platform.text_limit) end,
+			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
+				p_platform.platform, p_platform.text_limit) end,
 		autopost.caption_refusal(v_media, p_platform),
 		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
 			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
