@@ -30,6 +30,9 @@ alter table autopost.platforms
 	add column needs_media boolean not null default false,
 	add column max_parts int not null default 20;   -- full messages beyond which a long text is not split
 
+-- What came with posts to route them and is no part of them: [{"trace_id", "routing", "tags"}], in the order of the posts.
+alter table autopost.ingest_runs add column hints jsonb not null default '[]';
+
 -- What a channel says about texts: long_text, what becomes of one that is over a limit (without it the delivery fails); utm, parameters
 -- that every http and https link there bears.
 alter table autopost.channels

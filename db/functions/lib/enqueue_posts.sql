@@ -104,6 +104,7 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return v_answers;
 end
 $$;
