@@ -1,8 +1,10 @@
 create or replace function autopost.measure(p_text text, p_unit text) returns int
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Length in a platform's unit: weighted, bytes, else UTF-16 code units.
-select case p_unit when 'weighted' then autopost.weighted_length(p_text) when 'bytes' then octet_length(convert_to(p_text, 'UTF8')) else autopost.utf16_length(p_text) end
+begin
+	return case p_unit when 'weighted' then autopost.weighted_length(p_text) when 'bytes' then octet_length(convert_to(p_text, 'UTF8')) else autopost.utf16_length(p_text) end;
+end
 $$;
 
 create or replace function autopost.visible_text(p_text text, p_html boolean) returns text

@@ -60,7 +60,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value)) order by l.ordinality), '[]')
 		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
 	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]'),
+	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
 	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
 	'variants', nullif((select coalesce(jsonb_object_agg(v.key, autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
 		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),

@@ -145,7 +145,9 @@ declare
 	v_texts jsonb;
 	v_captioned boolean; -- the first media have captions of their own
 begin
-	if p_media = '[]' then
+	if p_media = '[]' and (p_body ->> 'length')::int <= p_platform.text_limit then
+		return '[{"step": "text", "text": true}]';
+	elsif p_media = '[]' then
 		return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null);
 	end if;
 	v_steps := autopost.with_captions(autopost.media_steps(p_media, p_platform), p_media, (p_body -> 'html')::boolean);
@@ -208,7 +210,7 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		autopost.media_refusal(v_media, p_platform, p_sizes),
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes), autopost.caption_refusal(v_media, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row)
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row) end,
@@ -216,7 +218,6 @@ begin
 			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
 			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
 				p_platform.platform, p_platform.text_limit) end,
-		autopost.caption_refusal(v_media, p_platform),
 		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
 			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
 	if v_refusal is not null then

@@ -16,17 +16,17 @@ select nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || c
 $$;
 
 create or replace function autopost.render_choice(p_payload jsonb, p_channel autopost.channels) returns jsonb
-language sql immutable parallel safe
+language sql stable parallel safe
 as $$
 -- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
+-- Stable, not immutable, because of jsonb_build_object: only so is it inlined into the statement that asks it of each channel.
 select jsonb_strip_nulls(jsonb_build_object(
 	'platform', p_channel.platform,
-	'parse_mode', coalesce(v.variant ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	'parse_mode', coalesce(autopost.variant_of(p_payload, p_channel) ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
 	'send_mode', p_channel.send_mode,
 	'disable_preview', p_channel.settings -> 'disable_preview',
 	'template_ref', p_channel.template_ref,
 	'long_text', p_channel.settings -> 'long_text',
 	'utm', nullif(p_channel.settings -> 'utm', '{}'),
-	'variant', v.variant))
-from (select autopost.variant_of(p_payload, p_channel) as variant) v
+	'variant', autopost.variant_of(p_payload, p_channel)))
 $$;

@@ -99,7 +99,7 @@ begin
 	where t.workspace_id = p_workspace_id and t.template_id = p_name and t.platform in (p_platform, '*') and t.enabled
 	order by t.platform = '*', t.version desc
 	limit 1;
-	if v_template.template_id is null then
+	if v_template.template_id is null and p_name in ('image', 'video', 'combat') then
 		select b.* into v_template from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_name;
 	end if;
 	return v_template;
