@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(38);
+select plan(40);
 
 select test.channel('tg');
 select test.channel('m', p_platform => 'max');
@@ -74,6 +74,8 @@ select test.steps(jsonb_build_object('text', '<b>' || repeat('a', 4000) || ' <a 
 select is(test.said()::text, array['<b>' || repeat('a', 4000) || ' <a href="https://e.x/">' || repeat('b', 90) || '</a></b>', '<b><a href="https://e.x/">' || repeat('c', 90) || '</a></b> &lt;end']::text,
 	'what is open is closed and opened anew');
 select is(test.steps(jsonb_build_object('text', bold, 'parse_mode', 'HTML'), 'm'), 'text-1 4000; text-2 1012') from words;
+select is(test.steps(jsonb_build_object('text', repeat('x', 3990) || repeat('<b></b>', 600), 'parse_mode', 'HTML'), 'm'), 'text-1 3990', 'tags without a text are no part of their own');
+select is(test.steps(jsonb_build_object('text', repeat('<b></b>', 6000) || 'x', 'parse_mode', 'HTML'), 'm'), 'text-1 42001', 'and have an end');
 select is(test.steps(jsonb_build_object('text', plain, 'media', test.media(2))), 'text-1 4093; text-2 905; media-1 [0, 1]', 'the text goes ahead of its media') from words;
 select is(test.steps(jsonb_build_object('text', repeat('a b ', 21000))), 'text has 83999 characters, telegram takes at most 4096', 'there is an end to it');
 select is(test.steps(jsonb_build_object('text', repeat('y z ', 4096))), 'text-1 4095; text-2 4095; text-3 4095; text-4 4095');

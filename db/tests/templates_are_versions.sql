@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(40);
+select plan(41);
 
 create function test.put(p_template text, p_id text default 't', p_platform text default null) returns jsonb
 language sql
@@ -33,6 +33,7 @@ select is(test.faults('{"body": "{}"}'), 'body: has a brace that makes no placeh
 select is(test.faults('{"body": "{{a}} {text} {link?}"}'), null, 'braces and the post''s own');
 select is(test.faults('{"body": " "}'), 'body: has not 1 to 20000 characters, or private ones');
 select is(test.faults('{}'), 'body: has not 1 to 20000 characters, or private ones');
+select is(test.faults(format('{"body": "%s"}', repeat('{a}', 101))), 'body: has more than 100 placeholders');
 select is(test.faults('{"body": "x"}', 'a b'), 'template_id: is no name');
 select is(test.faults('{"body": "{titel}", "vars": ["title"]}'), 'body: names {titel}, which is not declared', 'unknown tokens are refused');
 select is(test.faults('{"body": "{a}", "vars": ["a", "b-c"]}'), 'vars: holds something that is no name');

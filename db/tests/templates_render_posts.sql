@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(54);
+select plan(55);
 
 select test.channel('tg');
 create function test.template(p_id text, p_body text, p_more jsonb default '{}', p_platform text default '*') returns jsonb
@@ -112,6 +112,9 @@ select is((test.row('tg')).render_meta -> 'truncated', 'true');
 select is(test.filled('short', '{}', '{"text": "The quick brown fox jumps", "link": "https://e.x"}'), E'The…\n\nhttps://e.x/', 'the link stays whole');
 select is(test.filled('short', '{}', '{"text": "Short"}'), 'Short end');
 select is((test.row('tg')).render_meta -> 'truncated', null);
+
+select test.template('many', repeat('{text} ', 20));
+select is(test.filled('many', '{}', jsonb_build_object('text', repeat('x', 5001))), 'template many@1 is longer than 100000 characters with these values');
 
 -- The content is the template and its values, not what they look like.
 select is(autopost.content_hash(autopost.normalize_payload('{"template": {"name": "a", "vars": {"x": "1", "y": " "}}}')),

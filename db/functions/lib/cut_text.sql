@@ -113,24 +113,27 @@ declare
 	v_token text;
 	v_words text;
 	v_used int := 0;
-	v_closers int[] := '{}'; -- what closes each open tag, outermost first
+	v_closers int[] := '{}'; -- lengths of what closes each open tag, outermost first
+	v_closing int := 0; -- their sum
 	v_seen int := 0;
 	v_fits int := 0;
 begin
 	for v_token in select m[1] from regexp_matches(p_text, '(<[^<>]*>|[^<]+)', 'g') m loop
 		v_used := v_used + autopost.utf16_length(v_token);
 		if left(v_token, 2) = '</' then
+			v_closing := v_closing - v_closers[cardinality(v_closers)];
 			v_closers := trim_array(v_closers, 1);
 		elsif left(v_token, 1) = '<' then
-			v_closers := v_closers || char_length('</' || (regexp_match(v_token, '^<([a-z0-9-]+)'))[1] || '>');
+			v_closers := v_closers || char_length(substring(v_token from '^<([a-z0-9-]+)')) + 3;
+			v_closing := v_closing + v_closers[cardinality(v_closers)];
 		else
 			v_words := autopost.html_unescape(v_token);
-			if v_used + (select coalesce(sum(c), 0) from unnest(v_closers) c) <= p_limit then
+			if v_used + v_closing <= p_limit then
 				v_seen := v_seen + char_length(v_words);
 				v_fits := v_seen;
 				continue;
 			end if;
-			v_used := v_used - autopost.utf16_length(v_token) + (select coalesce(sum(c), 0) from unnest(v_closers) c);
+			v_used := v_used - autopost.utf16_length(v_token) + v_closing;
 			return greatest(v_fits, v_seen + (
 				select count(*) from (
 					select sum(autopost.utf16_length(autopost.html_escape(w.letter))) over (order by w.n) as spent
@@ -191,18 +194,21 @@ as $$
 declare
 	v_rest text := p_text;
 	v_window text; -- as much of the rest as decides where to cut
+	v_plain text;
 	v_parts text[] := '{}';
 	v_limit int := p_first;
 	v_place int[];
 begin
 	loop
 		v_window := case when char_length(v_rest) > 8 * v_limit + 4096 then regexp_replace(left(v_rest, 8 * v_limit + 4096), '<[^<>]*$', '') else v_rest end;
-		exit when v_window = v_rest and autopost.length_in(v_rest, p_html, p_unit) <= v_limit;
-		v_place := autopost.cut_place(autopost.visible_text(v_window, p_html), greatest(autopost.fitting_length(v_window, p_html, v_limit, p_unit), 1), false);
+		v_plain := autopost.visible_text(v_window, p_html);
+		exit when v_window = v_rest and (v_plain = '' or autopost.length_in(v_rest, p_html, p_unit) <= v_limit);
+		v_place := case when v_plain = '' then '{1,1}' -- nothing but tags so far
+			else autopost.cut_place(v_plain, greatest(autopost.fitting_length(v_window, p_html, v_limit, p_unit), 1), false) end;
 		v_parts := v_parts || (autopost.cut_markup(v_rest, v_place[1], p_html))[1];
 		v_rest := (autopost.cut_markup(v_rest, v_place[2], p_html))[2];
 		v_limit := p_limit;
 	end loop;
-	return v_parts || v_rest;
+	return v_parts || case when v_plain <> '' or v_parts = '{}' then array[v_rest] else '{}' end;
 end
 $$;

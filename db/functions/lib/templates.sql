@@ -39,6 +39,9 @@ begin
 	if v_bad is not null then
 		v_errors := v_errors || autopost.field_error('body', 'has a brace that makes no placeholder: ' || v_bad, 'write {name} or {name?}, and {{ or }} for a brace');
 	end if;
+	if (select count(*) from autopost.template_tokens(p_template.body) t where t.name is not null) > 100 then
+		v_errors := v_errors || autopost.field_error('body', 'has more than 100 placeholders', 'use fewer');
+	end if;
 	for v_bad in select distinct t.name from autopost.template_tokens(p_template.body) t where t.name <> all (v_vars) order by 1 loop
 		v_errors := v_errors || autopost.field_error('body', format('names {%s}, which is not declared', v_bad), 'use ' || array_to_string(v_vars, ', '));
 	end loop;
@@ -150,7 +153,7 @@ declare
 	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
 begin
 	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
-		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]+', '', 'g');
+		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
 	end loop;
 	return btrim(autopost.collapse_spaces(v_value));
 end
@@ -180,7 +183,7 @@ $$;
 create or replace function autopost.fill_template(p_template autopost.templates, p_values jsonb, p_text_mode text) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- A template with its values: {"text", "mode"}, mode HTML or None. A value is text, whatever it looks like, and is not looked into for
+-- A template with its values: {"text", "mode"}, mode HTML or None; or {"error"}. A value is text, whatever it looks like, and is not looked into for
 -- placeholders; {text} alone brings the markup of the post (p_text_mode).
 declare
 	v_rich boolean := p_template.parse_mode <> 'None' or (coalesce(p_text_mode, 'None') <> 'None' and p_template.body ~ '\{text\??\}');
@@ -205,6 +208,9 @@ begin
 			when v_part.name = 'text' and p_text_mode = 'Markdown' then autopost.markdown_to_html(v_value)
 			when v_part.name = 'text' and p_text_mode = 'HTML' then v_value
 			else replace(autopost.html_escape(v_value), '"', '&quot;') end;
+		if length(v_out) > 100000 then
+			return '{"error": "is longer than 100000 characters with these values"}';
+		end if;
 	end loop;
 	return jsonb_build_object('text', autopost.normalize_text(v_out, case when v_rich then 'HTML' end), 'mode', case when v_rich then 'HTML' else 'None' end);
 end
@@ -291,6 +297,9 @@ begin
 		return p_choice || jsonb_build_object('refusal', format('template %s needs template.vars.%s', v_name, v_missing[1]));
 	end if;
 	v_filled := autopost.fill_template(p_template, v_values, p_choice ->> 'parse_mode');
+	if v_filled ? 'error' then
+		return p_choice || jsonb_build_object('refusal', format('template %s %s', v_name, v_filled ->> 'error'));
+	end if;
 	return p_choice || jsonb_strip_nulls(jsonb_build_object(
 		'body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', p_template.max_length, 'template_version', v_name));
 end
