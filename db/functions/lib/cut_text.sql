@@ -194,19 +194,25 @@ as $$
 declare
 	v_rest text := p_text;
 	v_window text; -- as much of the rest as decides where to cut
+	v_beyond text;
 	v_plain text;
 	v_parts text[] := '{}';
 	v_limit int := p_first;
 	v_place int[];
 begin
 	loop
-		v_window := case when char_length(v_rest) > 8 * v_limit + 4096 then regexp_replace(left(v_rest, 8 * v_limit + 4096), '<[^<>]*$', '') else v_rest end;
+		v_window := left(v_rest, case p_unit when 'markup' then 2 else 8 end * v_limit + 4096);
+		v_window := case when v_window = v_rest then v_rest else regexp_replace(v_window, '<[^<>]*$', '') end;
 		v_plain := autopost.visible_text(v_window, p_html);
 		exit when v_window = v_rest and (v_plain = '' or autopost.length_in(v_rest, p_html, p_unit) <= v_limit);
 		v_place := case when v_plain = '' then '{1,1}' -- nothing but tags so far
 			else autopost.cut_place(v_plain, greatest(autopost.fitting_length(v_window, p_html, v_limit, p_unit), 1), false) end;
-		v_parts := v_parts || (autopost.cut_markup(v_rest, v_place[1], p_html))[1];
-		v_rest := (autopost.cut_markup(v_rest, v_place[2], p_html))[2];
+		if v_place[2] >= char_length(v_plain) then
+			v_window := v_rest; -- the cut must see what is open there
+		end if;
+		v_beyond := substr(v_rest, char_length(v_window) + 1);
+		v_parts := v_parts || (autopost.cut_markup(v_window, v_place[1], p_html))[1];
+		v_rest := (autopost.cut_markup(v_window, v_place[2], p_html))[2] || v_beyond;
 		v_limit := p_limit;
 	end loop;
 	return v_parts || case when v_plain <> '' or v_parts = '{}' then array[v_rest] else '{}' end;
