@@ -319,6 +319,49 @@ $$;
 
 
 --
+-- Name: templates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.templates (
+    workspace_id text NOT NULL,
+    template_id text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    version integer NOT NULL,
+    body text NOT NULL,
+    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
+    vars text[],
+    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
+    parse_mode text DEFAULT 'None'::text NOT NULL,
+    max_length integer,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
+    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
+    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
+    CONSTRAINT templates_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: builtin_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.builtin_templates(p_workspace_id text) RETURNS SETOF autopost.templates
+    LANGUAGE sql STABLE
+    AS $$
+-- What every workspace has until it writes its own of the same name: version 0.
+select p_workspace_id, b.template_id, '*', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None', null::int, true, null::timestamptz
+from (values
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}', '{summary}')
+) b (template_id, body, vars, sanitize)
+$$;
+
+
+--
 -- Name: buttons_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -340,6 +383,21 @@ begin
 	end if;
 	return '[]';
 end
+$$;
+
+
+--
+-- Name: buttons_with_params(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.buttons_with_params(p_buttons jsonb, p_params jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Buttons whose links have the parameters.
+select jsonb_agg((
+	select jsonb_agg(b.value || jsonb_build_object('url', autopost.url_with_params(b.value ->> 'url', p_params)) order by b.ordinality)
+	from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality)
+from jsonb_array_elements(p_buttons) with ordinality r
 $$;
 
 
@@ -391,6 +449,50 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: platforms; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platforms (
+    platform text NOT NULL,
+    dialect text NOT NULL,
+    text_limit integer NOT NULL,
+    caption_limit integer NOT NULL,
+    counts_markup boolean NOT NULL,
+    media_per_step integer NOT NULL,
+    together jsonb NOT NULL,
+    media_bytes jsonb NOT NULL,
+    album_buttons boolean NOT NULL,
+    item_captions boolean NOT NULL,
+    buttons_per_row integer NOT NULL,
+    button_rows integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    length_unit text DEFAULT 'utf16'::text NOT NULL,
+    template_limit integer,
+    title_limit integer,
+    forbidden text DEFAULT ''::text NOT NULL,
+    needs_media boolean DEFAULT false NOT NULL,
+    max_parts integer DEFAULT 20 NOT NULL,
+    CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
+    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text])))
+);
+
+
+--
+-- Name: caption_refusal(jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Why the platform would refuse the caption of one of the media, or null.
+select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
+from jsonb_array_elements(p_media) with ordinality e
+where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+having count(*) > 0
+$$;
 
 
 --
@@ -932,6 +1034,7 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
+    CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
     CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
     CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
     CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
@@ -940,6 +1043,7 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_send_mode_check CHECK ((send_mode = ANY (ARRAY['text'::text, 'media'::text, 'mixed'::text]))),
     CONSTRAINT channels_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
     CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
+    CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
     CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text])))
 );
 
@@ -980,6 +1084,77 @@ begin
 	end if;
 	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
 		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
+end
+$$;
+
+
+--
+-- Name: cut_markup(text, integer, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.cut_markup(p_text text, p_at integer, p_html boolean) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A rendered text in two, after p_at visible characters: what is open there is closed before the cut and opened anew after it.
+declare
+	v_token text;
+	v_words text;
+	v_open text[] := '{}';
+	v_head text := '';
+	v_read int := 0;
+	v_left int := p_at;
+begin
+	if not p_html then
+		return array[left(p_text, p_at), substr(p_text, p_at + 1)];
+	end if;
+	for v_token in select m[1] from regexp_matches(p_text, '(<[^<>]*>|[^<]+)', 'g') m loop
+		v_read := v_read + char_length(v_token);
+		v_words := case when left(v_token, 1) <> '<' then autopost.html_unescape(v_token) end;
+		if left(v_token, 2) = '</' then
+			v_head := v_head || v_token;
+			v_open := trim_array(v_open, 1);
+		elsif v_left > 0 and coalesce(char_length(v_words), 0) <= v_left then
+			v_head := v_head || v_token;
+			v_open := v_open || case when v_words is null then array[v_token] else '{}' end;
+			v_left := v_left - coalesce(char_length(v_words), 0);
+		else
+			return array[
+				v_head || autopost.html_escape(left(coalesce(v_words, ''), v_left))
+					|| coalesce((select string_agg('</' || (regexp_match(o.tag, '^<([a-z0-9-]+)'))[1] || '>', '' order by o.n desc) from unnest(v_open) with ordinality o (tag, n)), ''),
+				array_to_string(v_open, '') || coalesce(autopost.html_escape(substr(v_words, v_left + 1)), v_token) || substr(p_text, v_read + 1)];
+		end if;
+	end loop;
+	return array[v_head, ''];
+end
+$$;
+
+
+--
+-- Name: cut_place(text, integer, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.cut_place(p_text text, p_max integer, p_words_only boolean) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Where to cut a visible text after at most p_max characters: after a paragraph, a line, a sentence or a word, whichever comes first in this
+-- order and leaves at least half; else between letters, but not in a link. Returns the ends of what comes before and of the gap after it.
+declare
+	v_window text := left(p_text, p_max + 1);
+	v_break text;
+	v_at int;
+	v_word int := coalesce(char_length(substring(v_window from '^(.*\S)\s')), 0);
+begin
+	if char_length(p_text) <= p_max then
+		return array[char_length(p_text), char_length(p_text)];
+	end if;
+	foreach v_break in array case when p_words_only then '{}' else array['^(.*\S)\s*\n\s*\n', '^(.*\S)\s*\n', '^(.*[.!?…。！？]["''»”’)\]]*)\s'] end loop
+		v_at := char_length(substring(v_window from v_break));
+		exit when v_at * 2 >= p_max;
+		v_at := null;
+	end loop;
+	v_at := coalesce(v_at, case when v_word * 2 >= p_max or (v_word > 0 and substr(p_text, v_word + 1) ~* '^\s+[("«]?https?://') then v_word
+		else autopost.grapheme_floor(p_text, p_max) end);
+	return array[v_at, v_at + char_length(substring(substr(p_text, v_at + 1) from '^\s*'))];
 end
 $$;
 
@@ -1101,6 +1276,39 @@ $$;
 
 
 --
+-- Name: enable_template(text, text, text, integer, boolean, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enable_template(p_workspace_id text, p_template_id text, p_platform text, p_version integer, p_enabled boolean, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes a version of a template out of use, or back into it: the newest enabled one is used. What is rendered already stays.
+-- Returns {"applied": true}, or {"applied": false} with reason unknown_version or unchanged. Raises AP001 for a wrong argument.
+-- Writes: templates, admin_audit_log.
+declare
+	v_act jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require('template_id', p_template_id <> ''), autopost.require('version', p_version > 0), autopost.require('enabled', p_enabled is not null);
+	update autopost.templates t
+	set enabled = p_enabled
+	where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version
+	and t.enabled <> p_enabled;
+	if found then
+		perform autopost.audit(p_workspace_id, 'enable_template', format('template:%s/%s@%s', p_template_id, coalesce(p_platform, '*'), p_version), v_act,
+			jsonb_build_object('enabled', not p_enabled), jsonb_build_object('enabled', p_enabled));
+		return '{"applied": true}';
+	end if;
+	return jsonb_build_object('applied', false, 'reason', case when exists (select 1 from autopost.templates t
+		where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version)
+		then 'unchanged' else 'unknown_version' end);
+end
+$$;
+
+
+--
 -- Name: enqueue_messages_and_deliveries(text, text, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1189,6 +1397,7 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return v_answers;
 end
 $$;
@@ -1455,7 +1664,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(v_payload -> 'media', '[]')) m);
 
-	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, k.choice::jsonb, v_sizes)), '{}') into v_renders
+	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, autopost.with_template(p_workspace_id, v_payload, k.choice::jsonb), v_sizes)), '{}') into v_renders
 	from (select distinct u.choice from unnest(v_choices) u (choice)) k
 	join autopost.platforms p on p.platform = k.choice::jsonb ->> 'platform';
 
@@ -1465,7 +1674,7 @@ begin
 		r.value ->> 'verdict',
 		case when r.value ->> 'verdict' = 'failed_permanent' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 			'code', 'validation_failed', 'known', true, 'message', r.value ->> 'reason') end,
-		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), 'text-1', v_trace_id, p_run_id,
+		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), coalesce(r.value ->> 'template_version', 'text-1'), v_trace_id, p_run_id,
 		case when r.value ->> 'verdict' = 'failed_permanent' then p_now end, p_now, p_now
 	from unnest(v_ids, v_choices) u (channel_id, choice)
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
@@ -1557,6 +1766,47 @@ $$;
 
 
 --
+-- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fill_template(p_template autopost.templates, p_values jsonb, p_text_mode text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A template with its values: {"text", "mode"}, mode HTML or None; or {"error"}. A value is text, whatever it looks like, and is not looked into for
+-- placeholders; {text} alone brings the markup of the post (p_text_mode).
+declare
+	v_rich boolean := p_template.parse_mode <> 'None' or (coalesce(p_text_mode, 'None') <> 'None' and p_template.body ~ '\{text\??\}');
+	v_body text;
+	v_part record;
+	v_value text;
+	v_out text := '';
+begin
+	-- U+E002, number, U+E003 stands for a placeholder while the markup around it is read.
+	select string_agg(coalesce(t.literal, U&'\E002' || t.n || U&'\E003'), '' order by t.n) into v_body from autopost.template_tokens(p_template.body) t;
+	v_body := case when p_template.parse_mode = 'Markdown' then autopost.markdown_to_html(v_body)
+		when v_rich and p_template.parse_mode = 'None' then autopost.html_escape(v_body)
+		else v_body end;
+	for v_part in
+		select s.words, t.name from regexp_split_to_table(v_body, '(?=\uE002)|(?<=\uE003)') s (words)
+		left join autopost.template_tokens(p_template.body) t on s.words = U&'\E002' || t.n || U&'\E003'
+	loop
+		v_value := coalesce(p_values ->> v_part.name, '');
+		v_out := v_out || case
+			when v_part.name is null then v_part.words
+			when not v_rich then v_value
+			when v_part.name = 'text' and p_text_mode = 'Markdown' then autopost.markdown_to_html(v_value)
+			when v_part.name = 'text' and p_text_mode = 'HTML' then v_value
+			else replace(autopost.html_escape(v_value), '"', '&quot;') end;
+		if length(v_out) > 100000 then
+			return '{"error": "is longer than 100000 characters with these values"}';
+		end if;
+	end loop;
+	return jsonb_build_object('text', autopost.normalize_text(v_out, case when v_rich then 'HTML' end), 'mode', case when v_rich then 'HTML' else 'None' end);
+end
+$$;
+
+
+--
 -- Name: finish_ingest_run(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1570,6 +1820,82 @@ begin
 	perform autopost.require('run_id', p_run_id is not null), autopost.require('stats', coalesce(jsonb_typeof(p_stats), 'object') = 'object');
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: fitting_length(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fitting_length(p_text text, p_html boolean, p_limit integer, p_unit text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- How many visible characters of a rendered text a limit has room for. No character costs less than one unit, save in links on X: a
+-- text is looked at as far as eight characters a unit there.
+declare
+	v_plain text := autopost.visible_text(p_text, p_html);
+	v_low int := 0;
+	v_high int := least(char_length(v_plain), case p_unit when 'weighted' then 8 else 1 end * greatest(p_limit, 0));
+	v_middle int := v_high;
+begin
+	if p_unit = 'markup' and p_html then
+		return autopost.fitting_markup(p_text, p_limit);
+	end if;
+	while v_low < v_high loop
+		if autopost.measure(left(v_plain, v_middle), p_unit) <= p_limit then
+			v_low := v_middle;
+		else
+			v_high := v_middle - 1;
+		end if;
+		v_middle := (v_low + v_high + 1) / 2;
+	end loop;
+	return v_low;
+end
+$$;
+
+
+--
+-- Name: fitting_markup(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fitting_markup(p_text text, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- fitting_length where the tags count too, those that a cut must close included.
+declare
+	v_token text;
+	v_words text;
+	v_used int := 0;
+	v_closers int[] := '{}'; -- lengths of what closes each open tag, outermost first
+	v_closing int := 0; -- their sum
+	v_seen int := 0;
+	v_fits int := 0;
+begin
+	for v_token in select m[1] from regexp_matches(p_text, '(<[^<>]*>|[^<]+)', 'g') m loop
+		v_used := v_used + autopost.utf16_length(v_token);
+		if left(v_token, 2) = '</' then
+			v_closing := v_closing - v_closers[cardinality(v_closers)];
+			v_closers := trim_array(v_closers, 1);
+		elsif left(v_token, 1) = '<' then
+			v_closers := v_closers || char_length(substring(v_token from '^<([a-z0-9-]+)')) + 3;
+			v_closing := v_closing + v_closers[cardinality(v_closers)];
+		else
+			v_words := autopost.html_unescape(v_token);
+			if v_used + v_closing <= p_limit then
+				v_seen := v_seen + char_length(v_words);
+				v_fits := v_seen;
+				continue;
+			end if;
+			v_used := v_used - autopost.utf16_length(v_token) + v_closing;
+			return greatest(v_fits, v_seen + (
+				select count(*) from (
+					select sum(autopost.utf16_length(autopost.html_escape(w.letter))) over (order by w.n) as spent
+					from regexp_split_to_table(left(v_words, greatest(p_limit - v_used, 0)), '') with ordinality w (letter, n)) l
+				where v_used + l.spent <= p_limit and l.spent > 0));
+		end if;
+	end loop;
+	return v_fits;
 end
 $$;
 
@@ -1661,7 +1987,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('run_id', p_run_id is not null);
 	select jsonb_build_object('run_id', r.run_id, 'kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id,
-		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json,
+		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json, 'hints', r.hints,
 		'items', (select coalesce(jsonb_agg((i.value - 'deliveries') || coalesce(
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt', s.attempt, 'last_error', s.last_error)
 					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}') order by i.ordinality), '[]')
@@ -1681,6 +2007,48 @@ begin
 	return v_answer;
 end
 $$;
+
+
+--
+-- Name: given_values(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.given_values(p_template autopost.templates, p_payload jsonb, p_variant jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The values that a payload has for a template: its vars, its text and its link, those of the variant first.
+select autopost.template_values(p_template, jsonb_strip_nulls(jsonb_build_object(
+	'text', coalesce(p_variant ->> 'text', p_payload ->> 'text'), 'link', coalesce(p_variant ->> 'link', p_payload ->> 'link')))
+	|| jsonb_strip_nulls(coalesce(p_payload -> 'template' -> 'vars', '{}')))
+$$;
+
+
+--
+-- Name: grapheme_floor(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.grapheme_floor(p_text text, p_at integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- The last place at or before p_at that does not part a letter from its marks, an emoji from its parts, or a flag.
+declare
+	v_at int := p_at;
+	v_joined constant text := '[\u0300-\u036F\u0483-\u0489\u0591-\u05BD\u05BF-\u05C7\u0610-\u061A\u064B-\u065F\u0670\u06D6-\u06ED\u0900-\u0903\u093A-\u094F\u0962\u0963'
+		|| '\u0981-\u0983\u09BC-\u09CD\u0A3C-\u0A4D\u0ABC-\u0ACD\u0B3C-\u0B4D\u0BBE-\u0BCD\u0C3E-\u0C4D\u0CBC-\u0CCD\u0D3B-\u0D4D\u0E31\u0E34-\u0E3A\u0E47-\u0E4E'
+		|| '\u1160-\u11FF\u1AB0-\u1AFF\u1DC0-\u1DFF\u200C\u200D\u20D0-\u20FF\u302A-\u302F\u3099\u309A\uFE00-\uFE0F\uFE20-\uFE2F'
+		|| '\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F\U000E0100-\U000E01EF]';
+begin
+	while v_at > 0 and v_at < char_length(p_text) and (
+		substr(p_text, v_at + 1, 1) ~ v_joined
+		or substr(p_text, v_at, 1) = U&'\200D'
+		or (substr(p_text, v_at + 1, 1) ~ '[\U0001F1E6-\U0001F1FF]'
+			and char_length(substring(left(p_text, v_at) from '[\U0001F1E6-\U0001F1FF]*$')) % 2 = 1))
+	loop
+		v_at := v_at - 1;
+	end loop;
+	return case when v_at = 0 then p_at else v_at end;
+end
+$_$;
 
 
 --
@@ -1767,6 +2135,28 @@ CREATE FUNCTION autopost.guard_initial_status() RETURNS trigger
 begin
 	raise exception 'a delivery cannot begin as %', new.status
 		using errcode = 'AP004', hint = 'deliveries are made by enqueue_messages_and_deliveries';
+end
+$$;
+
+
+--
+-- Name: guard_template(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_template() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A template is right when it is written, and a version that is written stays as it is, but for being enabled.
+declare
+	v_faults jsonb := autopost.template_faults(new);
+begin
+	if tg_op = 'UPDATE' and (to_jsonb(new) - 'enabled') is distinct from (to_jsonb(old) - 'enabled') then
+		raise exception 'version % of template % is refused a change', old.version, old.template_id
+			using errcode = 'insufficient_privilege', hint = 'write the next version';
+	elsif v_faults <> '[]' then
+		perform autopost.refuse(v_faults -> 0 ->> 'field', v_faults -> 0 ->> 'reason', v_faults -> 0 ->> 'remedy');
+	end if;
+	return new;
 end
 $$;
 
@@ -1893,6 +2283,9 @@ begin
 		if v_open is null then
 			return jsonb_build_object('error', format('unsupported tag %s', left(v_token, 60)));
 		end if;
+		if cardinality(v_stack) = 64 then
+			return jsonb_build_object('error', 'tags stand more than 64 deep in each other');
+		end if;
 		v_text := v_text || v_open;
 		v_stack := v_name || v_stack;
 		v_closers := coalesce('</' || (regexp_match(v_open, '^<([a-z0-9-]+)'))[1] || '>', '') || v_closers;
@@ -1930,6 +2323,33 @@ begin
 		end if;
 	end loop;
 	return replace(replace(replace(replace(v_text, '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&');
+end
+$$;
+
+
+--
+-- Name: in_template(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.in_template(p_template autopost.templates, p_payload jsonb, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A way of showing a payload with the text that a template gives it: {"body", "body_mode", "template_version", "max_length"} more, or {"refusal"}.
+declare
+	v_name text := p_template.template_id || '@' || coalesce(p_template.version::text, 'new');
+	v_values jsonb := autopost.given_values(p_template, p_payload, p_choice -> 'variant');
+	v_missing text[] := autopost.missing_values(p_template, v_values);
+	v_filled jsonb;
+begin
+	if v_missing <> '{}' then
+		return p_choice || jsonb_build_object('refusal', format('template %s needs template.vars.%s', v_name, v_missing[1]));
+	end if;
+	v_filled := autopost.fill_template(p_template, v_values, p_choice ->> 'parse_mode');
+	if v_filled ? 'error' then
+		return p_choice || jsonb_build_object('refusal', format('template %s %s', v_name, v_filled ->> 'error'));
+	end if;
+	return p_choice || jsonb_strip_nulls(jsonb_build_object(
+		'body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', p_template.max_length, 'template_version', v_name));
 end
 $$;
 
@@ -2188,6 +2608,52 @@ begin
 	return v_answer;
 end
 $$;
+
+
+--
+-- Name: length_in(text, boolean, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.length_in(p_text text, p_html boolean, p_unit text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Length of a rendered text as a platform counts it: in the unit markup the tags count too.
+select autopost.measure(case p_unit when 'markup' then p_text else autopost.visible_text(p_text, p_html) end, p_unit)
+$$;
+
+
+--
+-- Name: links_with_params(text, boolean, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.links_with_params(p_text text, p_html boolean, p_params jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text whose links, those of tags and those that are written out, have the parameters. Code keeps what is written.
+declare
+	v_token text;
+	v_url text;
+	v_code int := 0;
+	v_out text := '';
+begin
+	for v_token in
+		select m[1] from regexp_matches(p_text, case when p_html then '(<[^<>]*>|https?://(?:[^\s<>"&]|&amp;)+|[^<h]+|h|<)' else '(https?://[^\s<>"]+|[^h]+|h)' end, 'gi') m
+	loop
+		if p_html and v_token ~ '^<a href="' then
+			v_token := '<a href="' || replace(autopost.html_escape(autopost.url_with_params(
+				autopost.html_unescape(substr(v_token, 10, char_length(v_token) - 11)), p_params)), '"', '&quot;') || '">';
+		elsif p_html and v_token ~ '^</?(pre|code)\y' then
+			v_code := v_code + case when left(v_token, 2) = '</' then -1 else 1 end;
+		elsif v_code = 0 and v_token ~* '^https?://' then
+			v_url := regexp_replace(v_token, '[.,:;!?''")\]»”’…]+$', '');
+			v_token := case when p_html then autopost.html_escape(autopost.url_with_params(autopost.html_unescape(v_url), p_params))
+				else autopost.url_with_params(v_url, p_params) end || substr(v_token, char_length(v_url) + 1);
+		end if;
+		v_out := v_out || v_token;
+	end loop;
+	return v_out;
+end
+$_$;
 
 
 --
@@ -2475,6 +2941,32 @@ begin
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (v_since is null or v.ts >= v_since)
 	order by v.ts desc, v.id desc
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_templates(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_templates(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.templates
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The templates of a workspace by name and platform, newest version first; version 0 is a built-in one. p_filter: template_id, platform.
+-- Raises AP001 for a wrong filter, and for a limit out of 1 to 10000. Reads: templates.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{template_id,platform}', p_limit);
+	return query
+	select l.* from (
+		select t.* from autopost.templates t where t.workspace_id = p_workspace_id
+		union all
+		select b.* from autopost.builtin_templates(p_workspace_id) b
+	) l
+	where l.template_id = coalesce(p_filter ->> 'template_id', l.template_id) and l.platform = coalesce(p_filter ->> 'platform', l.platform)
+	order by l.template_id, l.platform, l.version desc
 	limit p_limit;
 end
 $$;
@@ -2800,6 +3292,20 @@ $$;
 
 
 --
+-- Name: measure(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.measure(p_text text, p_unit text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Length in a platform's unit: weighted, bytes, else UTF-16 code units.
+begin
+	return case p_unit when 'weighted' then autopost.weighted_length(p_text) when 'bytes' then octet_length(convert_to(p_text, 'UTF8')) else autopost.utf16_length(p_text) end;
+end
+$$;
+
+
+--
 -- Name: media_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2844,28 +3350,6 @@ begin
 	return v_errors;
 end
 $_$;
-
-
---
--- Name: platforms; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.platforms (
-    platform text NOT NULL,
-    dialect text NOT NULL,
-    text_limit integer NOT NULL,
-    caption_limit integer NOT NULL,
-    counts_markup boolean NOT NULL,
-    media_per_step integer NOT NULL,
-    together jsonb NOT NULL,
-    media_bytes jsonb NOT NULL,
-    album_buttons boolean NOT NULL,
-    item_captions boolean NOT NULL,
-    buttons_per_row integer NOT NULL,
-    button_rows integer NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text])))
-);
 
 
 --
@@ -2918,6 +3402,19 @@ $$;
 
 
 --
+-- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.missing_values(p_template autopost.templates, p_values jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The placeholders that need a value and have none.
+select array(
+	select t.name from autopost.template_tokens(p_template.body) t where not t.optional and t.name is not null and not p_values ? t.name group by t.name order by min(t.n))
+$$;
+
+
+--
 -- Name: move_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2963,6 +3460,30 @@ CREATE FUNCTION autopost.new_id() RETURNS uuid
     AS $$
 -- A fresh UUID version 7.
 select autopost.uuid_v7_of(clock_timestamp(), gen_random_uuid()::text)
+$$;
+
+
+--
+-- Name: newest_template(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.newest_template(p_workspace_id text, p_name text, p_platform text) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The newest enabled version of a template, the platform's before that of all; no row's type where there is none.
+-- Reads: templates.
+declare
+	v_template autopost.templates;
+begin
+	select t.* into v_template from autopost.templates t
+	where t.workspace_id = p_workspace_id and t.template_id = p_name and t.platform in (p_platform, '*') and t.enabled
+	order by t.platform = '*', t.version desc
+	limit 1;
+	if v_template.template_id is null and p_name in ('image', 'video', 'combat') then
+		select b.* into v_template from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_name;
+	end if;
+	return v_template;
+end
 $$;
 
 
@@ -3107,6 +3628,21 @@ $$;
 
 
 --
+-- Name: normalize_buttons(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_buttons(p_buttons jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Rows of buttons without the empty ones.
+select coalesce(jsonb_agg((
+		select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
+		from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
+from jsonb_array_elements(coalesce(p_buttons, '[]')) with ordinality r
+$$;
+
+
+--
 -- Name: normalize_media(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3144,13 +3680,26 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value)) order by l.ordinality), '[]')
 		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
 	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', nullif((select coalesce(jsonb_agg((
-			select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
-			from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
-		from jsonb_array_elements(coalesce(p_raw -> 'buttons', '[]')) with ordinality r), '[]'),
-	'variants', nullif((select coalesce(jsonb_object_agg(v.key, jsonb_build_object('text', autopost.normalize_text(v.value ->> 'text', p_raw ->> 'parse_mode'))), '{}')
+	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
+	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
+	'variants', nullif((select coalesce(jsonb_object_agg(v.key, autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
 		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
+$$;
+
+
+--
+-- Name: normalize_template(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_template(p_template jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The template that a post names, its values as text in their normal form, without blank ones.
+select jsonb_build_object('name', p_template ->> 'name', 'vars', coalesce((
+	select jsonb_object_agg(v.key, v.value) from (
+		select e.key, autopost.normalize_text(e.value, 'None') as value from jsonb_each_text(coalesce(p_template -> 'vars', '{}')) e) v
+	where v.value <> ''), '{}'))
 $$;
 
 
@@ -3185,6 +3734,50 @@ begin
 		end loop;
 	end if;
 	return regexp_replace(btrim(v_out, E' \n\t'), ' +\n', E'\n', 'g');
+end
+$$;
+
+
+--
+-- Name: normalize_variant(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a variant says otherwise than its post, whose parse_mode is given. An empty text, link, media or buttons takes away.
+select jsonb_strip_nulls(jsonb_build_object(
+	'text', autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+	'parse_mode', p_variant ->> 'parse_mode',
+	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
+	'media', p_variant -> 'media',
+	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
+	'disable_preview', p_variant -> 'disable_preview'))
+$$;
+
+
+--
+-- Name: note_hints(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_hints(p_workspace_id text, p_run_id uuid, p_items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Keeps with the run what came with its posts to route them: the hints of their payloads, the tags of their source.
+-- p_items: [{"raw", "trace_id", "route_tags"}]. The row of a run is taken last, after gates. Writes: ingest_runs.
+declare
+	v_hints jsonb;
+begin
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('trace_id', i.value -> 'trace_id', 'routing', nullif(i.value -> 'raw' -> 'routing', '{}'),
+		'tags', nullif(i.value -> 'route_tags', '[]'))) order by i.ordinality)
+	into v_hints
+	from jsonb_array_elements(p_items) with ordinality i
+	where coalesce(nullif(i.value -> 'raw' -> 'routing', '{}'), nullif(i.value -> 'route_tags', '[]')) is not null;
+	if v_hints is not null then
+		update autopost.ingest_runs r
+		set hints = r.hints || v_hints
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id and jsonb_array_length(r.hints) < 1000;
+	end if;
 end
 $$;
 
@@ -3359,7 +3952,7 @@ begin
 		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
-	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' then
+	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
 		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
@@ -3377,15 +3970,47 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
 	end if;
-	if exists (select 1 from jsonb_each(p_raw -> 'variants') v where jsonb_typeof(v.value) <> 'object' or jsonb_typeof(v.value -> 'text') is distinct from 'string') then
-		v_errors := v_errors || autopost.field_error('variants', 'each variant must be {"text": "…"}', 'correct the variant');
-	end if;
-	if p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('template.name', 'there is no template of this name', 'leave template out and send text');
-	end if;
-	return v_errors;
+	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
 $$;
+
+
+--
+-- Name: plan_steps(jsonb, jsonb, boolean, autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_steps(p_body jsonb, p_media jsonb, p_buttons boolean, p_platform autopost.platforms, p_long_text text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- The calls that show a text and media. A text goes with the first media where it may be their caption, else ahead of them; under
+-- caption_reply its beginning is the caption and the rest answers it.
+declare
+	v_bare boolean := btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = '';
+	v_steps jsonb;
+	v_texts jsonb;
+	v_captioned boolean; -- the first media have captions of their own
+begin
+	if p_media = '[]' and (p_body ->> 'length')::int <= p_platform.text_limit then
+		return '[{"step": "text", "text": true}]';
+	elsif p_media = '[]' then
+		return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null);
+	end if;
+	v_steps := autopost.with_captions(autopost.media_steps(p_media, p_platform), p_media, (p_body -> 'html')::boolean);
+	if v_bare then
+		return jsonb_set(v_steps, '{0,text}', 'false');
+	end if;
+	v_captioned := coalesce(case when p_platform.item_captions then v_steps #> '{0,captions,0}' <> 'null' else v_steps -> 0 -> 'captions' @? '$[*] ? (@ != null)' end, false);
+	if not v_captioned and (p_body ->> 'length')::int <= p_platform.caption_limit
+		and not (p_buttons and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1)
+	then
+		return jsonb_set(v_steps, '{0,text}', 'true');
+	elsif not v_captioned and (p_body ->> 'length')::int > p_platform.caption_limit and p_long_text = 'caption_reply' then
+		v_texts := autopost.text_steps(p_body, p_platform.caption_limit, p_platform.text_limit, v_steps -> 0 ->> 'step');
+		return jsonb_build_array(v_steps -> 0 || (v_texts -> 0)) || (v_steps - 0) || (v_texts - 0);
+	end if;
+	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
+end
+$_$;
 
 
 --
@@ -3402,6 +4027,48 @@ begin
 		from autopost.pull_sources s
 		where s.workspace_id = p_workspace_id and s.source_id = p_source_id
 		and coalesce(jsonb_typeof(s.config_json -> 'interval_seconds'), 'number') = 'number');
+end
+$$;
+
+
+--
+-- Name: post_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with a raw post in this workspace: its envelope, then its template. Reads: platforms, templates.
+declare
+	v_errors jsonb := autopost.payload_errors(p_raw);
+begin
+	return case when v_errors = '[]' then autopost.template_errors(p_workspace_id, p_raw) else v_errors end;
+end
+$$;
+
+
+--
+-- Name: post_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- Reads: platforms, channels.
+begin
+	return autopost.unknown_fields(p_raw) || (
+		select coalesce(jsonb_agg(w.name order by w.name), '[]')
+		from (
+			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
+			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+			union all
+			select 'variants.' || v.key || '.' || f.key
+			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
+				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
+			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+		) w);
 end
 $$;
 
@@ -3451,7 +4118,7 @@ CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS
 -- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.payload_errors(v_raw);
+	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
 	if v_errors = '[]' then
@@ -3468,6 +4135,56 @@ begin
 		'source_ref', v_raw -> 'source_ref',
 		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+end
+$$;
+
+
+--
+-- Name: preview_template(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.preview_template(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- How a post would look by a template, stored (p_template null: the newest enabled one) or still being written (as put_template takes it), on a platform.
+-- p_payload: a raw payload; its template.vars are the sample, and it needs no text. Writes nothing.
+-- Returns {"status": "ok", "text", "truncated", "length", "limit", "template_version", "meta"}, or {"status": "invalid", "errors": [{"field", "reason", "remedy"}]}.
+-- Raises AP001 for a wrong argument. Reads: platforms, templates.
+declare
+	v_platform autopost.platforms;
+	v_template autopost.templates;
+	v_raw jsonb;
+	v_payload jsonb;
+	v_choice jsonb;
+	v_errors jsonb;
+	v_out jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('template_id', p_template_id <> ''), autopost.require('payload', jsonb_typeof(p_payload) = 'object');
+	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
+	if v_platform.platform is null then
+		perform autopost.refuse('platform', format('%s is unknown', coalesce(p_platform, 'null')), 'use one of autopost.platforms');
+	end if;
+	v_template := case when p_template is null then autopost.newest_template(p_workspace_id, p_template_id, p_platform)
+		else autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template) end;
+	v_raw := p_payload || jsonb_build_object('template', jsonb_build_object('name', p_template_id, 'vars', coalesce(p_payload -> 'template' -> 'vars', '{}')));
+	v_errors := case when v_template.template_id is null then autopost.field_error('template.name', format('there is no template %s', p_template_id), 'write it first')
+		else autopost.template_faults(v_template) end || autopost.payload_errors(v_raw);
+	if v_errors = '[]' then
+		v_errors := autopost.value_errors(array[v_template], v_raw);
+	end if;
+	if v_errors = '[]' then
+		v_payload := autopost.normalize_payload(v_raw);
+		v_choice := jsonb_strip_nulls(jsonb_build_object('platform', p_platform, 'send_mode', 'mixed', 'parse_mode', v_payload -> 'parse_mode'));
+		v_out := autopost.render(v_payload, v_platform, autopost.in_template(v_template, v_payload, v_choice), '{}');
+		v_errors := case when v_out ->> 'verdict' = 'queued' then v_errors else autopost.field_error('payload', v_out ->> 'reason', 'change the template or the sample') end;
+	end if;
+	if v_errors <> '[]' then
+		return jsonb_build_object('status', 'invalid', 'errors', v_errors);
+	end if;
+	return jsonb_build_object('status', 'ok', 'text', v_out -> 'text', 'truncated', coalesce(v_out #> '{meta,truncated}', 'false'), 'length', v_out #> '{meta,length}',
+		'limit', coalesce(v_template.max_length, v_platform.template_limit, v_platform.text_limit), 'template_version', v_out -> 'template_version', 'meta', v_out -> 'meta');
 end
 $$;
 
@@ -3537,6 +4254,56 @@ begin
 		perform autopost.setting(p_key);
 	end if;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: put_template(text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_template(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Writes the next version of a template of a platform, or of all (null or '*'); posts that are enqueued from now on use it.
+-- p_template: {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"}.
+-- Returns {"applied": true, "template_id", "platform", "version"}, or {"applied": false} with reason unchanged (and the version) or invalid
+-- (and "errors": [{"field", "reason", "remedy"}]). Raises AP001 for a wrong argument.
+-- Locks: workspaces. Writes: templates, admin_audit_log.
+declare
+	v_act jsonb;
+	v_new autopost.templates;
+	v_old autopost.templates;
+	v_faults jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require('template_id', p_template_id <> '');
+	if coalesce(p_platform, '*') <> '*' and not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use one of autopost.platforms, or * for all');
+	end if;
+	v_new := autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template);
+	v_faults := autopost.template_faults(v_new);
+	if v_faults <> '[]' then
+		return jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_faults);
+	end if;
+	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+	select t.* into v_old from autopost.templates t
+	where t.workspace_id = p_workspace_id and t.template_id = v_new.template_id and t.platform = v_new.platform
+	order by t.version desc
+	limit 1;
+	if v_old.enabled and to_jsonb(v_old) - '{version,created_at}'::text[] = to_jsonb(v_new) - '{version,created_at}'::text[] then
+		return jsonb_build_object('applied', false, 'reason', 'unchanged', 'template_id', v_old.template_id, 'platform', v_old.platform, 'version', v_old.version);
+	end if;
+	v_new.version := coalesce(v_old.version, 0) + 1;
+	v_new.created_at := autopost.now_ts();
+	insert into autopost.templates (workspace_id, template_id, platform, version, body, defaults, vars, sanitize, parse_mode, max_length, enabled, created_at)
+	values (p_workspace_id, v_new.template_id, v_new.platform, v_new.version, v_new.body, v_new.defaults, v_new.vars, v_new.sanitize, v_new.parse_mode,
+		v_new.max_length, v_new.enabled, v_new.created_at);
+	perform autopost.audit(p_workspace_id, 'put_template', 'template:' || v_new.template_id || '/' || v_new.platform, v_act,
+		coalesce(jsonb_strip_nulls(to_jsonb(v_old)) - 'workspace_id', '{}'), jsonb_strip_nulls(to_jsonb(v_new)) - 'workspace_id');
+	return jsonb_build_object('applied', true, 'template_id', v_new.template_id, 'platform', v_new.platform, 'version', v_new.version);
 end
 $$;
 
@@ -3793,7 +4560,7 @@ begin
 	v_now := autopost.now_ts();
 	v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.payload_errors(i.value) as errors
+		select i.value as raw, i.ordinality::int as n, autopost.post_errors(p_workspace_id, i.value) as errors
 		from jsonb_array_elements(p_items) with ordinality i
 		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
@@ -3834,7 +4601,7 @@ begin
 	loop
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
-	for v_item in select i.ordinality::int as n, autopost.unknown_fields(i.value) as fields
+	for v_item in select i.ordinality::int as n, autopost.post_warnings(p_workspace_id, i.value) as fields
 		from jsonb_array_elements(p_items) with ordinality i where jsonb_typeof(i.value) = 'object'
 	loop
 		if v_item.fields <> '[]' then
@@ -4244,86 +5011,120 @@ $$;
 
 CREATE FUNCTION autopost.render(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: parse_mode, send_mode, variant).
--- Returns {"verdict": "queued", "text", "meta"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
+    AS $_$
+-- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: render_choice, through with_template).
+-- Returns {"verdict": "queued", "text", "meta", "template_version"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
 -- Called once per platform and choice, not per channel. Limits are the platform's (autopost.platforms).
 declare
 	v_mode text := p_choice ->> 'send_mode';
-	v_media jsonb := case when v_mode = 'text' then '[]' else coalesce(p_payload -> 'media', '[]') end;
+	v_given jsonb := coalesce(p_payload -> 'media', '[]');
+	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int); -- places in media; a variant may take some of them
+	v_media jsonb;
 	v_body jsonb;
-	v_caption jsonb;
-	v_captions jsonb := '[]'; -- of each medium, rendered
-	v_steps jsonb := '[]';
+	v_plain text;
+	v_steps jsonb;
 	v_notes jsonb := '[]';
-	v_buttons jsonb := p_payload -> 'buttons';
-	v_length int;
-	v_apart boolean; -- the text goes ahead of the media, as a message of its own
-	v_refusal text;
-	v_item record;
+	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
+	v_refusal text := p_choice ->> 'refusal';
 begin
-	v_body := autopost.render_text(coalesce(p_choice ->> 'variant', p_payload ->> 'text'), p_payload ->> 'link', p_choice ->> 'parse_mode', p_platform.dialect);
-	if v_body ? 'error' then
-		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
-	elsif v_media = '[]' and (v_mode = 'media' or btrim(v_body ->> 'plain') = '') then
-		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
-	end if;
-	v_refusal := autopost.media_refusal(v_media, p_platform, p_sizes);
+	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
+		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]') from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
+	end if;
+	v_body := autopost.render_body(p_payload, p_platform, p_choice);
+	if v_body ? 'error' then
+		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
+	end if;
+	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
+	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
+	elsif v_media = '[]' and p_platform.needs_media then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('%s takes posts with media only', p_platform.platform));
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
 	end if;
-	if jsonb_array_length(v_buttons) > p_platform.button_rows or exists (
-		select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row
-	) then
-		return autopost.render_refused(format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row));
+	if v_buttons is not null and p_platform.button_rows = 0 then
+		v_notes := v_notes || jsonb_build_array(format('buttons dropped: %s has none', p_platform.platform));
+		v_buttons := null;
 	end if;
-	v_length := autopost.utf16_length(v_body ->> case when p_platform.counts_markup then 'text' else 'plain' end);
-	if v_length > p_platform.text_limit then
-		return autopost.render_refused(format('text has %s characters, %s takes at most %s', v_length, p_platform.platform, p_platform.text_limit));
+	v_refusal := coalesce(
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes), autopost.caption_refusal(v_media, p_platform)) end,
+		case when jsonb_array_length(v_buttons) > p_platform.button_rows
+			or exists (select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row)
+			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row) end,
+		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
+			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
+			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
+				p_platform.platform, p_platform.text_limit) end,
+		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
+			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
+	if v_refusal is not null then
+		return autopost.render_refused(v_refusal);
 	end if;
-	if v_media <> '[]' then
-		v_steps := autopost.media_steps(v_media, p_platform);
-		for v_item in select e.value ->> 'caption' as caption, e.ordinality - 1 as n from jsonb_array_elements(v_media) with ordinality e loop
-			v_caption := autopost.render_text(v_item.caption, null, 'None', p_platform.dialect);
-			if autopost.utf16_length(v_caption ->> 'plain') > p_platform.caption_limit then
-				return autopost.render_refused(format('media[%s].caption is longer than %s characters', v_item.n, p_platform.caption_limit));
-			end if;
-			v_captions := v_captions || case
-				when v_item.caption is null then 'null'::jsonb
-				when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') then to_jsonb(autopost.html_escape(v_item.caption))
-				else to_jsonb(v_item.caption) end;
-		end loop;
-		v_apart := btrim(v_body ->> 'plain') <> '' and (
-			v_length > p_platform.caption_limit
-			or case when p_platform.item_captions then v_captions -> 0 <> 'null' else exists (
-				select 1 from jsonb_array_elements_text(v_steps -> 0 -> 'items') i where v_captions -> i.value::int <> 'null') end
-			or (v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1));
-		if v_captions <> '[]' and exists (select 1 from jsonb_array_elements(v_captions) c where c.value <> 'null') then
-			v_steps := (select jsonb_agg(s.value || jsonb_build_object('captions',
-				(select jsonb_agg(v_captions -> i.value::int order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
-				from jsonb_array_elements(v_steps) with ordinality s);
-		end if;
-		if v_buttons is not null and not p_platform.album_buttons and not v_apart and jsonb_array_length(v_steps -> 0 -> 'items') > 1 then
-			v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
-			v_buttons := null;
-		end if;
+	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
+		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
+	then
+		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
+		v_buttons := null;
 	end if;
-	if v_media = '[]' or v_apart then
-		v_steps := jsonb_build_array(jsonb_build_object('step', 'text', 'text', true)) || v_steps;
-	else
-		v_steps := jsonb_set(v_steps, '{0,text}', to_jsonb(btrim(v_body ->> 'plain') <> ''));
+	if v_media <> v_given and v_mode <> 'text' then
+		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
+				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end order by s.ordinality)
+			from jsonb_array_elements(v_steps) with ordinality s);
 	end if;
-	return jsonb_build_object('verdict', 'queued', 'text', v_body ->> 'text', 'meta', jsonb_strip_nulls(jsonb_build_object(
-		'parse_mode', case when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') and p_platform.dialect <> 'plain' then 'HTML' end,
-		'disable_preview', coalesce(p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
-		'buttons', v_buttons,
-		'length', v_length,
+	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text', 'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
+		'parse_mode', case when (v_body -> 'html')::boolean then 'HTML' end,
+		'disable_preview', coalesce(p_choice -> 'variant' -> 'disable_preview', p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
+		'buttons', case when p_choice ? 'utm' then autopost.buttons_with_params(v_buttons, p_choice -> 'utm') else v_buttons end,
+		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
+		'truncated', v_body -> 'truncated',
+		'title', case when p_platform.title_limit is not null then autopost.shorten_text(translate(
+			coalesce(p_payload #>> '{template,vars,title}', substring(btrim(v_plain, E' \n') from '^[^\n]+')), p_platform.forbidden, ''), false, p_platform.title_limit, 'utf16') end,
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
+end
+$_$;
+
+
+--
+-- Name: render_body(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_body(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The text of a payload as one of its showings has it, with its link and the channel's link parameters; what is too long for its template
+-- or its channel is cut before the link. Returns {"text", "html", "unit", "length", "truncated"} or {"error"}.
+declare
+	v_mode text := coalesce(p_choice ->> 'body_mode', p_choice ->> 'parse_mode', 'None');
+	v_html boolean := v_mode <> 'None' and p_platform.dialect <> 'plain';
+	v_unit text := case when p_platform.counts_markup then 'markup' else p_platform.length_unit end;
+	v_limit int := least(case when p_choice ? 'template_version' then coalesce((p_choice ->> 'max_length')::int, p_platform.template_limit) end,
+		case when p_choice ->> 'long_text' = 'truncate' then p_platform.text_limit end);
+	v_source text := coalesce(p_choice ->> 'body', p_choice -> 'variant' ->> 'text', p_payload ->> 'text');
+	v_whole jsonb;
+	v_text text; -- without the link that is added
+	v_link text;
+	v_out text;
+begin
+	v_whole := autopost.render_text(v_source, coalesce(p_choice -> 'variant' -> 'link', p_payload -> 'link') #>> '{}', v_mode, p_platform.dialect);
+	if v_whole ? 'error' then
+		return v_whole;
+	end if;
+	v_out := translate(v_whole ->> 'text', p_platform.forbidden, '');
+	v_out := case when p_choice ? 'utm' then autopost.links_with_params(v_out, v_html, p_choice -> 'utm') else v_out end;
+	if autopost.length_in(v_out, v_html, v_unit) > v_limit then
+		v_text := translate(autopost.render_text(v_source, null, v_mode, p_platform.dialect) ->> 'text', p_platform.forbidden, '');
+		v_text := case when p_choice ? 'utm' then autopost.links_with_params(v_text, v_html, p_choice -> 'utm') else v_text end;
+		v_link := substr(v_out, char_length(v_text) + 1);
+		v_out := autopost.shorten_text(v_text, v_html, v_limit - autopost.measure(v_link, v_unit), v_unit) || v_link;
+		v_whole := v_whole || '{"truncated": true}';
+	end if;
+	return jsonb_build_object('text', v_out, 'html', v_html, 'unit', v_unit, 'length', autopost.length_in(v_out, v_html, v_unit), 'truncated', v_whole -> 'truncated');
 end
 $$;
 
@@ -4333,15 +5134,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.render_choice(p_payload jsonb, p_channel autopost.channels) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
+-- Stable, not immutable, because of jsonb_build_object: only so is it inlined into the statement that asks it of each channel.
 select jsonb_strip_nulls(jsonb_build_object(
 	'platform', p_channel.platform,
-	'parse_mode', coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	'parse_mode', coalesce(autopost.variant_of(p_payload, p_channel) ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
 	'send_mode', p_channel.send_mode,
 	'disable_preview', p_channel.settings -> 'disable_preview',
-	'variant', coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')))
+	'template_ref', p_channel.template_ref,
+	'long_text', p_channel.settings -> 'long_text',
+	'utm', nullif(p_channel.settings -> 'utm', '{}'),
+	'variant', autopost.variant_of(p_payload, p_channel)))
 $$;
 
 
@@ -4368,7 +5173,7 @@ CREATE FUNCTION autopost.render_text(p_text text, p_link text, p_parse_mode text
 declare
 	v_html text;
 	v_text text := coalesce(p_text, '');
-	v_link text := case when p_link is null or strpos(v_text, p_link) > 0 or strpos(v_text, rtrim(p_link, '/')) > 0 then '' else p_link end;
+	v_link text := case when p_link is null or strpos(replace(v_text, '&amp;', '&'), rtrim(p_link, '/')) > 0 then '' else p_link end;
 	v_gap text := case when v_text <> '' and v_link <> '' then E'\n\n' else '' end;
 	v_out jsonb;
 begin
@@ -4718,6 +5523,25 @@ $$;
 
 
 --
+-- Name: sanitize_value(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sanitize_value(p_value text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A value in one line without @mentions, control characters and invisible ones.
+declare
+	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
+begin
+	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
+		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
+	end loop;
+	return btrim(autopost.collapse_spaces(v_value));
+end
+$$;
+
+
+--
 -- Name: schedule_retry(text, uuid, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4993,6 +5817,27 @@ $$;
 
 
 --
+-- Name: shorten_text(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shorten_text(p_text text, p_html boolean, p_limit integer, p_unit text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text cut to a limit, after a word where there is one, with an ellipsis; as it is where it fits.
+declare
+	v_at int;
+begin
+	if autopost.length_in(p_text, p_html, p_unit) <= p_limit then
+		return p_text;
+	end if;
+	v_at := autopost.fitting_length(p_text, p_html, p_limit - autopost.measure('…', p_unit), p_unit);
+	v_at := case when v_at > 0 then (autopost.cut_place(autopost.visible_text(p_text, p_html), v_at, true))[1] else 0 end;
+	return regexp_replace((autopost.cut_markup(p_text, v_at, p_html))[1], '((?:</[a-z0-9-]+>)*)$', '…\1');
+end
+$_$;
+
+
+--
 -- Name: skip_deliveries(text, uuid[], text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5073,6 +5918,43 @@ CREATE FUNCTION autopost.speaks_for_owner() RETURNS boolean
 -- Whether the caller may act as the owner: only then does a passed p_now decide anything.
 select pg_catalog.pg_has_role(autopost.speaker(), 'autopost_owner', 'member')
 $$;
+
+
+--
+-- Name: split_text(text, boolean, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.split_text(p_text text, p_html boolean, p_first integer, p_limit integer, p_unit text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text in parts: the first within p_first, the others within p_limit, cut after paragraphs, lines, sentences or words.
+declare
+	v_rest text := p_text;
+	v_window text; -- as much of the rest as decides where to cut
+	v_beyond text;
+	v_plain text;
+	v_parts text[] := '{}';
+	v_limit int := p_first;
+	v_place int[];
+begin
+	loop
+		v_window := left(v_rest, case p_unit when 'markup' then 2 else 8 end * v_limit + 4096);
+		v_window := case when v_window = v_rest then v_rest else regexp_replace(v_window, '<[^<>]*$', '') end;
+		v_plain := autopost.visible_text(v_window, p_html);
+		exit when v_window = v_rest and (v_plain = '' or autopost.length_in(v_rest, p_html, p_unit) <= v_limit);
+		v_place := case when v_plain = '' then '{1,1}' -- nothing but tags so far
+			else autopost.cut_place(v_plain, greatest(autopost.fitting_length(v_window, p_html, v_limit, p_unit), 1), false) end;
+		if v_place[2] >= char_length(v_plain) then
+			v_window := v_rest; -- the cut must see what is open there
+		end if;
+		v_beyond := substr(v_rest, char_length(v_window) + 1);
+		v_parts := v_parts || (autopost.cut_markup(v_window, v_place[1], p_html))[1];
+		v_rest := (autopost.cut_markup(v_window, v_place[2], p_html))[2] || v_beyond;
+		v_limit := p_limit;
+	end loop;
+	return v_parts || case when v_plain <> '' or v_parts = '{}' then array[v_rest] else '{}' end;
+end
+$_$;
 
 
 --
@@ -5384,7 +6266,7 @@ declare
 	v_done jsonb;
 begin
 	for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i loop
-		if autopost.payload_errors(v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
+		if autopost.post_errors(p_workspace_id, v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
 			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind, v_item.value, p_run_id, p_now);
 		else
 			v_ready := v_ready || v_item.value;
@@ -5490,6 +6372,203 @@ $$;
 
 
 --
+-- Name: template_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with the template that a raw post names, on whatever platform: an array of {field, reason, remedy}. Reads: platforms, templates.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_templates autopost.templates[];
+begin
+	if v_name is null then
+		return '[]';
+	end if;
+	select array_agg(n) into v_templates
+	from autopost.platforms p, autopost.newest_template(p_workspace_id, v_name, p.platform) n
+	where n.template_id is not null;
+	if v_templates is null then
+		return autopost.field_error('template.name', format('there is no template %s', v_name), 'write it first, or leave template out and send text');
+	end if;
+	return autopost.value_errors(v_templates, p_raw);
+end
+$$;
+
+
+--
+-- Name: template_faults(autopost.templates); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_faults(p_template autopost.templates) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- What is wrong with a template as it is written: an array of {field, reason, remedy}.
+declare
+	v_vars text[] := autopost.template_vars(p_template) || '{text,link}'::text[];
+	v_errors jsonb := '[]';
+	v_bad text;
+begin
+	if coalesce(p_template.template_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', true) then
+		v_errors := v_errors || autopost.field_error('template_id', 'is no name', 'use 1 to 64 letters, digits, points, dashes and underscores');
+	end if;
+	if coalesce(btrim(p_template.body) = '' or length(p_template.body) > 20000 or p_template.body ~ '[\uE000-\uE003]', true) then
+		v_errors := v_errors || autopost.field_error('body', 'has not 1 to 20000 characters, or private ones', 'write text with placeholders like {title}');
+	end if;
+	select substr(p_template.body, 1 + t.before, 30) into v_bad
+	from (select k.n, k.raw, (sum(length(k.raw)) over (order by k.n) - length(k.raw))::int as before from autopost.template_tokens(p_template.body) k) t
+	where t.raw in ('{', '}')
+	order by t.n
+	limit 1;
+	if v_bad is not null then
+		v_errors := v_errors || autopost.field_error('body', 'has a brace that makes no placeholder: ' || v_bad, 'write {name} or {name?}, and {{ or }} for a brace');
+	end if;
+	if (select count(*) from autopost.template_tokens(p_template.body) t where t.name is not null) > 100 then
+		v_errors := v_errors || autopost.field_error('body', 'has more than 100 placeholders', 'use fewer');
+	end if;
+	for v_bad in select distinct t.name from autopost.template_tokens(p_template.body) t where t.name <> all (v_vars) order by 1 loop
+		v_errors := v_errors || autopost.field_error('body', format('names {%s}, which is not declared', v_bad), 'use ' || array_to_string(v_vars, ', '));
+	end loop;
+	if exists (select 1 from unnest(p_template.vars) v where v !~ '^[A-Za-z][A-Za-z0-9_]{0,63}$') then
+		v_errors := v_errors || autopost.field_error('vars', 'holds something that is no name', 'use letters, digits and underscores, a letter first');
+	end if;
+	if exists (select 1 from jsonb_each(p_template.defaults) d where d.key <> all (v_vars) or jsonb_typeof(d.value) not in ('string', 'number', 'boolean')) then
+		v_errors := v_errors || autopost.field_error('defaults', 'has a name that is not declared, or a value that is no text', 'correct the defaults');
+	end if;
+	if exists (select 1 from unnest(p_template.sanitize) s where s <> all (v_vars)) then
+		v_errors := v_errors || autopost.field_error('sanitize', 'has a name that is not declared', 'use ' || array_to_string(v_vars, ', '));
+	end if;
+	return v_errors;
+end
+$_$;
+
+
+--
+-- Name: template_form_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_form_errors(p_template jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the form of a post's {"name", "vars"}; whether there is such a template is template_errors' to know.
+select case
+	when p_template is null then '[]'::jsonb
+	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key, 'is no text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000) end
+$$;
+
+
+--
+-- Name: template_of(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_of(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- A template as a person writes it: {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"}, all but body optional. One that is named like a
+-- built-in one has its vars and sanitize, unless it says otherwise. Raises AP001 for what is no template.
+declare
+	v_template autopost.templates;
+	v_bad text;
+begin
+	perform autopost.require('template', jsonb_typeof(p_template) = 'object');
+	select k into v_bad from jsonb_object_keys(p_template) k where k not in ('body', 'defaults', 'vars', 'sanitize', 'parse_mode', 'max_length') limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('template', format('has the unknown key %L', v_bad), 'use body, defaults, vars, sanitize, parse_mode, max_length');
+	elsif exists (select 1 from jsonb_each(p_template) f
+		join (values ('body', 'string'), ('defaults', 'object'), ('vars', 'array'), ('sanitize', 'array'), ('parse_mode', 'string'), ('max_length', 'number')) w (key, kind) on w.key = f.key
+		where jsonb_typeof(f.value) not in (w.kind, 'null'))
+		or coalesce(p_template ->> 'parse_mode', 'None') not in ('HTML', 'Markdown', 'None')
+		or coalesce((p_template ->> 'max_length')::numeric, 1) not between 1 and 100000
+	then
+		perform autopost.refuse('template', 'has a field of a wrong type', 'body and parse_mode (HTML, Markdown, None) are strings, vars and sanitize arrays, defaults an object, max_length a number from 1');
+	end if;
+	select b.vars, b.sanitize into v_template.vars, v_template.sanitize from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_template_id;
+	v_template.workspace_id := p_workspace_id;
+	v_template.template_id := p_template_id;
+	v_template.platform := coalesce(p_platform, '*');
+	v_template.body := p_template ->> 'body';
+	v_template.defaults := coalesce(nullif(p_template -> 'defaults', 'null'), '{}');
+	v_template.vars := case jsonb_typeof(p_template -> 'vars') when 'array' then array(select jsonb_array_elements_text(p_template -> 'vars')) else v_template.vars end;
+	v_template.sanitize := case jsonb_typeof(p_template -> 'sanitize') when 'array' then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else coalesce(v_template.sanitize, '{}') end;
+	v_template.parse_mode := coalesce(p_template ->> 'parse_mode', 'None');
+	v_template.max_length := (p_template ->> 'max_length')::numeric::int;
+	v_template.enabled := true;
+	return v_template;
+end
+$$;
+
+
+--
+-- Name: template_tokens(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_tokens(p_body text) RETURNS TABLE(n bigint, raw text, name text, optional boolean, literal text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A template's body in its parts, in order: placeholders {name} and {name?}, and what is written. {{ and }} are braces.
+select m.n, m.part[1], m.part[2], m.part[3] is not null, case when m.part[2] is null then replace(replace(m.part[1], '{{', '{'), '}}', '}') end
+from regexp_matches(p_body, '(\{\{|\}\}|\{([A-Za-z][A-Za-z0-9_]{0,63})(\?)?\}|[^{}]+|[{}])', 'g') with ordinality m (part, n)
+$$;
+
+
+--
+-- Name: template_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_values(p_template autopost.templates, p_vars jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The values for a template: its defaults under what was given; a blank one counts as none.
+select coalesce(jsonb_object_agg(v.key, v.value), '{}')
+from (
+	select e.key, case when e.key = any (p_template.sanitize) then autopost.sanitize_value(e.value) else e.value end as value
+	from jsonb_each_text(p_template.defaults || coalesce(p_vars, '{}')) e
+	where btrim(e.value) <> ''
+) v
+where v.value <> ''
+$$;
+
+
+--
+-- Name: template_vars(autopost.templates); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_vars(p_template autopost.templates) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The names that a post may give a template.
+select coalesce(p_template.vars, array(
+	select t.name from autopost.template_tokens(p_template.body) t where t.name is not null
+	union select k from jsonb_object_keys(p_template.defaults) k
+	order by 1))
+$$;
+
+
+--
+-- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.text_steps(p_body jsonb, p_first integer, p_limit integer, p_reply_to text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A text as steps: one that is called text where it fits, else parts text-1, text-2, … that bear their own body. With p_reply_to the first
+-- part, of at most p_first, is that step's, and the others answer it.
+select case when p_reply_to is null and (p_body ->> 'length')::int <= p_limit then '[{"step": "text", "text": true}]' else (
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+		'step', case when p_reply_to is null then 'text-' || t.n when t.n = 1 then p_reply_to else 'text-' || t.n - 1 end,
+		'text', true, 'body', t.part, 'reply_to', case when t.n > 1 then p_reply_to end)) order by t.n)
+	from unnest(autopost.split_text(p_body ->> 'text', (p_body -> 'html')::boolean, p_first, p_limit, p_body ->> 'unit')) with ordinality t (part, n)) end
+$$;
+
+
+--
 -- Name: timestamp_of(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5590,6 +6669,45 @@ $$;
 
 
 --
+-- Name: url_encode(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.url_encode(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A value of a query: letters, digits and -._~ stay, every other byte becomes %XX.
+select coalesce(string_agg(case when chr(b.code) ~ '[A-Za-z0-9._~-]' and b.code < 128 then chr(b.code) else '%' || upper(lpad(to_hex(b.code), 2, '0')) end, '' order by b.n), '')
+from (
+	select n, get_byte(convert_to(p_text, 'UTF8'), n) as code from generate_series(0, octet_length(convert_to(p_text, 'UTF8')) - 1) n
+) b
+$$;
+
+
+--
+-- Name: url_with_params(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.url_with_params(p_url text, p_params jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- An http or https URL with parameters behind its query and before its fragment; those that it has already stay as they are. Any other
+-- URL is returned as it is.
+declare
+	v_part text[] := regexp_match(p_url, '^(https?://[^?#]*)(\?[^#]*)?(#.*)?$', 'i');
+	v_new text;
+begin
+	select string_agg(p.key || '=' || autopost.url_encode(p.value), '&' order by p.key) into v_new
+	from jsonb_each_text(p_params) p
+	where coalesce(v_part[2], '') !~ ('[?&]' || p.key || '(=|&|$)');
+	if v_part is null or v_new is null then
+		return p_url;
+	end if;
+	return v_part[1] || case when coalesce(v_part[2], '?') = '?' then '?' else v_part[2] || '&' end || v_new || coalesce(v_part[3], '');
+end
+$_$;
+
+
+--
 -- Name: utf16_length(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5613,6 +6731,98 @@ select (
 	lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
 	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
 	|| '8' || substr(md5(p_name), 1, 15))::uuid
+$$;
+
+
+--
+-- Name: value_errors(autopost.templates[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.value_errors(p_templates autopost.templates[], p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the values that a raw post gives the templates of one name: one that none declares, one that is needed and is not there.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_declared text[] := '{text,link}';
+	v_missing text[] := '{}';
+	v_template autopost.templates;
+	v_var text;
+	v_errors jsonb := '[]';
+begin
+	foreach v_template in array p_templates loop
+		v_declared := v_declared || autopost.template_vars(v_template);
+		v_missing := v_missing || autopost.missing_values(v_template, autopost.given_values(v_template, p_raw, null));
+	end loop;
+	for v_var in select k from jsonb_object_keys(coalesce(p_raw -> 'template' -> 'vars', '{}')) k where k <> all (v_declared) order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is not declared by template %s', v_name), 'leave it out');
+	end loop;
+	for v_var in select distinct m from unnest(v_missing) m order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is missing or blank, and template %s needs it', v_name), 'give it a value');
+	end loop;
+	return v_errors;
+end
+$$;
+
+
+--
+-- Name: variant_of(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variant_of(p_payload jsonb, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
+select nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}')
+$$;
+
+
+--
+-- Name: variants_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variants_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the variants of a raw payload, whose media and buttons are in order.
+declare
+	v_errors jsonb := '[]';
+	v_variant record;
+	v_at text;
+	v_media jsonb;
+begin
+	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
+		v_at := 'variants.' || v_variant.key;
+		if jsonb_typeof(v_variant.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			continue;
+		elsif not v_variant.value ?| array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] then
+			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say', 'give text, parse_mode, link, media, buttons or disable_preview');
+		end if;
+		if exists (select 1 from jsonb_each(v_variant.value) f
+			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
+			where jsonb_typeof(f.value) <> w.kind)
+		then
+			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type', 'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+			continue;
+		end if;
+		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		end if;
+		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.link', 'is no http or https URL', 'give an absolute URL without spaces, or "" for none');
+		end if;
+		v_media := v_variant.value -> 'media';
+		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
+			or m.value not in (select to_jsonb(g) from generate_series(0, coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
+		then
+			v_errors := v_errors || autopost.field_error(v_at || '.media', 'is no choice of the post''s media', 'give their places, each once, beginning with 0');
+		end if;
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e);
+	end loop;
+	return v_errors;
+end
 $$;
 
 
@@ -6509,6 +7719,47 @@ $$;
 
 
 --
+-- Name: visible_text(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.visible_text(p_text text, p_html boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a reader sees of a text in an HTML dialect, or of a plain one.
+select case when p_html then autopost.html_unescape(regexp_replace(p_text, '<[^<>]*>', '', 'g')) else p_text end
+$$;
+
+
+--
+-- Name: weighted_length(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.weighted_length(p_text text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Length in X's weights: a link counts 23, an emoji sequence 2, letters of the smaller alphabets and usual punctuation 1, all else 2.
+-- Without its scheme a name is a link where its last label has two letters or is a common one; X's whole list is the adapter's to know.
+declare
+	v_text text := translate(normalize(p_text, NFC), chr(1) || chr(2), '');
+	v_host constant text := '(?:(?!-)[a-z0-9_-]{1,63}\.)+';
+	v_host_of_words constant text := '(?:(?:(?!-)[a-z0-9_-]{1,63}|[a-z0-9_\u00A1-\u1FFF\u2C00-\u2FFF\u3040-\uD7FF-]{1,52})\.)+'; -- 63 in punycode at most, of most words
+	v_rest constant text := '(?![a-z0-9@_-])(?::[0-9]{1,5})?(?:/(?:[a-z0-9\u00C0-\u024F\u0400-\u052F!*'';:=+,.$%#~_@/&|()\[\]-]*[a-z0-9\u00C0-\u024F\u0400-\u052F=_#/+&)-])?)?'
+		|| '(?:\?[a-z0-9!?*''@();:&=+$/%#\[\]_.,~|-]*[a-z0-9_&=#/-])?';
+	v_name constant text := '(?:[a-z]{2}|com|org|net|edu|gov|mil|int|info|biz|name|pro|mobi|asia|travel|museum|app|dev|page|blog|shop|store|online|site|website|space|'
+		|| 'tech|cloud|digital|agency|studio|design|media|news|live|video|music|games|world|today|life|club|team|work|email|link|click|xyz|top|moscow|tatar|рф|москва)';
+	v_glyph constant text := '[\u203C\u2049\u2122\u2139\u2194-\u21AA\u231A-\u23FF\u24C2\u25AA-\u27BF\u2934\u2935\u2B05-\u2B55\u3030\u303D\u3297\u3299\U0001F000-\U0001FAFF][\uFE0F\U0001F3FB-\U0001F3FF]?';
+	v_emoji constant text := '(?:[\u00A9\u00AE]\uFE0F|[0-9#*]\uFE0F?\u20E3|[\U0001F1E6-\U0001F1FF]{2}|\U0001F3F4[\U000E0020-\U000E007E]+\U000E007F|'
+		|| v_glyph || '(?:\u200D' || v_glyph || ')*)';
+begin
+	v_text := regexp_replace(v_text, '(?<![a-z0-9@＠$#＃_.-])(?:https?://' || v_host_of_words || '(?:xn--[a-z0-9-]+|[a-z\u00A1-\u1FFF\u3040-\uD7FF]{2,63})|' || v_host || v_name || ')' || v_rest, chr(1), 'gi');
+	v_text := regexp_replace(v_text, v_emoji, chr(2), 'g');
+	return 22 * (char_length(v_text) - char_length(replace(v_text, chr(1), '')))
+		+ 2 * char_length(v_text) - char_length(regexp_replace(replace(v_text, chr(2), U&'\3000'), '[^\u0001-\u10FF\u2000-\u200D\u2010-\u201F\u2032-\u2037]', '', 'g'));
+end
+$_$;
+
+
+--
 -- Name: with_blob_refs(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6520,6 +7771,22 @@ select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_b
 	select jsonb_agg(case when f.value is null then m.value else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
+$$;
+
+
+--
+-- Name: with_captions(jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_captions(p_steps jsonb, p_media jsonb, p_html boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Steps of media with the captions of these, where any has one.
+select case when not exists (select 1 from jsonb_array_elements(p_media) e where e.value ? 'caption') then p_steps else (
+	select jsonb_agg(s.value || jsonb_build_object('captions', (
+		select jsonb_agg(case when p_html then to_jsonb(autopost.html_escape(p_media -> i.value::int ->> 'caption')) else p_media -> i.value::int -> 'caption' end order by i.ordinality)
+		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
+	from jsonb_array_elements(p_steps) with ordinality s) end
 $$;
 
 
@@ -6544,6 +7811,40 @@ from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
+$$;
+
+
+--
+-- Name: with_template(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_template(p_workspace_id text, p_payload jsonb, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- A way of showing a payload (render_choice) in its template: the post's, else the channel's, else the one named default; as it is where there is
+-- none. A variant's text replaces the post's template, and is the {text} of the others. Reads: templates.
+declare
+	v_platform text := p_choice ->> 'platform';
+	v_name text := case when not coalesce(p_choice -> 'variant' ? 'text', false) then p_payload -> 'template' ->> 'name' end;
+	v_template autopost.templates;
+begin
+	if v_name is not null then
+		v_template := autopost.newest_template(p_workspace_id, v_name, v_platform);
+		if v_template.template_id is null and not p_payload ? 'text' then
+			return p_choice || jsonb_build_object('refusal', format('there is no template %s for %s, and no text', v_name, v_platform));
+		end if;
+	end if;
+	if v_template.template_id is null and p_choice ? 'template_ref' then
+		v_template := autopost.newest_template(p_workspace_id, p_choice ->> 'template_ref', v_platform);
+		if v_template.template_id is null then
+			return p_choice || jsonb_build_object('refusal', format('the channel names the template %s, which is not there', p_choice ->> 'template_ref'));
+		end if;
+	end if;
+	if v_template.template_id is null then
+		v_template := autopost.newest_template(p_workspace_id, 'default', v_platform);
+	end if;
+	return case when v_template.template_id is null then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
+end
 $$;
 
 
@@ -6695,6 +7996,7 @@ CREATE TABLE autopost.ingest_runs (
     finished_at timestamp with time zone,
     stats_json jsonb DEFAULT '{}'::jsonb NOT NULL,
     items jsonb DEFAULT '[]'::jsonb NOT NULL,
+    hints jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text])))
 );
 
@@ -7180,6 +8482,14 @@ ALTER TABLE ONLY autopost.submissions
 
 
 --
+-- Name: templates templates_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.templates
+    ADD CONSTRAINT templates_pkey PRIMARY KEY (workspace_id, template_id, platform, version);
+
+
+--
 -- Name: workspace_endpoints workspace_endpoints_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -7455,6 +8765,13 @@ CREATE TRIGGER guard_initial_status BEFORE INSERT ON autopost.deliveries FOR EAC
 
 
 --
+-- Name: templates guard_template; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR EACH ROW EXECUTE FUNCTION autopost.guard_template();
+
+
+--
 -- Name: deliveries guard_transition; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -7683,6 +9000,14 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.submissions
     ADD CONSTRAINT submissions_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: templates templates_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.templates
+    ADD CONSTRAINT templates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -7933,6 +9258,13 @@ CREATE POLICY owner_session ON autopost.submissions TO autopost_owner USING ((CO
 
 
 --
+-- Name: templates owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.templates TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: workspace_endpoints owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -7987,6 +9319,12 @@ ALTER TABLE autopost.secret_lookup ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.submissions ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: templates; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.templates ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: admin_audit_log workspace; Type: POLICY; Schema: autopost; Owner: -
@@ -8133,6 +9471,13 @@ CREATE POLICY workspace ON autopost.secret_lookup USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.submissions USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: templates workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.templates USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
