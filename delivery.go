@@ -81,9 +81,13 @@ type Button struct {
 type Step struct {
 	// Name identifies the step within its delivery ("text", "media-1").
 	Name string `json:"step"`
-	// Text says that RenderedText goes with this step: as the message when Items
-	// is empty, as caption or message text otherwise.
+	// Text says that the delivery's text goes with this step: as the message when
+	// Items is empty, as caption or message text otherwise.
 	Text bool `json:"text,omitempty"`
+	// Body is this step's part of a text that was split; "" means all of RenderedText.
+	Body string `json:"body,omitempty"`
+	// ReplyTo names the step whose message this one answers; "" means none.
+	ReplyTo string `json:"reply_to,omitempty"`
 	// Items are indexes into Payload.Media, in sending order.
 	Items []int `json:"items,omitempty"`
 	// Captions are the items' own, rendered in the same dialect; nil = none. Same length as Items, or absent.
@@ -96,6 +100,17 @@ type SeriesProgress struct {
 	Steps              map[string][]string `json:"steps,omitempty"`
 	SentItems          []int               `json:"sent_items,omitempty"`
 	ProviderMessageIDs []string            `json:"provider_message_ids,omitempty"`
+}
+
+// Said is the text that goes with a step; "" when none does.
+func (d Delivery) Said(step Step) string {
+	switch {
+	case !step.Text:
+		return ""
+	case step.Body != "":
+		return step.Body
+	}
+	return d.RenderedText
 }
 
 // Done reports whether the platform has acknowledged the step.

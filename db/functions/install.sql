@@ -20,6 +20,9 @@
 \ir lib/payload_errors.sql
 \ir lib/normalize_payload.sql
 \ir lib/markup.sql
+\ir lib/templates.sql
+\ir lib/link_params.sql
+\ir lib/cut_text.sql
 \ir lib/render.sql
 \ir lib/routing.sql
 
@@ -126,6 +129,10 @@
 \ir lib/runbook.sql
 \ir admin/list_workspaces.sql
 \ir admin/put_setting.sql
+\ir admin/put_template.sql
+\ir admin/enable_template.sql
+\ir admin/list_templates.sql
+\ir admin/preview_template.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(9);
+select plan(13);
 
 select test.channel(c) from unnest('{a,b,c}'::text[]) c;
 update autopost.channels set route_filter = '{"include_any": ["x"]}' where channel_id = 'c';
@@ -20,6 +20,26 @@ select is(test.goes_to('{"text": "6", "routing": {"include_channels": []}}'), ''
 select is(test.goes_to('{"text": "7", "routing": {}}'), 'a,b');
 select is((test.post('{"text": "1", "routing": {"include_channels": ["a"]}}') ->> 'message_id'), (test.post('{"text": "1"}') ->> 'message_id'), 'the same content under another hint is the same message');
 select is((select count(*)::int from autopost.deliveries d join autopost.messages m using (workspace_id, message_id) where m.payload ->> 'text' = '1'), 2, 'with one delivery a channel');
+
+
+-- What came to route a post stays on its run.
+create function test.hints(p_answer jsonb) returns jsonb
+language sql
+as $$
+select jsonb_agg(h - 'trace_id') from jsonb_array_elements(autopost.get_run('w', (p_answer ->> 'run_id')::uuid) -> 'hints') h
+$$;
+select is(test.hints(test.post('{"text": "8", "routing": {"include_channels": ["a"]}}')), '[{"routing": {"include_channels": ["a"]}}]');
+select is(test.hints(test.post('{"text": "9", "tags": ["own"], "routing": {}}')), null);
+insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('w', 'feed', 'pull_source', 'feed');
+select is(test.hints(autopost.ingest_pull_chunk('w', 'feed', 'feed', '[{"source_ref": "1", "payload": {"text": "item"}, "tags": ["hot"]}, {"source_ref": "2", "payload": {"text": "other"}}]')),
+	'[{"tags": ["hot"]}]');
+create temp table pushed on commit drop as
+select autopost.receive_push('w', 'in', '[{"text": "10", "media": [{"type": "image", "url": "https://e.x/1.png"}], "routing": {"exclude_channels": ["b"]}}]') as answer;
+create temp table taken on commit drop as select * from autopost.claim_submissions('w', 'run-1', 1);
+insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes) values ('w', 'sha256:' || repeat('1', 64), 'file:///1', 10);
+select autopost.commit_submission('w', t.submission_id, t.claim_token, jsonb_build_object('ok', true, 'media', jsonb_build_array(jsonb_build_object('index', 0, 'blob_ref', 'sha256:' || repeat('1', 64))))) from taken t;
+select is((select test.hints(answer) from pushed), '[{"routing": {"exclude_channels": ["b"]}}]', 'also when its media had to be fetched first');
 
 select * from finish();
 rollback;

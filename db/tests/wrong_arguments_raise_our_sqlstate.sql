@@ -274,6 +274,32 @@ insert into calls values
 	('remove_media_origin', $c$autopost.remove_media_origin('w', null)$c$, 'blob_ref'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview(null, array[gen_random_uuid()])$c$, 'workspace_id'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview('w', '{}')$c$, 'delivery_ids');
+insert into calls values
+	('put_template', $c$autopost.put_template(null, 't', null, '{"body": "b"}', 'o', 'r')$c$, 'workspace_id'),
+	('put_template', $c$autopost.put_template('w', null, null, '{"body": "b"}', 'o', 'r')$c$, 'template_id'),
+	('put_template', $c$autopost.put_template('w', 't', 'none', '{"body": "b"}', 'o', 'r')$c$, 'platform'),
+	('put_template', $c$autopost.put_template('w', 't', null, null, 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '[]', 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": "b", "bodi": "b"}', 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": 1}', 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": "b", "max_length": 0}', 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": "b", "parse_mode": "html"}', 'o', 'r')$c$, 'template'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": "b"}', '', 'r')$c$, 'operator'),
+	('put_template', $c$autopost.put_template('w', 't', null, '{"body": "b"}', 'o', null)$c$, 'reason'),
+	('enable_template', $c$autopost.enable_template(null, 't', null, 1, true, 'o', 'r')$c$, 'workspace_id'),
+	('enable_template', $c$autopost.enable_template('w', '', null, 1, true, 'o', 'r')$c$, 'template_id'),
+	('enable_template', $c$autopost.enable_template('w', 't', null, 0, true, 'o', 'r')$c$, 'version'),
+	('enable_template', $c$autopost.enable_template('w', 't', null, 1, null, 'o', 'r')$c$, 'enabled'),
+	('enable_template', $c$autopost.enable_template('w', 't', null, 1, true, null, 'r')$c$, 'operator'),
+	('enable_template', $c$autopost.enable_template('w', 't', null, 1, true, 'o', '')$c$, 'reason'),
+	('list_templates', $c$autopost.list_templates(null, '{}', 1)$c$, 'workspace_id'),
+	('list_templates', $c$autopost.list_templates('w', '{"name": "x"}', 1)$c$, 'filter'),
+	('list_templates', $c$autopost.list_templates('w', '{}', 0)$c$, 'limit'),
+	('preview_template', $c$autopost.preview_template(null, 't', 'x', null, '{}')$c$, 'workspace_id'),
+	('preview_template', $c$autopost.preview_template('w', '', 'x', null, '{}')$c$, 'template_id'),
+	('preview_template', $c$autopost.preview_template('w', 't', 'none', null, '{}')$c$, 'platform'),
+	('preview_template', $c$autopost.preview_template('w', 't', 'x', '[]', '{}')$c$, 'template'),
+	('preview_template', $c$autopost.preview_template('w', 't', 'x', null, null)$c$, 'payload');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;

@@ -211,7 +211,7 @@ func TestRunSkipsWhatIsDoneAndEmitsAllButTheLast(t *testing.T) {
 		}},
 		Emit: func(_ context.Context, a autopost.Acknowledged) error { emitted = append(emitted, a); return nil },
 	}
-	outcome := adapter.Run(t.Context(), call, func(_ context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+	outcome := adapter.Run(t.Context(), call, func(_ context.Context, step autopost.Step, _ string) (adapter.Receipt, *autopost.Error) {
 		sent = append(sent, step.Name)
 		return adapter.Receipt{IDs: []string{step.Name + "-a", step.Name + "-b"}, SentAt: first.Add(time.Duration(len(sent)-1) * time.Second)}, nil
 	})
@@ -225,7 +225,7 @@ func TestRunSkipsWhatIsDoneAndEmitsAllButTheLast(t *testing.T) {
 
 func TestRunStops(t *testing.T) {
 	steps := []autopost.Step{{Name: "a", Text: true}, {Name: "b", Items: []int{0}}}
-	ok := func(_ context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+	ok := func(_ context.Context, step autopost.Step, _ string) (adapter.Receipt, *autopost.Error) {
 		return adapter.Receipt{IDs: []string{step.Name}}, nil
 	}
 	call := func(steps []autopost.Step, emit func(context.Context, autopost.Acknowledged) error) autopost.Call {
@@ -256,6 +256,10 @@ func TestButtonsGoUnderTheTextElseUnderTheFirstStep(t *testing.T) {
 	meta := autopost.RenderMeta{Buttons: rows, Steps: []autopost.Step{media, text}}
 	require.Nil(t, adapter.Buttons(meta, media))
 	require.Equal(t, rows, adapter.Buttons(meta, text))
+	end := autopost.Step{Name: "e", Text: true}
+	meta.Steps = []autopost.Step{text, end}
+	require.Nil(t, adapter.Buttons(meta, text), "under the end of a text that was split")
+	require.Equal(t, rows, adapter.Buttons(meta, end))
 	meta.Steps = []autopost.Step{media, {Name: "n"}}
 	require.Equal(t, rows, adapter.Buttons(meta, media))
 	require.Nil(t, adapter.Buttons(meta, meta.Steps[1]))

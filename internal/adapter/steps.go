@@ -17,8 +17,9 @@ type Receipt struct {
 	SentAt time.Time
 }
 
-// SendStep makes the call of one step.
-type SendStep func(ctx context.Context, step autopost.Step) (Receipt, *autopost.Error)
+// SendStep makes the call of one step. answers is the id of the message that it
+// replies to; "" for none.
+type SendStep func(ctx context.Context, step autopost.Step, answers string) (Receipt, *autopost.Error)
 
 // Run sends the delivery's steps that are not acknowledged yet, in order, gives
 // each but the last to call.Emit before the next begins, and assembles the outcome.
@@ -38,7 +39,7 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 			return done.failed(Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotStarted,
 				fmt.Sprintf("step %s: %v", step.Name, err)))
 		}
-		receipt, failure := send(ctx, step)
+		receipt, failure := send(ctx, step, done.first(step.ReplyTo))
 		if failure != nil {
 			return done.failed(failure)
 		}
@@ -61,14 +62,13 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 	return autopost.Sent(done.IDs[0], sentAt, done.raw())
 }
 
-// Buttons are those that go with the step: under the text, or under the first
-// step of a delivery without text.
+// Buttons are those that go with the step: under the end of the text, or under the
+// first step of a delivery without text.
 func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {
 	carrier := meta.Steps[0].Name
 	for _, s := range meta.Steps {
 		if s.Text {
 			carrier = s.Name
-			break
 		}
 	}
 	if step.Name != carrier {
@@ -86,6 +86,14 @@ type made struct {
 func (m *made) add(step string, ids []string) {
 	m.IDs = append(m.IDs, ids...)
 	m.Steps[step] = ids
+}
+
+// first is the id of a step's first message; "" while it has none.
+func (m *made) first(step string) string {
+	if ids := m.Steps[step]; len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
 }
 
 func (m *made) raw() json.RawMessage { return encode(m, false) }

@@ -179,3 +179,70 @@ func (s *Store) ReleaseStale(ctx context.Context, a Act, olderThan time.Duration
 	return s.act(ctx, "release stale", a.Workspace, `select * from autopost.release_stale($1, $2, $3, $4, $5)`,
 		a.Workspace, int(olderThan/time.Second), a.Operator, a.Reason, a.DryRun)
 }
+
+// Template is how a template is written; all but Body may be left out.
+type Template struct {
+	Body      string            `json:"body"`
+	Defaults  map[string]string `json:"defaults,omitempty"`
+	Vars      []string          `json:"vars,omitempty"`
+	Sanitize  []string          `json:"sanitize,omitempty"`
+	ParseMode string            `json:"parse_mode,omitempty"`
+	MaxLength int               `json:"max_length,omitempty"`
+}
+
+// FieldError says what is wrong with a field of what was written.
+type FieldError struct {
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
+}
+
+// TemplateAnswer is what became of a template that was written.
+type TemplateAnswer struct {
+	Applied bool `json:"applied"`
+	// Reason is "unchanged" or "invalid" where nothing was applied; Errors say why it is invalid.
+	Reason  string       `json:"reason"`
+	Version int          `json:"version"`
+	Errors  []FieldError `json:"errors"`
+}
+
+// PutTemplate writes the next version of a template for a platform, or for all ("*").
+func (s *Store) PutTemplate(ctx context.Context, a Act, id, platform string, template Template) (TemplateAnswer, error) {
+	answer, err := call[TemplateAnswer](ctx, s, `select * from autopost.put_template($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, id, platform, template, a.Operator, a.Reason)
+	if err != nil {
+		return answer, fmt.Errorf("put template %s ws=%s: %w", id, a.Workspace, err)
+	}
+	return answer, nil
+}
+
+// EnableTemplate takes a version of a template out of use, or back into it.
+func (s *Store) EnableTemplate(ctx context.Context, a Act, id, platform string, version int, enabled bool) (TemplateAnswer, error) {
+	answer, err := call[TemplateAnswer](ctx, s, `select * from autopost.enable_template($1, $2, $3, $4, $5, $6, $7)`,
+		a.Workspace, id, platform, version, enabled, a.Operator, a.Reason)
+	if err != nil {
+		return answer, fmt.Errorf("enable template %s ws=%s: %w", id, a.Workspace, err)
+	}
+	return answer, nil
+}
+
+// Preview is how a post looks in a template.
+type Preview struct {
+	// Status is "ok", or "invalid" with Errors.
+	Status    string       `json:"status"`
+	Text      string       `json:"text"`
+	Truncated bool         `json:"truncated"`
+	Length    int          `json:"length"`
+	Limit     int          `json:"limit"`
+	Version   string       `json:"template_version"`
+	Errors    []FieldError `json:"errors"`
+}
+
+// PreviewTemplate shows a raw payload, whose template.vars are the sample, in a stored template, or in one still being written.
+func (s *Store) PreviewTemplate(ctx context.Context, workspace, id, platform string, written *Template, payload json.RawMessage) (Preview, error) {
+	answer, err := call[Preview](ctx, s, `select * from autopost.preview_template($1, $2, $3, $4, $5)`, workspace, id, platform, written, payload)
+	if err != nil {
+		return answer, fmt.Errorf("preview template %s ws=%s: %w", id, workspace, err)
+	}
+	return answer, nil
+}

@@ -138,6 +138,29 @@ func (s *Store) QueueSnapshot(ctx context.Context, workspace string) ([]QueueRow
 		select status, deliveries, nullif(oldest_due_at, 'infinity') from autopost.queue_snapshot($1)`, workspace)
 }
 
+// TemplateRow is a row of autopost.templates; version 0 is a built-in one.
+type TemplateRow struct {
+	TemplateID string
+	Platform   string
+	Version    int
+	Body       string
+	Defaults   json.RawMessage
+	Vars       []string
+	Sanitize   []string
+	ParseMode  string
+	// MaxLength is 0 where the platform's limit rules.
+	MaxLength int
+	Enabled   bool
+	CreatedAt *time.Time
+}
+
+// ListTemplates returns the templates of a workspace by name and platform, newest version first; limit is 1 to 10,000.
+func (s *Store) ListTemplates(ctx context.Context, workspace string, limit int) ([]TemplateRow, error) {
+	return read[TemplateRow](ctx, s, "list templates ws="+workspace, `
+		select template_id, platform, version, body, defaults, vars, sanitize, parse_mode, coalesce(max_length, 0), enabled, created_at
+		from autopost.list_templates($1, '{}', $2)`, workspace, limit)
+}
+
 // read collects the rows of a read model into T by position.
 func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) ([]T, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)

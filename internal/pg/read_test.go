@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -110,4 +111,41 @@ func TestReadModelsRefuse(t *testing.T) {
 	require.ErrorContains(t, db.Err(`select autopost.list_deliveries('w', '{"colour": 1}', 1)`), "colour")
 	require.ErrorContains(t, db.Err(`select autopost.list_events('w', '[]', 1)`), "no JSON object")
 	require.ErrorContains(t, db.Err(`select autopost.list_events('w', '{"since": "yesterday"}', 1)`), "since")
+}
+
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	store := open(t, db.URL("engine"))
+	ctx := t.Context()
+	act := pg.Act{Workspace: "w", Operator: "ann", Reason: "test"}
+	written := pg.Template{Body: "<b>{title}</b> by {author}", Defaults: map[string]string{"author": "us"}, ParseMode: "HTML"}
+	answer, err := store.PutTemplate(ctx, act, "digest", "telegram", written)
+	require.NoError(t, err)
+	require.Equal(t, pg.TemplateAnswer{Applied: true, Version: 1}, answer)
+	answer, err = store.PutTemplate(ctx, act, "digest", "telegram", pg.Template{Body: "{title"})
+	require.NoError(t, err)
+	require.Equal(t, "invalid", answer.Reason)
+	require.Equal(t, "body", answer.Errors[0].Field)
+
+	rows, err := store.ListTemplates(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Len(t, rows, 4, "with three that are built in")
+	require.Equal(t, []any{"digest", 1, "HTML", true}, []any{rows[1].TemplateID, rows[1].Version, rows[1].ParseMode, rows[1].Enabled})
+
+	sample := json.RawMessage(`{"template": {"vars": {"title": "1 & 2"}}}`)
+	preview, err := store.PreviewTemplate(ctx, "w", "digest", "telegram", nil, sample)
+	require.NoError(t, err)
+	require.Equal(t, pg.Preview{Status: "ok", Text: "<b>1 &amp; 2</b> by us", Length: 11, Limit: 4096, Version: "digest@1"}, preview)
+	preview, err = store.PreviewTemplate(ctx, "w", "draft", "telegram", &pg.Template{Body: "{titel}"}, sample)
+	require.NoError(t, err)
+	require.Equal(t, []string{"template.vars.title", "template.vars.titel"}, []string{preview.Errors[0].Field, preview.Errors[1].Field})
+
+	answer, err = store.EnableTemplate(ctx, act, "digest", "telegram", 1, false)
+	require.NoError(t, err)
+	require.True(t, answer.Applied)
+	preview, err = store.PreviewTemplate(ctx, "w", "digest", "telegram", nil, sample)
+	require.NoError(t, err)
+	require.Equal(t, "invalid", preview.Status)
 }

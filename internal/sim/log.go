@@ -36,6 +36,8 @@ type Entry struct {
 	Marks      []Mark     `json:"marks,omitempty"`
 	Media      []Media    `json:"media,omitempty"`
 	Buttons    [][]Button `json:"buttons,omitempty"`
+	// ReplyTo is the id of the message that this one answers.
+	ReplyTo string `json:"reply_to,omitempty"`
 	// Items is how many messages the request asks the platform to make.
 	Items int `json:"items,omitempty"`
 

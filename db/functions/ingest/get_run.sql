@@ -9,7 +9,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('run_id', p_run_id is not null);
 	select jsonb_build_object('run_id', r.run_id, 'kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id,
-		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json,
+		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json, 'hints', r.hints,
 		'items', (select coalesce(jsonb_agg((i.value - 'deliveries') || coalesce(
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt', s.attempt, 'last_error', s.last_error)
 					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}')

@@ -27,7 +27,7 @@ begin
 	v_now := autopost.now_ts();
 	v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.payload_errors(i.value) as errors
+		select i.value as raw, i.ordinality::int as n, autopost.post_errors(p_workspace_id, i.value) as errors
 		from jsonb_array_elements(p_items) with ordinality i
 		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
@@ -68,7 +68,7 @@ begin
 	loop
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
-	for v_item in select i.ordinality::int as n, autopost.unknown_fields(i.value) as fields
+	for v_item in select i.ordinality::int as n, autopost.post_warnings(p_workspace_id, i.value) as fields
 		from jsonb_array_elements(p_items) with ordinality i where jsonb_typeof(i.value) = 'object'
 	loop
 		if v_item.fields <> '[]' then

@@ -48,7 +48,7 @@ as $$
 -- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.payload_errors(v_raw);
+	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
 	if v_errors = '[]' then
@@ -136,6 +136,7 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
 $$;

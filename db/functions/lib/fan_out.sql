@@ -83,14 +83,14 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload, p, p_renderings -> v_n - 1, v_sizes) into v_shown
+		select autopost.render(p_payload, p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
 		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 			'code', 'validation_failed', 'known', true, 'message', v_shown ->> 'reason') end;
 		texts[v_n] := coalesce(v_shown ->> 'text', '');
 		metas[v_n] := coalesce(v_shown -> 'meta', '{}');
-		templates[v_n] := 'text-1';
+		templates[v_n] := coalesce(v_shown ->> 'template_version', 'text-1');
 	end loop;
 end
 $$;

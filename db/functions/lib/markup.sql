@@ -80,6 +80,9 @@ begin
 		if v_open is null then
 			return jsonb_build_object('error', format('unsupported tag %s', left(v_token, 60)));
 		end if;
+		if cardinality(v_stack) = 64 then
+			return jsonb_build_object('error', 'tags stand more than 64 deep in each other');
+		end if;
 		v_text := v_text || v_open;
 		v_stack := v_name || v_stack;
 		v_closers := coalesce('</' || (regexp_match(v_open, '^<([a-z0-9-]+)'))[1] || '>', '') || v_closers;

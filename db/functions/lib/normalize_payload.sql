@@ -14,6 +14,39 @@ select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
 from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e
 $$;
 
+create or replace function autopost.normalize_buttons(p_buttons jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Rows of buttons without the empty ones.
+select coalesce(jsonb_agg((
+		select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
+		from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
+from jsonb_array_elements(coalesce(p_buttons, '[]')) with ordinality r
+$$;
+
+create or replace function autopost.normalize_variant(p_variant jsonb, p_parse_mode text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What a variant says otherwise than its post, whose parse_mode is given. An empty text, link, media or buttons takes away.
+select jsonb_strip_nulls(jsonb_build_object(
+	'text', autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+	'parse_mode', p_variant ->> 'parse_mode',
+	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
+	'media', p_variant -> 'media',
+	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
+	'disable_preview', p_variant -> 'disable_preview'))
+$$;
+
+create or replace function autopost.normalize_template(p_template jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The template that a post names, its values as text in their normal form, without blank ones.
+select jsonb_build_object('name', p_template ->> 'name', 'vars', coalesce((
+	select jsonb_object_agg(v.key, v.value) from (
+		select e.key, autopost.normalize_text(e.value, 'None') as value from jsonb_each_text(coalesce(p_template -> 'vars', '{}')) e) v
+	where v.value <> ''), '{}'))
+$$;
+
 create or replace function autopost.normalize_payload(p_raw jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -27,11 +60,9 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value)) order by l.ordinality), '[]')
 		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
 	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', nullif((select coalesce(jsonb_agg((
-			select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
-			from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
-		from jsonb_array_elements(coalesce(p_raw -> 'buttons', '[]')) with ordinality r), '[]'),
-	'variants', nullif((select coalesce(jsonb_object_agg(v.key, jsonb_build_object('text', autopost.normalize_text(v.value ->> 'text', p_raw ->> 'parse_mode'))), '{}')
+	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
+	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
+	'variants', nullif((select coalesce(jsonb_object_agg(v.key, autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
 		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
 $$;

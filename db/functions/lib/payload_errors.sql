@@ -96,6 +96,65 @@ begin
 end
 $$;
 
+create or replace function autopost.variants_errors(p_raw jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- What is wrong with the variants of a raw payload, whose media and buttons are in order.
+declare
+	v_errors jsonb := '[]';
+	v_variant record;
+	v_at text;
+	v_media jsonb;
+begin
+	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
+		v_at := 'variants.' || v_variant.key;
+		if jsonb_typeof(v_variant.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			continue;
+		elsif not v_variant.value ?| array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] then
+			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say', 'give text, parse_mode, link, media, buttons or disable_preview');
+		end if;
+		if exists (select 1 from jsonb_each(v_variant.value) f
+			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
+			where jsonb_typeof(f.value) <> w.kind)
+		then
+			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type', 'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+			continue;
+		end if;
+		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		end if;
+		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.link', 'is no http or https URL', 'give an absolute URL without spaces, or "" for none');
+		end if;
+		v_media := v_variant.value -> 'media';
+		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
+			or m.value not in (select to_jsonb(g) from generate_series(0, coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
+		then
+			v_errors := v_errors || autopost.field_error(v_at || '.media', 'is no choice of the post''s media', 'give their places, each once, beginning with 0');
+		end if;
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e);
+	end loop;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.template_form_errors(p_template jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What is wrong with the form of a post's {"name", "vars"}; whether there is such a template is template_errors' to know.
+select case
+	when p_template is null then '[]'::jsonb
+	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key, 'is no text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000) end
+$$;
+
 create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb
 language plpgsql stable
 as $$
@@ -123,7 +182,7 @@ begin
 		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
-	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' then
+	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
 		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
@@ -141,13 +200,7 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
 	end if;
-	if exists (select 1 from jsonb_each(p_raw -> 'variants') v where jsonb_typeof(v.value) <> 'object' or jsonb_typeof(v.value -> 'text') is distinct from 'string') then
-		v_errors := v_errors || autopost.field_error('variants', 'each variant must be {"text": "…"}', 'correct the variant');
-	end if;
-	if p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('template.name', 'there is no template of this name', 'leave template out and send text');
-	end if;
-	return v_errors;
+	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
 $$;
 
@@ -158,4 +211,25 @@ as $$
 select coalesce(jsonb_agg(f.key order by f.key), '[]')
 from jsonb_object_keys(p_raw) f (key)
 where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+$$;
+
+create or replace function autopost.post_warnings(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- Reads: platforms, channels.
+begin
+	return autopost.unknown_fields(p_raw) || (
+		select coalesce(jsonb_agg(w.name order by w.name), '[]')
+		from (
+			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
+			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+			union all
+			select 'variants.' || v.key || '.' || f.key
+			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
+				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
+			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+		) w);
+end
 $$;

@@ -6,7 +6,7 @@ as $$
 declare
 	v_html text;
 	v_text text := coalesce(p_text, '');
-	v_link text := case when p_link is null or strpos(v_text, p_link) > 0 or strpos(v_text, rtrim(p_link, '/')) > 0 then '' else p_link end;
+	v_link text := case when p_link is null or strpos(replace(v_text, '&amp;', '&'), rtrim(p_link, '/')) > 0 then '' else p_link end;
 	v_gap text := case when v_text <> '' and v_link <> '' then E'\n\n' else '' end;
 	v_out jsonb;
 begin
@@ -67,88 +67,183 @@ as $$
 select jsonb_build_object('verdict', 'failed_permanent', 'reason', p_reason)
 $$;
 
+create or replace function autopost.render_body(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- The text of a payload as one of its showings has it, with its link and the channel's link parameters; what is too long for its template
+-- or its channel is cut before the link. Returns {"text", "html", "unit", "length", "truncated"} or {"error"}.
+declare
+	v_mode text := coalesce(p_choice ->> 'body_mode', p_choice ->> 'parse_mode', 'None');
+	v_html boolean := v_mode <> 'None' and p_platform.dialect <> 'plain';
+	v_unit text := case when p_platform.counts_markup then 'markup' else p_platform.length_unit end;
+	v_limit int := least(case when p_choice ? 'template_version' then coalesce((p_choice ->> 'max_length')::int, p_platform.template_limit) end,
+		case when p_choice ->> 'long_text' = 'truncate' then p_platform.text_limit end);
+	v_source text := coalesce(p_choice ->> 'body', p_choice -> 'variant' ->> 'text', p_payload ->> 'text');
+	v_whole jsonb;
+	v_text text; -- without the link that is added
+	v_link text;
+	v_out text;
+begin
+	v_whole := autopost.render_text(v_source, coalesce(p_choice -> 'variant' -> 'link', p_payload -> 'link') #>> '{}', v_mode, p_platform.dialect);
+	if v_whole ? 'error' then
+		return v_whole;
+	end if;
+	v_out := translate(v_whole ->> 'text', p_platform.forbidden, '');
+	v_out := case when p_choice ? 'utm' then autopost.links_with_params(v_out, v_html, p_choice -> 'utm') else v_out end;
+	if autopost.length_in(v_out, v_html, v_unit) > v_limit then
+		v_text := translate(autopost.render_text(v_source, null, v_mode, p_platform.dialect) ->> 'text', p_platform.forbidden, '');
+		v_text := case when p_choice ? 'utm' then autopost.links_with_params(v_text, v_html, p_choice -> 'utm') else v_text end;
+		v_link := substr(v_out, char_length(v_text) + 1);
+		v_out := autopost.shorten_text(v_text, v_html, v_limit - autopost.measure(v_link, v_unit), v_unit) || v_link;
+		v_whole := v_whole || '{"truncated": true}';
+	end if;
+	return jsonb_build_object('text', v_out, 'html', v_html, 'unit', v_unit, 'length', autopost.length_in(v_out, v_html, v_unit), 'truncated', v_whole -> 'truncated');
+end
+$$;
+
+create or replace function autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) returns text
+language sql immutable parallel safe
+as $$
+-- Why the platform would refuse the caption of one of the media, or null.
+select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
+from jsonb_array_elements(p_media) with ordinality e
+where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+having count(*) > 0
+$$;
+
+create or replace function autopost.with_captions(p_steps jsonb, p_media jsonb, p_html boolean) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Steps of media with the captions of these, where any has one.
+select case when not exists (select 1 from jsonb_array_elements(p_media) e where e.value ? 'caption') then p_steps else (
+	select jsonb_agg(s.value || jsonb_build_object('captions', (
+		select jsonb_agg(case when p_html then to_jsonb(autopost.html_escape(p_media -> i.value::int ->> 'caption')) else p_media -> i.value::int -> 'caption' end order by i.ordinality)
+		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
+	from jsonb_array_elements(p_steps) with ordinality s) end
+$$;
+
+create or replace function autopost.text_steps(p_body jsonb, p_first int, p_limit int, p_reply_to text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- A text as steps: one that is called text where it fits, else parts text-1, text-2, … that bear their own body. With p_reply_to the first
+-- part, of at most p_first, is that step's, and the others answer it.
+select case when p_reply_to is null and (p_body ->> 'length')::int <= p_limit then '[{"step": "text", "text": true}]' else (
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+		'step', case when p_reply_to is null then 'text-' || t.n when t.n = 1 then p_reply_to else 'text-' || t.n - 1 end,
+		'text', true, 'body', t.part, 'reply_to', case when t.n > 1 then p_reply_to end)) order by t.n)
+	from unnest(autopost.split_text(p_body ->> 'text', (p_body -> 'html')::boolean, p_first, p_limit, p_body ->> 'unit')) with ordinality t (part, n)) end
+$$;
+
+create or replace function autopost.plan_steps(p_body jsonb, p_media jsonb, p_buttons boolean, p_platform autopost.platforms, p_long_text text) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- The calls that show a text and media. A text goes with the first media where it may be their caption, else ahead of them; under
+-- caption_reply its beginning is the caption and the rest answers it.
+declare
+	v_bare boolean := btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = '';
+	v_steps jsonb;
+	v_texts jsonb;
+	v_captioned boolean; -- the first media have captions of their own
+begin
+	if p_media = '[]' and (p_body ->> 'length')::int <= p_platform.text_limit then
+		return '[{"step": "text", "text": true}]';
+	elsif p_media = '[]' then
+		return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null);
+	end if;
+	v_steps := autopost.with_captions(autopost.media_steps(p_media, p_platform), p_media, (p_body -> 'html')::boolean);
+	if v_bare then
+		return jsonb_set(v_steps, '{0,text}', 'false');
+	end if;
+	v_captioned := coalesce(case when p_platform.item_captions then v_steps #> '{0,captions,0}' <> 'null' else v_steps -> 0 -> 'captions' @? '$[*] ? (@ != null)' end, false);
+	if not v_captioned and (p_body ->> 'length')::int <= p_platform.caption_limit
+		and not (p_buttons and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1)
+	then
+		return jsonb_set(v_steps, '{0,text}', 'true');
+	elsif not v_captioned and (p_body ->> 'length')::int > p_platform.caption_limit and p_long_text = 'caption_reply' then
+		v_texts := autopost.text_steps(p_body, p_platform.caption_limit, p_platform.text_limit, v_steps -> 0 ->> 'step');
+		return jsonb_build_array(v_steps -> 0 || (v_texts -> 0)) || (v_steps - 0) || (v_texts - 0);
+	end if;
+	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
+end
+$$;
+
 create or replace function autopost.render(
 	p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb
 ) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: parse_mode, send_mode, variant).
--- Returns {"verdict": "queued", "text", "meta"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
+-- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: render_choice, through with_template).
+-- Returns {"verdict": "queued", "text", "meta", "template_version"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
 -- Called once per platform and choice, not per channel. Limits are the platform's (autopost.platforms).
 declare
 	v_mode text := p_choice ->> 'send_mode';
-	v_media jsonb := case when v_mode = 'text' then '[]' else coalesce(p_payload -> 'media', '[]') end;
+	v_given jsonb := coalesce(p_payload -> 'media', '[]');
+	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int); -- places in media; a variant may take some of them
+	v_media jsonb;
 	v_body jsonb;
-	v_caption jsonb;
-	v_captions jsonb := '[]'; -- of each medium, rendered
-	v_steps jsonb := '[]';
+	v_plain text;
+	v_steps jsonb;
 	v_notes jsonb := '[]';
-	v_buttons jsonb := p_payload -> 'buttons';
-	v_length int;
-	v_apart boolean; -- the text goes ahead of the media, as a message of its own
-	v_refusal text;
-	v_item record;
+	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
+	v_refusal text := p_choice ->> 'refusal';
 begin
-	v_body := autopost.render_text(coalesce(p_choice ->> 'variant', p_payload ->> 'text'), p_payload ->> 'link', p_choice ->> 'parse_mode', p_platform.dialect);
-	if v_body ? 'error' then
-		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
-	elsif v_media = '[]' and (v_mode = 'media' or btrim(v_body ->> 'plain') = '') then
-		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
-	end if;
-	v_refusal := autopost.media_refusal(v_media, p_platform, p_sizes);
+	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
+		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]') from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
+	end if;
+	v_body := autopost.render_body(p_payload, p_platform, p_choice);
+	if v_body ? 'error' then
+		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
+	end if;
+	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
+	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
+	elsif v_media = '[]' and p_platform.needs_media then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('%s takes posts with media only', p_platform.platform));
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
 	end if;
-	if jsonb_array_length(v_buttons) > p_platform.button_rows or exists (
-		select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row
-	) then
-		return autopost.render_refused(format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row));
+	if v_buttons is not null and p_platform.button_rows = 0 then
+		v_notes := v_notes || jsonb_build_array(format('buttons dropped: %s has none', p_platform.platform));
+		v_buttons := null;
 	end if;
-	v_length := autopost.utf16_length(v_body ->> case when p_platform.counts_markup then 'text' else 'plain' end);
-	if v_length > p_platform.text_limit then
-		return autopost.render_refused(format('text has %s characters, %s takes at most %s', v_length, p_platform.platform, p_platform.text_limit));
+	v_refusal := coalesce(
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes), autopost.caption_refusal(v_media, p_platform)) end,
+		case when jsonb_array_length(v_buttons) > p_platform.button_rows
+			or exists (select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row)
+			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row) end,
+		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
+			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
+			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
+				p_platform.platform, p_platform.text_limit) end,
+		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
+			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
+	if v_refusal is not null then
+		return autopost.render_refused(v_refusal);
 	end if;
-	if v_media <> '[]' then
-		v_steps := autopost.media_steps(v_media, p_platform);
-		for v_item in select e.value ->> 'caption' as caption, e.ordinality - 1 as n from jsonb_array_elements(v_media) with ordinality e loop
-			v_caption := autopost.render_text(v_item.caption, null, 'None', p_platform.dialect);
-			if autopost.utf16_length(v_caption ->> 'plain') > p_platform.caption_limit then
-				return autopost.render_refused(format('media[%s].caption is longer than %s characters', v_item.n, p_platform.caption_limit));
-			end if;
-			v_captions := v_captions || case
-				when v_item.caption is null then 'null'::jsonb
-				when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') then to_jsonb(autopost.html_escape(v_item.caption))
-				else to_jsonb(v_item.caption) end;
-		end loop;
-		v_apart := btrim(v_body ->> 'plain') <> '' and (
-			v_length > p_platform.caption_limit
-			or case when p_platform.item_captions then v_captions -> 0 <> 'null' else exists (
-				select 1 from jsonb_array_elements_text(v_steps -> 0 -> 'items') i where v_captions -> i.value::int <> 'null') end
-			or (v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1));
-		if v_captions <> '[]' and exists (select 1 from jsonb_array_elements(v_captions) c where c.value <> 'null') then
-			v_steps := (select jsonb_agg(s.value || jsonb_build_object('captions',
-				(select jsonb_agg(v_captions -> i.value::int order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
-				from jsonb_array_elements(v_steps) with ordinality s);
-		end if;
-		if v_buttons is not null and not p_platform.album_buttons and not v_apart and jsonb_array_length(v_steps -> 0 -> 'items') > 1 then
-			v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
-			v_buttons := null;
-		end if;
+	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
+		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
+	then
+		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
+		v_buttons := null;
 	end if;
-	if v_media = '[]' or v_apart then
-		v_steps := jsonb_build_array(jsonb_build_object('step', 'text', 'text', true)) || v_steps;
-	else
-		v_steps := jsonb_set(v_steps, '{0,text}', to_jsonb(btrim(v_body ->> 'plain') <> ''));
+	if v_media <> v_given and v_mode <> 'text' then
+		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
+				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end order by s.ordinality)
+			from jsonb_array_elements(v_steps) with ordinality s);
 	end if;
-	return jsonb_build_object('verdict', 'queued', 'text', v_body ->> 'text', 'meta', jsonb_strip_nulls(jsonb_build_object(
-		'parse_mode', case when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') and p_platform.dialect <> 'plain' then 'HTML' end,
-		'disable_preview', coalesce(p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
-		'buttons', v_buttons,
-		'length', v_length,
+	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text', 'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
+		'parse_mode', case when (v_body -> 'html')::boolean then 'HTML' end,
+		'disable_preview', coalesce(p_choice -> 'variant' -> 'disable_preview', p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
+		'buttons', case when p_choice ? 'utm' then autopost.buttons_with_params(v_buttons, p_choice -> 'utm') else v_buttons end,
+		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
+		'truncated', v_body -> 'truncated',
+		'title', case when p_platform.title_limit is not null then autopost.shorten_text(translate(
+			coalesce(p_payload #>> '{template,vars,title}', substring(btrim(v_plain, E' \n') from '^[^\n]+')), p_platform.forbidden, ''), false, p_platform.title_limit, 'utf16') end,
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
 end

@@ -20,16 +20,27 @@ select p_channel.enabled
 	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
 $$;
 
+create or replace function autopost.variant_of(p_payload jsonb, p_channel autopost.channels) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
+select case when p_payload ? 'variants' then
+	nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}') end
+$$;
+
 create or replace function autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) returns text[]
 language sql stable parallel safe
 as $$
 -- All of a channel that decides how a payload looks there: channels that agree in it share one rendering. rendering_choice names it.
 select array[
 	p_channel.platform,
-	coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	coalesce(autopost.variant_of(p_payload, p_channel) ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
 	p_channel.send_mode,
 	(p_channel.settings -> 'disable_preview')::text,
-	coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')]
+	p_channel.template_ref,
+	(p_channel.settings -> 'long_text')::text,
+	nullif(p_channel.settings -> 'utm', '{}')::text,
+	autopost.variant_of(p_payload, p_channel)::text]
 $$;
 
 create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb
@@ -41,5 +52,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'parse_mode', p_rendering[2],
 	'send_mode', p_rendering[3],
 	'disable_preview', p_rendering[4]::jsonb,
-	'variant', p_rendering[5]))
+	'template_ref', p_rendering[5],
+	'long_text', p_rendering[6]::jsonb,
+	'utm', p_rendering[7]::jsonb,
+	'variant', p_rendering[8]::jsonb))
 $$;

@@ -35,6 +35,27 @@ begin
 end
 $$;
 
+create or replace function autopost.note_hints(p_workspace_id text, p_run_id uuid, p_items jsonb) returns void
+language plpgsql
+as $$
+-- Keeps with the run what came with its posts to route them: the hints of their payloads, the tags of their source.
+-- p_items: [{"raw", "trace_id", "route_tags"}]. The row of a run is taken last, after gates. Writes: ingest_runs.
+declare
+	v_hints jsonb;
+begin
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('trace_id', i.value -> 'trace_id', 'routing', nullif(i.value -> 'raw' -> 'routing', '{}'),
+		'tags', nullif(i.value -> 'route_tags', '[]'))) order by i.ordinality)
+	into v_hints
+	from jsonb_array_elements(p_items) with ordinality i
+	where coalesce(nullif(i.value -> 'raw' -> 'routing', '{}'), nullif(i.value -> 'route_tags', '[]')) is not null;
+	if v_hints is not null then
+		update autopost.ingest_runs r
+		set hints = r.hints || v_hints
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id and jsonb_array_length(r.hints) < 1000;
+	end if;
+end
+$$;
+
 create or replace function autopost.answer_stats(p_answers jsonb) returns jsonb
 language sql immutable parallel safe
 as $$

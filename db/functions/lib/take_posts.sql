@@ -40,7 +40,7 @@ declare
 	v_done jsonb;
 begin
 	for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i loop
-		if autopost.payload_errors(v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
+		if autopost.post_errors(p_workspace_id, v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
 			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind, v_item.value, p_run_id, p_now);
 		else
 			v_ready := v_ready || v_item.value;

@@ -80,6 +80,45 @@ func testAlbum(t *testing.T, h Harness) {
 	require.Equal(t, post.MessageIDs, raw.IDs)
 }
 
+func testSplit(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.delivery(autopost.Step{Name: "text-1", Text: true, Body: "<b>First</b>"}, autopost.Step{Name: "text-2", Text: true, Body: "1 &lt; <i>2</i>"})
+	d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org/a"}}}
+	o := b.send(t, d)
+	require.True(t, o.OK, "%v", o.Error)
+	posts := b.accepted()
+	require.Len(t, posts, 2)
+	require.Equal(t, []string{"First", "1 < 2"}, []string{posts[0].Text, posts[1].Text})
+	require.NotEmpty(t, posts[1].Marks)
+	require.Equal(t, posts[0].MessageIDs[0], o.ProviderMessageID)
+	require.Empty(t, posts[0].Buttons)
+	require.NotEmpty(t, posts[1].Buttons, "under the end of the text")
+	require.Empty(t, posts[1].ReplyTo)
+}
+
+func testReply(t *testing.T, h Harness) {
+	for name, acknowledged := range map[string]bool{"in one go": false, "after the first was sent": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, h)
+			media := mediaStep("media-1", 0)
+			media.Text, media.Body = true, "<b>Begins</b>"
+			d := b.withMedia(b.delivery(media, autopost.Step{Name: "text-1", Text: true, Body: "and goes on", ReplyTo: "media-1"}), autopost.MediaImage)
+			if acknowledged {
+				first := d
+				first.RenderMeta.Steps = first.RenderMeta.Steps[:1]
+				require.True(t, b.send(t, first).OK)
+				d.RenderMeta.Progress.Steps = map[string][]string{"media-1": b.accepted()[0].MessageIDs}
+			}
+			o := b.send(t, d)
+			require.True(t, o.OK, "%v", o.Error)
+			posts := b.accepted()
+			require.Len(t, posts, 2)
+			require.Equal(t, []string{"Begins", "and goes on"}, []string{posts[0].Text, posts[1].Text})
+			require.Equal(t, posts[0].MessageIDs[0], posts[1].ReplyTo)
+		})
+	}
+}
+
 func testPartialSeries(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(textStep, mediaStep("media-1", 0), mediaStep("media-2", 1)), autopost.MediaImage, autopost.MediaFile)

@@ -14,6 +14,8 @@ func Run(t *testing.T, h Harness) {
 		"Text":                              testText,
 		"EveryKindOfMedium":                 testKinds,
 		"AlbumWithCaptions":                 testAlbum,
+		"SplitTextGoesInItsParts":           testSplit,
+		"ReplyAnswersItsStep":               testReply,
 		"SeriesSkipsWhatIsAcknowledged":     testPartialSeries,
 		"ReusesWhatWasUploaded":             testReuse,
 		"UploadsAgainWhenAnIDIsRefused":     testExpired,

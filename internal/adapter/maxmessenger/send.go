@@ -20,9 +20,14 @@ import (
 type newMessage struct {
 	Text        *string      `json:"text"`
 	Attachments []attachment `json:"attachments"`
-	Link        *struct{}    `json:"link"`
+	Link        *messageLink `json:"link"`
 	Notify      *bool        `json:"notify,omitempty"`
 	Format      string       `json:"format,omitempty"`
+}
+
+type messageLink struct {
+	Type string `json:"type"`
+	MID  string `json:"mid"`
 }
 
 type attachment struct {
@@ -44,7 +49,7 @@ type linkButton struct {
 	URL  string `json:"url"`
 }
 
-func (s *sender) step(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
 		medium, failure := adapter.Item(s.call.Delivery, index)
@@ -56,7 +61,7 @@ func (s *sender) step(ctx context.Context, step autopost.Step) (adapter.Receipt,
 		}
 	}
 	known := slices.ContainsFunc(items, func(it item) bool { return it.known })
-	receipt, failure := s.post(ctx, step, items)
+	receipt, failure := s.post(ctx, step, items, answers)
 	if failure == nil || !known || failure.Code != autopost.CodeMediaExpired {
 		return receipt, failure
 	}
@@ -64,12 +69,15 @@ func (s *sender) step(ctx context.Context, step autopost.Step) (adapter.Receipt,
 	for i := range items {
 		s.forget(ctx, &items[i])
 	}
-	return s.post(ctx, step, items)
+	return s.post(ctx, step, items, answers)
 }
 
 // post uploads what has no token yet and sends the message.
-func (s *sender) post(ctx context.Context, step autopost.Step, items []item) (adapter.Receipt, *autopost.Error) {
+func (s *sender) post(ctx context.Context, step autopost.Step, items []item, answers string) (adapter.Receipt, *autopost.Error) {
 	body := s.message(step)
+	if answers != "" {
+		body.Link = &messageLink{Type: "reply", MID: answers}
+	}
 	for i := range items {
 		if items[i].token == "" {
 			if failure := s.upload(ctx, &items[i]); failure != nil {
@@ -104,7 +112,7 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item) (ad
 // message makes the body without its attachments. A step that carries no delivery
 // text shows its media's captions, for attachments have none of their own.
 func (s *sender) message(step autopost.Step) newMessage {
-	text := s.call.Delivery.RenderedText
+	text := s.call.Delivery.Said(step)
 	if !step.Text {
 		var captions []string
 		for _, caption := range step.Captions {

@@ -29,9 +29,9 @@ type item struct {
 	fileID string
 }
 
-func (s *sender) step(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
 	if len(step.Items) == 0 {
-		return s.post(ctx, s.message(step), nil)
+		return s.post(ctx, s.message(step, answers), nil)
 	}
 	items, failure := s.items(step)
 	if failure != nil {
@@ -70,7 +70,7 @@ func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
 		items[i] = item{medium: medium, method: kind.method, kind: kind.name}
 		switch {
 		case i == 0 && step.Text:
-			items[i].caption = s.call.Delivery.RenderedText
+			items[i].caption = s.call.Delivery.Said(step)
 		case i < len(step.Captions) && step.Captions[i] != nil:
 			items[i].caption = *step.Captions[i]
 		}
@@ -105,11 +105,14 @@ type request struct {
 	uploads map[string]int
 }
 
-func (s *sender) message(step autopost.Step) request {
-	meta := s.call.Delivery.RenderMeta
+func (s *sender) message(step autopost.Step, answers string) request {
+	meta, text := s.call.Delivery.RenderMeta, s.call.Delivery.Said(step)
 	r := request{method: "sendMessage", params: s.start()}
-	r.add("text", s.call.Delivery.RenderedText)
-	r.parseMode(meta, s.call.Delivery.RenderedText)
+	r.add("text", text)
+	r.parseMode(meta, text)
+	if id, err := strconv.ParseInt(answers, 10, 64); err == nil {
+		r.add("reply_parameters", replyParameters{MessageID: id, AllowSendingWithoutReply: true})
+	}
 	if meta.DisablePreview {
 		r.add("link_preview_options", linkPreview{IsDisabled: true})
 	}

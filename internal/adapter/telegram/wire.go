@@ -24,6 +24,11 @@ type linkPreview struct {
 	IsDisabled bool `json:"is_disabled"`
 }
 
+type replyParameters struct {
+	MessageID                int64 `json:"message_id"`
+	AllowSendingWithoutReply bool  `json:"allow_sending_without_reply"`
+}
+
 type inputMedia struct {
 	Type      string `json:"type"`
 	Media     string `json:"media"`

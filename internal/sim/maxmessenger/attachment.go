@@ -103,6 +103,9 @@ func (s *Server) compose(c call, body newMessage) (content, *refusal) {
 			return out, notFound("Message " + body.Link.Mid + " not found")
 		}
 		out.linked = true
+		if body.Link.Type == "reply" {
+			c.log.ReplyTo = body.Link.Mid
+		}
 	}
 	if body.Attachments != nil {
 		if refused := s.attach(c, *body.Attachments, &out); refused != nil {

@@ -178,6 +178,25 @@ func (c *chat) thread(param string) (int64, *refusal) {
 	return id, nil
 }
 
+// answers reads which message is answered; one that is gone is an error unless the bot said that it may be.
+func (s *Server) answers(c call) *refusal {
+	var reply struct {
+		MessageID int64 `json:"message_id"`
+		Anyway    bool  `json:"allow_sending_without_reply"`
+	}
+	if given, err := c.args.object("reply_parameters", &reply); err != nil {
+		return badRequest("can't parse reply parameters JSON object")
+	} else if !given {
+		return nil
+	}
+	if to := s.chat(c.args.values["chat_id"]); to != nil && to.messages[reply.MessageID] != nil {
+		c.log.ReplyTo = strconv.FormatInt(reply.MessageID, 10)
+	} else if !reply.Anyway {
+		return badRequest("message to be replied not found")
+	}
+	return nil
+}
+
 func (s *Server) sendMessage(c call) (outcome, *refusal) {
 	body, refused := c.args.source("text", "entities").message(c.note)
 	if refused != nil {
@@ -191,6 +210,9 @@ func (s *Server) sendMessage(c call) (outcome, *refusal) {
 	c.log.Buttons = buttons
 	if _, err := c.args.object("link_preview_options", &map[string]any{}); err != nil {
 		return outcome{}, badRequest("can't parse link preview options JSON object")
+	}
+	if refused := s.answers(c); refused != nil {
+		return outcome{}, refused
 	}
 	m := &message{body: body, markup: markup}
 	to, refused := s.post(c, []*message{m})
