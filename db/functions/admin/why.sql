@@ -20,6 +20,7 @@ begin
 			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d

@@ -21,7 +21,7 @@ begin
 	end if;
 	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
-	v_errors := autopost.payload_errors(p_raw_payload);
+	v_errors := autopost.post_errors(p_workspace_id, p_raw_payload);
 	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
 		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
 			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;

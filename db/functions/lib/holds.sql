@@ -57,8 +57,8 @@ from (values
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
-	(8, 'group_quota', (to_jsonb(p_limit) ->> 'quota_until')::timestamptz, 'room in the window of the rate group''s quota'),
-	(9, 'breaker', case when to_jsonb(p_limit) ->> 'breaker_opened_at' is not null then greatest(p_now, (to_jsonb(p_limit) ->> 'probe_at')::timestamptz) + interval '1 microsecond' end,
+	(8, 'group_quota', p_limit.quota_until, 'room in the window of the rate group''s quota'),
+	(9, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
 		'a probe that succeeds: the platform is taken to be down')
 ) h (n, gate, until, lifts)
 where h.until > p_now and isfinite(h.until)

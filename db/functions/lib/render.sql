@@ -172,7 +172,7 @@ create or replace function autopost.render(
 ) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: render_choice, through with_template).
+-- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: rendering_choice, through with_template).
 -- Returns {"verdict": "queued", "text", "meta", "template_version"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
 -- Called once per platform and choice, not per channel. Limits are the platform's (autopost.platforms).
 declare

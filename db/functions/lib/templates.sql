@@ -308,7 +308,7 @@ $$;
 create or replace function autopost.with_template(p_workspace_id text, p_payload jsonb, p_choice jsonb) returns jsonb
 language plpgsql stable
 as $$
--- A way of showing a payload (render_choice) in its template: the post's, else the channel's, else the one named default; as it is where there is
+-- A way of showing a payload (rendering_choice) in its template: the post's, else the channel's, else the one named default; as it is where there is
 -- none. A variant's text replaces the post's template, and is the {text} of the others. Reads: templates.
 declare
 	v_platform text := p_choice ->> 'platform';
