@@ -2707,7 +2707,11 @@ CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
     c.route_filter,
     c.settings,
     c.created_at,
-    c.updated_at
+    c.updated_at,
+    c.auth_held,
+    c.auth_lost_at,
+    l.quota_until AS group_quota_until,
+    l.breaker_opened_at AS group_breaker_opened_at
    FROM (((autopost.channels c
      JOIN autopost.channel_gates g ON (((g.workspace_id = c.workspace_id) AND (g.channel_id = c.channel_id))))
      LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
@@ -3528,7 +3532,8 @@ begin
 				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
 				order by g.platform, g.rate_group limit 1) n
 		)
-		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until, l.probe_at,
+		select coalesce(min(greatest(f.ready_at, l.cooldown_until, l.quota_until,
+			case when l.breaker_opened_at is not null then l.probe_at end,
 			case when l.rate_rps > 0 then l.next_allowed_at - autopost.setting_interval('slot_horizon_ms') end)), 'infinity')
 		from grp
 		cross join lateral (
@@ -7312,13 +7317,14 @@ $$;
 CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_rooms integer[], p_limit integer, OUT subjects text[], OUT rooms integer[], OUT room integer) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- What quotas leave of a claim: of the rooms of these channels, and of its limit. Subjects are those that have a quota, null
--- where none has: then nothing was locked or counted. A subject that somebody else is claiming under has no room for now.
+-- What quotas leave of a claim: of the rooms of these channels, and of its limit. Subjects are those whose quotas it has locked, null
+-- where there are none. A subject that somebody else is claiming under has no room for now.
 -- Each statement has a snapshot of its own: uses are counted after the quota is locked.
 -- Locks: quotas (skip locked). Reads: quotas, quota_uses.
 declare
-	v_locked text[];
-	v_left jsonb;
+	v_subjects text[]; -- those that have a quota
+	v_locked text[]; -- a subject for each of its rows
+	v_left jsonb; -- of those whose rows are all locked
 	v_now timestamptz;
 begin
 	rooms := p_rooms;
@@ -7326,16 +7332,16 @@ begin
 	if p_channel_ids is null or not exists (select 1 from autopost.quotas q where q.workspace_id = p_workspace_id) then
 		return;
 	end if;
-	select array_agg(distinct q.subject) into subjects from autopost.quotas q
+	select array_agg(distinct q.subject) into v_subjects from autopost.quotas q
 	where q.workspace_id = p_workspace_id
 	and q.subject = any (autopost.group_subject(p_platform, p_rate_group) || array(select 'channel:' || c.id from unnest(p_channel_ids) c (id)));
-	if subjects is null then
+	if v_subjects is null then
 		return;
 	end if;
 	select array_agg(l.subject) into v_locked
 	from (
 		select q.subject from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
 		for no key update of q skip locked) l;
 	v_now := autopost.now_ts();
 	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
@@ -7346,14 +7352,15 @@ begin
 			select count(*)::int as n from autopost.quota_uses u
 			where u.workspace_id = p_workspace_id and u.subject = q.subject
 			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
-		where q.workspace_id = p_workspace_id and q.subject = any (subjects)
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
 		group by q.subject
 		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
+	select array_agg(k.subject) into subjects from jsonb_object_keys(v_left) k (subject);
 	rooms := array(
-		select case when 'channel:' || c.id = any (subjects) then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
+		select case when 'channel:' || c.id = any (v_subjects) then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
 		from unnest(p_channel_ids, p_rooms) with ordinality c (id, room, n)
 		order by c.n);
-	if autopost.group_subject(p_platform, p_rate_group) = any (subjects) then
+	if autopost.group_subject(p_platform, p_rate_group) = any (v_subjects) then
 		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
 	end if;
 end
