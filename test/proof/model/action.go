@@ -110,12 +110,12 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 		return to
 	}
 	to = append(to, Action{Kind: Crash, Worker: i, Delivery: w.Delivery})
+	if db.State.Releases < c.Releases {
+		to = append(to, Action{Kind: Release, Worker: i, Delivery: w.Delivery})
+	}
 	switch w.Phase {
 	case Claimed:
 		to = append(to, Action{Kind: Begin, Worker: i, Delivery: w.Delivery}, Action{Kind: BeginLost, Worker: i, Delivery: w.Delivery})
-		if db.State.Releases < c.Releases {
-			to = append(to, Action{Kind: Release, Worker: i, Delivery: w.Delivery})
-		}
 	case Started:
 		d := &db.Deliveries[w.Delivery]
 		for o := range outcomes {

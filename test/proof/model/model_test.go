@@ -109,17 +109,18 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 	}{
 		{StartedIsNotSent, lean(Reconcile), "more copies than the policy allows"},
 		{StartedIsNotSent, lean(Hold), "more copies than the policy allows"},
-		{TokenUnchecked, lean(Reconcile), "more copies than the policy allows"},
+		{TokenUnchecked, with(lean(Reconcile), attempts(4)), "more copies than the policy allows"},
 		{TokenUnchecked, lean(Hold), "more copies than the policy allows"},
 		{StartUnchecked, lean(Reconcile), "a request without a claim and a recorded call"},
 		{StartUnchecked, lean(Hold), "more copies than the policy allows"},
 		{UnknownUncounted, lean(Reconcile), "more copies than the policy allows"},
-		{UnknownUncounted, lean(Hold), "a copy that follows no recorded unknown outcome"},
+		{UnknownUncounted, lean(Hold), "ended without a word of what the platform took"},
+		{UnknownUncounted, lean(Resend), "a copy that follows no recorded unknown outcome"},
 		{AllowanceIgnored, lean(Reconcile), "more copies than the policy allows"},
 		{HoldIgnored, lean(Hold), "more copies than the policy allows"},
 		{StartedIsReleased, with(lean(Hold), func(c *Config) { c.Releases = 1 }), "more copies than the policy allows"},
 		{SettledReopened, lean(Reconcile), "an end is left by nobody's hand"},
-		{SettledReopened, lean(Reconcile), "more copies than the policy allows"},
+		{SettledReopened, with(lean(Reconcile), attempts(4)), "more copies than the policy allows"},
 		{RoomIgnored, pair(Hold), "more in flight than max_parallel"},
 		{PauseIgnored, with(lean(Hold), func(c *Config) { c.Pauses = 1 }), "a call begins while its channel is shut"},
 		{AttemptsIgnored, lean(Resend), "more attempts than granted"},
@@ -141,3 +142,5 @@ func with(c Config, change func(*Config)) Config {
 	change(&c)
 	return c
 }
+
+func attempts(n uint8) func(*Config) { return func(c *Config) { c.MaxAttempts = n } }
