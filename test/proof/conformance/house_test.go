@@ -61,6 +61,7 @@ type walk struct {
 	workspace string
 	ids       []uuid.UUID
 	tokens    [model.MaxWorkers]string
+	temper    model.Outcome // what most of its calls come to
 	runs      int
 	events    map[string]int
 	steps     []string
