@@ -141,7 +141,10 @@ func (r *reached) count(a model.Action, said model.Answer) {
 // weight makes walks that come far: what goes well is likelier than what does not, and
 // nobody waits for nothing.
 func (w *walk) weight(a model.Action) int {
-	waiting, flying := w.state.Channel.Cooling, false
+	waiting, flying, claimed := w.state.Channel.Cooling, false, false
+	for _, worker := range w.state.Workers {
+		claimed = claimed || worker.Phase == model.Claimed
+	}
 	for _, d := range w.state.Deliveries {
 		waiting = waiting || d.Status == model.Retry && d.Due == model.Later
 		flying = flying || d.Status == model.Sending
@@ -161,6 +164,10 @@ func (w *walk) weight(a model.Action) int {
 		return map[bool]int{true: 12, false: 1}[waiting]
 	case model.Expire:
 		return map[bool]int{true: 4, false: 1}[flying]
+	case model.PauseByHand:
+		return map[bool]int{true: 16, false: 1}[claimed]
+	case model.BeginLost:
+		return 16
 	}
 	return 2
 }

@@ -115,7 +115,8 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 	}
 	switch w.Phase {
 	case Claimed:
-		to = append(to, Action{Kind: Begin, Worker: i, Delivery: w.Delivery}, Action{Kind: BeginLost, Worker: i, Delivery: w.Delivery})
+		to = append(to, Action{Kind: Begin, Worker: i, Delivery: w.Delivery}, Action{Kind: BeginLost, Worker: i, Delivery: w.Delivery},
+			Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: Refused}) // what cannot be sent is not called for
 	case Started:
 		d := &db.Deliveries[w.Delivery]
 		for o := range outcomes {
