@@ -31,7 +31,7 @@ language sql immutable parallel safe
 as $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic\s|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
+	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic[\s\\]|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
 

@@ -61,8 +61,8 @@ var explorations = []exploration{
 var long = []exploration{
 	{"all, reconcile", person(one(Reconcile), 1, 1), 4},
 	{"all, hold", person(one(Hold), 1, 1), 3},
-	{"all, resend", person(one(Resend), 1, 1), 4},
-	{"two requeues, reconcile", person(lean(Reconcile), 2, 1), 6},
+	{"people, resend", person(lean(Resend), 1, 1), 4},
+	{"two requeues, reconcile", with(person(lean(Reconcile), 2, 1), attempts(4)), 6},
 	{"two requeues, hold", person(lean(Hold), 2, 1), 4},
 	{"two deliveries, three workers", Config{Deliveries: 2, Workers: 3, MaxAttempts: 2, MaxParallel: 1}, 2},
 	{"two deliveries, a pause", Config{Deliveries: 2, Workers: 2, MaxAttempts: 2, MaxParallel: 1, Pauses: 1}, 2},
