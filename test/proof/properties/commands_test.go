@@ -18,8 +18,7 @@ func parse(t *rapid.T, v any) time.Time {
 	return at
 }
 
-// enqueue posts something that may have been posted before, and knows what each
-// channel will do with it.
+// enqueue posts something that may have been posted before.
 func (s *shop) enqueue(t *rapid.T) {
 	content := rapid.IntRange(0, 5).Draw(t, "content")
 	raw := payload(content)
@@ -29,6 +28,12 @@ func (s *shop) enqueue(t *rapid.T) {
 		wait = s.now.Add(time.Duration(rapid.IntRange(-3600, 36*3600).Draw(t, "in")) * time.Second)
 		raw["scheduled_for"] = wait.Format(time.RFC3339Nano)
 	}
+	s.post(t, content, raw, wait)
+}
+
+// post enqueues a payload that is due at wait, and knows what each channel will do with it.
+func (s *shop) post(t *rapid.T, content int, raw map[string]any, wait time.Time) {
+	t.Helper()
 	want := map[string]string{}
 	for _, c := range s.channels {
 		if s.rows(t, `select c.enabled from autopost.channels c where c.workspace_id = $1 and c.channel_id = $2`, s.workspace, c.id)[0][0] == true {
@@ -50,6 +55,19 @@ func (s *shop) enqueue(t *rapid.T) {
 	if fmt.Sprint(want) != fmt.Sprint(got) {
 		t.Fatalf("content %d at %v: want %v, got %v (%v)", content, s.now, want, got, answer)
 	}
+}
+
+// again posts what was sent, at the very edge of its dedup window.
+func (s *shop) again(t *rapid.T) {
+	c := s.any(t)
+	content := rapid.IntRange(0, 5).Draw(t, "content")
+	sent, ever := c.sent[content]
+	edge := sent.Add(c.ttl + rapid.SampledFrom([]time.Duration{-time.Microsecond, 0, time.Microsecond, -30 * time.Minute, 30 * time.Minute}).Draw(t, "off the edge by"))
+	if !ever || !edge.After(s.now) {
+		t.Skip("nothing was sent, or the window is over")
+	}
+	s.tick(t, edge.Sub(s.now))
+	s.post(t, content, payload(content), s.now)
 }
 
 // verdict of a channel: what lives or was sent inside the window is suppressed.

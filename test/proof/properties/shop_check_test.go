@@ -23,7 +23,7 @@ func TestQueueKeepsItsPromises(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"":        s.look,
-			"enqueue": act(s.enqueue), "enqueue more": act(s.enqueue),
+			"enqueue": act(s.enqueue), "enqueue more": act(s.enqueue), "again": act(s.again), "again more": act(s.again),
 			"claim": act(s.claim), "claim more": act(s.claim), "start": act(s.start), "start more": act(s.start),
 			"commit": act(s.commit), "commit more": act(s.commit), "progress": act(s.progress),
 			"extend": act(s.extend), "release": act(s.release), "crash": act(s.crash), "recover": act(s.recover),

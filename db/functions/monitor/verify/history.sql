@@ -169,3 +169,17 @@ and not exists (
 	select 1 from autopost.events p
 	where p.workspace_id = p_workspace_id and p.action = 'channel_paused' and p.meta ->> 'delivery_id' = e.delivery_id::text)
 $$;
+
+create or replace function autopost.verify_i35(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- An event that names an operator has its row in the log, written in the same transaction. Configuration changed by plain rows leaves
+-- neither.
+select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
+from autopost.events e
+where e.workspace_id = p_workspace_id and e.meta ? 'operator'
+and not exists (
+	select 1 from autopost.admin_audit_log a
+	where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
+	and a.ts between e.ts - interval '1 minute' and e.ts + interval '1 minute')
+$$;
