@@ -64,10 +64,31 @@ func (s *shop) again(t *rapid.T) {
 	sent, ever := c.sent[content]
 	edge := sent.Add(c.ttl + rapid.SampledFrom([]time.Duration{-time.Microsecond, 0, time.Microsecond, -30 * time.Minute, 30 * time.Minute}).Draw(t, "off the edge by"))
 	if !ever || !edge.After(s.now) {
-		t.Skip("nothing was sent, or the window is over")
+		s.post(t, content, payload(content), s.now)
+		return
 	}
 	s.tick(t, edge.Sub(s.now))
 	s.post(t, content, payload(content), s.now)
+}
+
+// evening claims half a minute before a channel closes, and lets the minute pass.
+func (s *shop) evening(t *rapid.T) {
+	c := s.any(t)
+	if len(c.spans) == 0 || c.spans[0][1] == "24:00" {
+		s.pass(t)
+		return
+	}
+	local := s.now.In(berlin)
+	ends, err := time.ParseInLocation("2006-01-02 15:04", local.Format("2006-01-02 ")+c.spans[0][1], berlin)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if ends = ends.Add(-30 * time.Second); !ends.After(s.now) {
+		ends = ends.AddDate(0, 0, 1)
+	}
+	s.tick(t, ends.Sub(s.now))
+	s.claim(t)
+	s.tick(t, time.Duration(rapid.IntRange(28, 60).Draw(t, "seconds"))*time.Second)
 }
 
 // verdict of a channel: what lives or was sent inside the window is suppressed.
@@ -115,10 +136,11 @@ func (s *shop) claim(t *rapid.T) {
 	}
 }
 
-// held draws one of the claims that workers hold.
+// held draws one of the claims that workers hold; where nobody holds any, somebody claims.
 func (s *shop) held(t *rapid.T) *call {
 	if len(s.calls) == 0 {
-		t.Skip("nobody holds a claim")
+		s.claim(t)
+		return nil
 	}
 	return s.calls[rapid.IntRange(0, len(s.calls)-1).Draw(t, "call")]
 }
@@ -127,8 +149,28 @@ func (s *shop) drop(k *call) {
 	s.calls = slices.DeleteFunc(s.calls, func(o *call) bool { return o == k })
 }
 
+// work is a round of a worker to which nothing happens.
+func (s *shop) work(t *rapid.T) {
+	s.claim(t)
+	s.look(t)
+	for _, k := range slices.Clone(s.calls) {
+		s.begin(t, k)
+		s.look(t)
+	}
+	for _, k := range slices.Clone(s.calls) {
+		s.settle(t, k)
+		s.look(t)
+	}
+}
+
 func (s *shop) start(t *rapid.T) {
-	k := s.held(t)
+	if k := s.held(t); k != nil {
+		s.begin(t, k)
+	}
+}
+
+func (s *shop) begin(t *rapid.T, k *call) {
+	t.Helper()
 	r := s.rowsByID[k.id]
 	cost := 1
 	if r.steps > 1 && r.acked > 0 {
@@ -174,6 +216,9 @@ var outcomes = map[string]string{
 	"revoked":   `{"ok": false, "error": {"category": "PERMANENT", "scope": "platform", "code": "unauthorized", "known": true}}`,
 }
 
+// moods of a platform: what most of its calls come to, if anything.
+var moods = []string{"", "accepted", "swallowed", "vanished", "refused", "limited", "flooded", "forbidden", "invalid", "revoked"}
+
 // stepped is the outcome of a call in steps: what came before the last is told with it.
 const stepped = `{"ok": true, "provider_message_id": "77", "raw": {"steps": {"text": ["5"]}}}`
 
@@ -185,7 +230,10 @@ func (s *shop) call(t *rapid.T, k *call) {
 	r := s.rowsByID[k.id]
 	k.outcome = "refused"
 	if k.started && r.status == "sending" && r.token == k.token && r.leased {
-		k.outcome = rapid.SampledFrom([]string{"accepted", "accepted", "accepted", "swallowed", "vanished", "refused", "limited", "flooded", "forbidden", "invalid", "revoked"}).Draw(t, "outcome")
+		k.outcome = s.mood
+		if k.outcome == "" || rapid.Bool().Draw(t, "out of mood") {
+			k.outcome = rapid.SampledFrom(moods[1:]).Draw(t, "outcome")
+		}
 	}
 	if k.outcome == "accepted" || k.outcome == "swallowed" {
 		if r.copies++; r.copies > k.channel.bound(r) {
@@ -198,7 +246,13 @@ func (s *shop) call(t *rapid.T, k *call) {
 }
 
 func (s *shop) commit(t *rapid.T) {
-	k := s.held(t)
+	if k := s.held(t); k != nil {
+		s.settle(t, k)
+	}
+}
+
+func (s *shop) settle(t *rapid.T, k *call) {
+	t.Helper()
 	s.call(t, k)
 	r := s.rowsByID[k.id]
 	holds := r.status == "sending" && r.token == k.token
@@ -244,9 +298,12 @@ func (s *shop) delayed(t *rapid.T, k *call, r *row, next any) {
 // progress acknowledges the first step of a call that has two.
 func (s *shop) progress(t *rapid.T) {
 	k := s.held(t)
+	if k == nil {
+		return
+	}
 	r := s.rowsByID[k.id]
 	if !k.started || r.steps < 2 || r.acked > 0 {
-		t.Skip("no step to acknowledge")
+		return
 	}
 	holds := r.status == "sending" && r.token == k.token
 	answer := s.answer(t, `select autopost.record_series_progress($1, $2, $3, '{"step": "text", "ids": ["5"]}')`, s.workspace, k.id, k.token)
@@ -260,6 +317,9 @@ func (s *shop) progress(t *rapid.T) {
 
 func (s *shop) extend(t *rapid.T) {
 	k := s.held(t)
+	if k == nil {
+		return
+	}
 	r := s.rowsByID[k.id]
 	answer := s.answer(t, `select autopost.extend_lease($1, $2, $3, $4)`, s.workspace, k.id, k.token, rapid.IntRange(1, 3600).Draw(t, "seconds"))
 	if holds := r.status == "sending" && r.token == k.token; holds != (answer["applied"] == true) {
@@ -269,6 +329,9 @@ func (s *shop) extend(t *rapid.T) {
 
 func (s *shop) release(t *rapid.T) {
 	k := s.held(t)
+	if k == nil {
+		return
+	}
 	r := s.rowsByID[k.id]
 	holds := r.status == "sending" && r.token == k.token && !k.started
 	answer := s.answer(t, `select autopost.release_claims($1, array[$2])`, s.workspace, k.token)
@@ -281,6 +344,9 @@ func (s *shop) release(t *rapid.T) {
 // crash forgets a claim, perhaps after the platform took it.
 func (s *shop) crash(t *rapid.T) {
 	k := s.held(t)
+	if k == nil {
+		return
+	}
 	if k.started && rapid.Bool().Draw(t, "after the call") {
 		s.call(t, k)
 	}

@@ -79,16 +79,15 @@ type slot struct {
 
 // row is a delivery as the database has it.
 type row struct {
-	channel, status            string
-	content                    int
-	attempt, granted, unknown  int
-	due                        time.Time
-	held, leased               bool
-	requeues, absents, copies  int
-	wait                       time.Time // not before this, by what was answered
-	steps, acked               int
-	token                      string
-	lastReleased, lastResolved bool
+	channel, status           string
+	content                   int
+	attempt, granted, unknown int
+	due                       time.Time
+	held, leased              bool
+	requeues, absents, copies int
+	wait                      time.Time // not before this, by what was answered
+	steps, acked              int
+	token                     string
 }
 
 func (r row) final() bool {
@@ -109,9 +108,9 @@ type shop struct {
 	*house
 	workspace string
 	channels  []*channel
+	mood      string
 	groupRate float64
 	group     []slot
-	content   map[string]int
 	rowsByID  map[uuid.UUID]*row
 	order     []uuid.UUID
 	calls     []*call
@@ -123,13 +122,14 @@ const images = 2
 
 func (h *house) opens(t *rapid.T) *shop {
 	h.shops++
-	s := &shop{house: h, workspace: fmt.Sprint("w", h.shops), content: map[string]int{}, rowsByID: map[uuid.UUID]*row{},
+	s := &shop{house: h, workspace: fmt.Sprint("w", h.shops), rowsByID: map[uuid.UUID]*row{},
 		tokens: map[string]bool{}, freed: map[uuid.UUID]bool{}}
 	s.rows(t, `insert into autopost.workspaces (workspace_id) values ($1)`, s.workspace)
 	s.rows(t, `insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
 		values ($1, 'in', 'webhook_push', encode(sha256(convert_to($1::text, 'UTF8')), 'hex'))`, s.workspace)
 	s.rows(t, `insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes)
 		select $1, 'sha256:' || repeat(n::text, 64), 'file:///' || n, 10 from generate_series(1, $2::int) n`, s.workspace, images)
+	s.mood = rapid.SampledFrom(moods).Draw(t, "mood")
 	s.groupRate = rapid.SampledFrom([]float64{0, 0, 3}).Draw(t, "group rate")
 	if s.groupRate > 0 {
 		s.rows(t, `insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', 'bot', $2)`, s.workspace, s.groupRate)
@@ -139,6 +139,10 @@ func (h *house) opens(t *rapid.T) *shop {
 		s.channels = append(s.channels, c)
 		s.rows(t, `insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, on_unknown, timezone)
 			values ($1, $2, 'telegram', '@' || $2, 'bot', 'bot', 1, 1, $3, 'Europe/Berlin')`, s.workspace, c.id, policy)
+		if policy != "reconcile" {
+			c.spans = [][2]string{{"09:00", "18:00"}}
+			s.window(t, c)
+		}
 	}
 	return s
 }
