@@ -2,7 +2,11 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(26);
+select plan(28);
+
+-- Inside JSON a line feed and a tab are written as escapes.
+select is(autopost.redact(jsonb_build_object('message', 'Basic' || space || 'dXNlcjpwYXNz')) ->> 'message', 'Basic [redacted]', 'credentials after white space')
+from (values (e'\n'), (e'\t')) v (space);
 
 select is(autopost.redact(t), e, t) from (values
 	('bot 123456789:AAF3xN-abcdefghijklmnopqrstuvwxyz012 said', 'bot [redacted] said'),

@@ -129,8 +129,43 @@ var inHistory = []planted{
 	}},
 }
 
+// inTheLog are bugs that show in what is kept of what people did.
+var inTheLog = []planted{
+	{invariant: "I35", bug: "a requeue is not recorded", plant: func(h *house) {
+		h.breaks("manual_requeue", "perform autopost.audit(", "perform jsonb_build_array(")
+		h.do(requeue("group"))
+	}},
+	{invariant: "I35", bug: "the log loses a row", plant: edit(`delete from autopost.admin_audit_log where action = 'resolve_unknown'`)},
+}
+
 // inCalls are bugs that show in when and how often the platform was called.
 var inCalls = []planted{
+	{invariant: "I11", bug: "a slot counts for half", plant: func(h *house) {
+		h.breaks("slot_step", "p_cost / p_rate_rps", "p_cost / p_rate_rps / 2")
+		h.do(`update autopost.channels set rate_rps = 1, max_parallel = 2 where channel_id = 'plain'`)
+		h.ahead("5 seconds")
+		h.do(`select test.say('plain', 'side'), test.say('plain', 'by side')`)
+		h.fly("plain")
+		h.settle("plain", "sent", `select test.sent('plain')`)
+		h.do(`select test.start('plain')`)
+	}},
+	{invariant: "I13", bug: "a call begins inside the wait of its channel", plant: func(h *house) {
+		h.breaks("start_obstacle", "greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now", "false")
+		h.twoFly("plain")
+		h.settle("plain", "retry", `select test.failed('plain', $1::jsonb)`, limited)
+		h.ahead("5 seconds")
+		h.do(`select test.start('plain')`)
+	}},
+	{invariant: "I13", bug: "a call begins inside the wait of its group", plant: func(h *house) {
+		h.breaks("claim_group", "v_limit.cooldown_until > v_now or ", "")
+		h.breaks("start_obstacle", "greatest(p_channel.cooldown_until, p_limit.cooldown_until)", "p_channel.cooldown_until")
+		h.channels("neighbour")
+		h.do(`update autopost.channels set rate_group = 'plain' where channel_id = 'neighbour'`)
+		h.do(`select test.say('plain', 'too many')`)
+		h.fail("plain", "retry", flooded)
+		h.ahead("5 seconds")
+		h.deliver("neighbour", "at once")
+	}},
 	{invariant: "I14", bug: "jitter shortens the platform's wait", plant: func(h *house) {
 		h.breaks("retry_delay", "p_retry_after_ms * (1 + p_luck * p_policy.jitter)", "p_retry_after_ms * 0.8")
 		h.do(`select test.say('plain', 'hurry')`)
@@ -279,7 +314,7 @@ var atTheDoors = []planted{
 // Each bug is planted in a transaction of its own, which is rolled back.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(inStates, inHistory, inCalls, atTheDoors, inKeeping)
+	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, atTheDoors, inKeeping)
 	caught := make([]bool, len(cases))
 	sound := open(t)
 	sound.lively()

@@ -6,7 +6,7 @@ as $$
 -- Settles a delivery that waits because of an unknown outcome: found -> sent with the platform's id; absent -> back into the queue,
 -- where sending again still spends its one allowance. operator and reason are required and kept in the event.
 -- Returns {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" | "unknown_delivery"}.
--- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent).
+-- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent), admin_audit_log.
 declare
 	v_delivery autopost.deliveries;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
@@ -25,6 +25,8 @@ begin
 		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
 	end if;
 	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
+	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta, jsonb_build_object(p_delivery_id, 'retry'),
+		jsonb_build_object(p_delivery_id, case p_verdict when 'found' then 'sent' else 'retry' end));
 	if p_verdict = 'found' then
 		perform set_config('autopost.manual_act', 'resolve_unknown', true);
 		perform autopost.settle_sent(p_workspace_id, v_delivery, p_provider_message_id, v_meta);

@@ -1,5 +1,39 @@
 -- When calls began, what came before them and what after. Each function answers the offending rows.
 
+create or replace function autopost.verify_i11(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- By the slots that calls were given, and only since the channel's row last changed: slots from before reach a second beyond it. What
+-- the platform saw is its log's to say; a later step of a series has no event.
+select jsonb_build_object('channel_id', s.channel_id, 'delivery_id', s.delivery_id, 'send_at', s.send_at, 'before', s.before, 'rate_rps', s.rate_rps)
+from (
+	select e.channel_id, e.delivery_id, t.send_at, c.rate_rps, lag(t.send_at) over (partition by e.channel_id order by t.send_at) as before
+	from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt' and e.ts > c.updated_at
+	cross join lateral (select (e.meta ->> 'send_at')::timestamptz as send_at) t
+	where c.workspace_id = p_workspace_id and c.rate_rps > 0 and t.send_at > c.updated_at + interval '1 second'
+) s
+where s.send_at < s.before + make_interval(secs => (1 / s.rate_rps)::float8) - interval '1 millisecond'
+$$;
+
+create or replace function autopost.verify_i13(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- As far as events tell, and while channel or group still bear the cooldown: one lifted by a plain row edit leaves no event. A call of
+-- another channel may have looked at the group just before the cooldown came: hence the second of grace.
+select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'scope', x.meta -> 'scope',
+	'since', x.ts, 'until', x.meta -> 'until')
+from autopost.events x
+join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
+join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
+left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+where x.workspace_id = p_workspace_id and x.action = 'cooldown'
+and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
+and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id and c.cooldown_until >= (x.meta ->> 'until')::timestamptz
+	else l.cooldown_until >= (x.meta ->> 'until')::timestamptz end
+$$;
+
 create or replace function autopost.verify_i14(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$

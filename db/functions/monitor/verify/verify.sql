@@ -6,9 +6,9 @@ as $$
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
--- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I11 I12 I13 I19 I23 receiver (only its log knows);
+-- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
 -- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
--- In part: I14 lower end; I15 by events; I20 our side; I35 the chain, not whether each act is in it; I36 by shape; I39 by events.
+-- In part: I11 by slots; I13 by events; I14 lower end; I15 by events; I20 our side; I35 by events; I36 by shape; I39 by events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -29,6 +29,10 @@ begin
 		from autopost.verify_i08(p_workspace_id) with ordinality v (found, n);
 	return query select 'I10', 'no more in flight than max_parallel, and the counter is right', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i10(p_workspace_id) with ordinality v (found, n);
+	return query select 'I11', 'slots of a channel no closer than its rate', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i11(p_workspace_id) with ordinality v (found, n);
+	return query select 'I13', 'no call inside a wait that the platform gave', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i13(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
 	return query select 'I15', 'no call while its channel is paused or disabled, or beside the probe of an open breaker', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -57,7 +61,7 @@ begin
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
-	return query select 'I35', 'the audit log is one chain, whole and unchanged', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I35', 'what a person did is in the log, which is one chain, whole and unchanged', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
 	return query select 'I36', 'no token in events and errors', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i36(p_workspace_id) with ordinality v (found, n);

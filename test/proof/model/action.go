@@ -1,0 +1,275 @@
+package model
+
+import "fmt"
+
+// Kind of a step of the world.
+type Kind uint8
+
+// The steps. Those up to Expire happen by themselves when nothing goes wrong, and are
+// what progress is made of; from ClaimLost on they are faults, then acts of people.
+const (
+	Claim Kind = iota
+	Begin
+	Send
+	Commit
+	Recover
+	Wait
+	CoolOver
+	PauseOver
+	Expire
+
+	ClaimLost
+	BeginLost
+	CommitLost
+	Crash
+	RecoverEarly
+	Release
+
+	PauseByHand
+	Resume
+	Skip
+	Requeue
+	Absent
+	Found
+)
+
+func (k Kind) String() string {
+	return [...]string{"claim", "begin", "send", "commit", "recover", "wait", "cooldown over", "pause over", "lease over",
+		"claim, answer lost", "begin, answer lost", "commit, answer lost", "crash", "recover early", "release",
+		"pause", "resume", "skip", "requeue", "resolve absent", "resolve found"}[k]
+}
+
+// Outcome of a call, as the platform and the network have it.
+type Outcome uint8
+
+// The outcomes; Swallowed and Vanished look the same to the caller.
+const (
+	Accepted  Outcome = iota // and the reply arrived
+	Swallowed                // accepted, the reply was lost
+	Vanished                 // a part was written, nothing was accepted
+	Refused                  // nothing was written, or the platform said not now
+	TooMany                  // 429
+	Banned                   // the channel is lost
+	Wrong                    // the post is
+	outcomes
+)
+
+func (o Outcome) String() string {
+	return [...]string{"accepted", "accepted, reply lost", "vanished", "refused", "429", "forbidden", "invalid"}[o]
+}
+
+func (o Outcome) accepted() bool { return o == Accepted || o == Swallowed }
+
+// phase is what the caller makes of it.
+func (o Outcome) phase() Phase {
+	return [...]Phase{Success, Uncertain, Uncertain, Transient, Limited, Forbidden, Invalid}[o]
+}
+
+// Action is a step: of which worker, about which delivery, with which outcome.
+type Action struct {
+	Kind             Kind
+	Worker, Delivery uint8
+	Outcome          Outcome
+}
+
+func (a Action) String() string {
+	s := fmt.Sprintf("%s: worker %d, delivery %d", a.Kind, a.Worker, a.Delivery)
+	if a.Kind == Send {
+		s += ": " + a.Outcome.String()
+	}
+	return s
+}
+
+// Enabled appends what may happen next.
+func (c Config) Enabled(s *State, to []Action) []Action {
+	db := database{State: s, config: c}
+	for i := range c.Workers {
+		to = c.workerSteps(&db, uint8(i), to)
+	}
+	for i := range c.Deliveries {
+		to = c.deliverySteps(&db, uint8(i), to)
+	}
+	to = c.timeSteps(s, to)
+	if s.Pauses < c.Pauses && s.Channel.Pause != ByHand {
+		to = append(to, Action{Kind: PauseByHand})
+	}
+	if s.shut() || c.OneClock && s.Channel.Streak > 0 {
+		to = append(to, Action{Kind: Resume})
+	}
+	return to
+}
+
+func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
+	w := db.Workers[i]
+	if w.Phase == Idle {
+		for d := range c.Deliveries {
+			if db.claimable(d) {
+				to = append(to, Action{Kind: Claim, Worker: i, Delivery: uint8(d)}, Action{Kind: ClaimLost, Worker: i, Delivery: uint8(d)})
+			}
+		}
+		return to
+	}
+	to = append(to, Action{Kind: Crash, Worker: i, Delivery: w.Delivery})
+	if db.State.Releases < c.Releases {
+		to = append(to, Action{Kind: Release, Worker: i, Delivery: w.Delivery})
+	}
+	switch w.Phase {
+	case Claimed:
+		to = append(to, Action{Kind: Begin, Worker: i, Delivery: w.Delivery}, Action{Kind: BeginLost, Worker: i, Delivery: w.Delivery},
+			Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: Refused}) // what cannot be sent is not called for
+	case Started:
+		d := &db.Deliveries[w.Delivery]
+		for o := range outcomes {
+			// What finds its deadline over writes nothing.
+			if o == Refused || c.Late || c.Bug == StartUnchecked || d.holds(w) && d.Leased {
+				to = append(to, Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: o})
+			}
+		}
+	default:
+		to = append(to, Action{Kind: Commit, Worker: i, Delivery: w.Delivery}, Action{Kind: CommitLost, Worker: i, Delivery: w.Delivery})
+	}
+	return to
+}
+
+func (c Config) deliverySteps(db *database, i uint8, to []Action) []Action {
+	d := &db.Deliveries[i]
+	step := func(k Kind) { to = append(to, Action{Kind: k, Delivery: i}) }
+	if d.Status == Sending && !d.Leased && c.Bug != NothingRecovered {
+		step(Recover)
+	}
+	if d.Status == Sending && d.Leased && c.Late {
+		step(RecoverEarly)
+	}
+	if !c.OneClock {
+		if d.Status == Retry && d.Due == Later {
+			step(Wait)
+		}
+		if d.Status == Sending && d.Leased {
+			step(Expire)
+		}
+	}
+	if c.Skips && (d.Status == Queued || d.Status == Retry) {
+		step(Skip)
+	}
+	if (d.Status == Dead || d.Status == FailedPermanent) && d.Requeues < c.Requeues {
+		step(Requeue)
+	}
+	if d.Status == Retry && d.Unknown > 0 {
+		if d.Absents < c.Absents {
+			step(Absent)
+		}
+		if d.Copies > 0 {
+			step(Found)
+		}
+	}
+	return to
+}
+
+func (c Config) timeSteps(s *State, to []Action) []Action {
+	if c.OneClock {
+		return append(to, Action{Kind: Wait}, Action{Kind: Expire})
+	}
+	if s.Channel.Cooling {
+		to = append(to, Action{Kind: CoolOver})
+	}
+	if s.Channel.Pause == AfterFailure {
+		to = append(to, Action{Kind: PauseOver})
+	}
+	return to
+}
+
+// Step is the state after an action, and what the database answered to whoever asked.
+func (c Config) Step(s State, a Action) (State, Answer) {
+	db := database{State: &s, config: c}
+	w := &s.Workers[a.Worker]
+	d := &s.Deliveries[a.Delivery]
+	switch a.Kind {
+	case Claim, ClaimLost:
+		db.claim(d)
+		if a.Kind == Claim {
+			*w = Worker{Phase: Claimed, Delivery: a.Delivery, Claim: d.Attempt}
+		}
+	case Begin, BeginLost:
+		db.start(d, *w)
+		switch {
+		case a.Kind == BeginLost:
+		case db.answer.Applied:
+			w.Phase = Started
+		default:
+			*w = Worker{}
+		}
+	case Send:
+		if a.Outcome.accepted() {
+			d.Copies++
+		}
+		w.Phase = a.Outcome.phase()
+	case Commit, CommitLost:
+		db.commit(d, *w)
+		if a.Kind == Commit {
+			*w = Worker{}
+		}
+	case Crash:
+		*w = Worker{}
+	case Release:
+		db.release(d, *w)
+		s.Releases++
+		*w = Worker{}
+	default:
+		db.elsewhere(d, a.Kind)
+	}
+	return s, db.answer
+}
+
+// elsewhere is what is no worker's step.
+func (db *database) elsewhere(d *Delivery, k Kind) {
+	s := db.State
+	switch k {
+	case Recover, RecoverEarly:
+		db.recover(d)
+	case Wait, Expire:
+		if db.config.OneClock {
+			db.passes(k == Expire)
+		} else if k == Wait {
+			d.Due = Now
+		} else {
+			d.Leased = false
+		}
+	case CoolOver:
+		s.Channel.Cooling = false
+	case PauseOver:
+		s.Channel.Pause = Open
+	case PauseByHand:
+		s.Channel.Pause = ByHand
+		s.Pauses++
+		db.event("channel_paused")
+		db.answer.Applied = true
+	case Resume:
+		s.Channel = Channel{Cooling: s.Channel.Cooling}
+		db.event("channel_enabled")
+		db.answer.Applied = true
+	case Skip:
+		db.skip(d)
+	case Requeue:
+		db.requeue(d)
+	case Absent, Found:
+		db.resolve(d, k == Found)
+		if k == Absent && db.answer.Applied {
+			d.Absents++
+		}
+	}
+}
+
+// passes lets time pass for all: past every wait, or past every lease and pause as well.
+func (db *database) passes(long bool) {
+	for i := range db.Deliveries {
+		d := &db.Deliveries[i]
+		if d.Status == Retry && d.Due == Later {
+			d.Due = Now
+		}
+		d.Leased = d.Leased && !long
+	}
+	db.Channel.Cooling = false
+	if long && db.Channel.Pause == AfterFailure {
+		db.Channel.Pause = Open
+	}
+}

@@ -1,0 +1,217 @@
+package model
+
+import "fmt"
+
+// Status of a delivery, as in the contract; claimed is passed through in one
+// transaction and never seen.
+type Status uint8
+
+// The statuses.
+const (
+	Queued Status = iota
+	Sending
+	Retry
+	Sent
+	FailedPermanent
+	Dead
+)
+
+func (s Status) String() string {
+	return [...]string{"queued", "sending", "retry", "sent", "failed_permanent", "dead"}[s]
+}
+
+// Final statuses are left by a person alone.
+func (s Status) Final() bool { return s >= Sent }
+
+// Due is when a waiting delivery may be claimed.
+type Due uint8
+
+// A wait is over, passes by itself, or lasts until a person decides.
+const (
+	Now Due = iota
+	Later
+	Never
+)
+
+// Policy is a channel's on_unknown.
+type Policy uint8
+
+// The policies.
+const (
+	Reconcile Policy = iota
+	Hold
+	Resend
+)
+
+func (p Policy) String() string { return [...]string{"reconcile", "hold", "resend"}[p] }
+
+// Delivery is a row, what the platform took of it, and what people did to it.
+type Delivery struct {
+	Status             Status
+	Attempt, Granted   uint8
+	Unknown, Allowance uint8
+	Due                Due
+	Started            bool // the call of this attempt is recorded
+	Leased             bool // the lease of this claim runs
+	SettledBy          uint8
+	SettledAs          Status
+	ChannelAtFault     bool // the last error was the channel's
+
+	Copies   uint8 // the receiver's log
+	Requeues uint8
+	Absents  uint8 // people who said that the platform does not have it
+}
+
+// Held deliveries wait for a person.
+func (d Delivery) Held() bool { return d.Status == Retry && d.Due == Never }
+
+// Ended deliveries need nobody, or a person.
+func (d Delivery) Ended() bool { return d.Status.Final() || d.Held() }
+
+// Phase is how far a worker got with its claim; from Success on it holds the outcome
+// of its call until a commit is answered.
+type Phase uint8
+
+// The phases.
+const (
+	Idle Phase = iota
+	Claimed
+	Started
+	Success
+	Uncertain
+	Transient
+	Limited
+	Forbidden
+	Invalid
+)
+
+// Worker is what a process remembers: nothing, once it was killed.
+type Worker struct {
+	Phase    Phase
+	Delivery uint8
+	Claim    uint8 // the attempt of its claim: its token
+}
+
+// Pause of a channel.
+type Pause uint8
+
+// A pause after a failure passes, one by hand stays.
+const (
+	Open Pause = iota
+	AfterFailure
+	ByHand
+)
+
+// Channel is the one channel of all deliveries.
+type Channel struct {
+	Pause    Pause
+	Disabled bool
+	Streak   uint8
+	Cooling  bool
+}
+
+// The most of each that a model may have.
+const (
+	MaxDeliveries = 2
+	MaxWorkers    = 3
+)
+
+// State of the world. Comparable: equal states are one.
+type State struct {
+	Deliveries [MaxDeliveries]Delivery
+	Workers    [MaxWorkers]Worker
+	Channel    Channel
+	Pauses     uint8 // how often it was paused by hand
+	Releases   uint8
+}
+
+// Config of a model.
+type Config struct {
+	Deliveries, Workers int
+	MaxAttempts         uint8
+	MaxParallel         int
+	Policy              Policy
+
+	// Budgets of what would go on for ever.
+	Pauses, Releases, Requeues, Absents uint8
+	// Skips lets a person skip what waits.
+	Skips bool
+	// Late lets calls leave after their lease, and recovery come before its end.
+	Late bool
+	// OneClock makes time what it is for a database: it passes for all at once, and
+	// whoever waits for a lease has waited for everything shorter.
+	OneClock bool
+	// Bug is planted.
+	Bug Bug
+}
+
+// disableAfter is the streak of channel failures that disables a channel.
+const disableAfter = 3
+
+// Start is the state in which everything has just been enqueued.
+func (c Config) Start() State {
+	var s State
+	for d := range s.Deliveries {
+		if d < c.Deliveries {
+			s.Deliveries[d].Allowance = 1
+		} else {
+			s.Deliveries[d].Status = Dead
+		}
+	}
+	return s
+}
+
+// Bound is how many copies of one delivery the platform may come to have. A person who
+// requeues wants it sent once more, which under reconcile brings one blind resend with
+// it; a person who says "absent" of what is held, and is wrong, has it sent again.
+// Under resend every attempt may be a copy.
+func (c Config) Bound(d Delivery) uint8 {
+	switch c.Policy {
+	case Reconcile:
+		return 2 + 2*d.Requeues
+	case Hold:
+		return 1 + d.Requeues + d.Absents
+	default:
+		return c.MaxAttempts + d.Requeues
+	}
+}
+
+func (s *State) inFlight() (n int) {
+	for _, d := range s.Deliveries {
+		if d.Status == Sending {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *State) shut() bool { return s.Channel.Pause != Open || s.Channel.Disabled }
+
+// canonical puts equivalent states into one form: workers have no names.
+func (s State) canonical() State {
+	w := &s.Workers
+	for i := 1; i < len(w); i++ {
+		for j := i; j > 0 && w[j].less(w[j-1]); j-- {
+			w[j], w[j-1] = w[j-1], w[j]
+		}
+	}
+	return s
+}
+
+func (w Worker) less(o Worker) bool {
+	if w.Phase != o.Phase {
+		return w.Phase > o.Phase
+	}
+	if w.Delivery != o.Delivery {
+		return w.Delivery < o.Delivery
+	}
+	return w.Claim < o.Claim
+}
+
+func (s State) String() string {
+	return fmt.Sprintf("%+v", struct {
+		D [MaxDeliveries]Delivery
+		W [MaxWorkers]Worker
+		C Channel
+	}{s.Deliveries, s.Workers, s.Channel})
+}
