@@ -1,0 +1,198 @@
+package races_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+// seed makes what a sample chooses repeatable.
+func seed(t *testing.T) *rand.Rand {
+	t.Helper()
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("AUTOPOST_SEED"), fmt.Sprint(time.Now().UnixNano())), 10, 64)
+	require.NoError(t, err)
+	t.Logf("AUTOPOST_SEED=%d", n)
+	return rand.New(rand.NewPCG(n, 0)) //nolint:gosec // a choice of cases, repeatable
+}
+
+// interleavings lists all orders in which k actors can take their two steps.
+func interleavings(k int) (orders [][]int) {
+	var grow func(order []int)
+	grow = func(order []int) {
+		if len(order) == 2*k {
+			orders = append(orders, slices.Clone(order))
+			return
+		}
+		for n := range k {
+			taken := 0
+			for _, m := range order {
+				if m == n {
+					taken++
+				}
+			}
+			if taken < 2 {
+				grow(append(order, n))
+			}
+		}
+	}
+	grow(nil)
+	return orders
+}
+
+// mostStops bounds the looks at the clock at which an act is stopped: no act here has more.
+const mostStops = 40
+
+// tally counts what was played.
+type tally struct {
+	groups, meetings, stops, verified atomic.Int64
+	mu                                sync.Mutex
+	trouble                           []string
+}
+
+func (c *tally) add(m meeting, what ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range what {
+		c.trouble = append(c.trouble, fmt.Sprintf("%s:\n\t%s", m, w))
+	}
+}
+
+// meet lets acts meet in all orders of their steps, then with each stopped wherever it looks at the clock while the
+// others go by. No deadlock, no error, nothing that verify finds; and what stands in the end is what one of the orders
+// without overlap gives.
+func (s *stage) meet(acts []act, c *tally) {
+	c.groups.Add(1)
+	serial := map[string]bool{}
+	orders := interleavings(len(acts))
+	overlaps := func(order []int) int {
+		for n := 0; n < len(order); n += 2 {
+			if order[n] != order[n+1] {
+				return 1
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(orders, func(a, b []int) int { return overlaps(a) - overlaps(b) })
+	play := func(m meeting) bool {
+		trouble, stopped := s.play(m)
+		if overlaps(m.order) == 0 {
+			serial[s.house] = true
+		}
+		if !serial[s.house] {
+			trouble = append(trouble, "no order without overlap gives:\n"+difference(s.house, serial))
+		}
+		// verify costs more than a meeting: it is shown every tenth, and what is strange already.
+		if s.played%10 == 0 || len(trouble) > 0 {
+			trouble = append(trouble, s.verify()...)
+		}
+		c.add(m, trouble...)
+		return stopped
+	}
+	for _, order := range orders {
+		play(meeting{acts: acts, order: order})
+		c.meetings.Add(1)
+	}
+	for first := range acts {
+		order := []int{first}
+		for n := range acts {
+			if n != first {
+				order = append(order, n, n)
+			}
+		}
+		order = append(order, first)
+		for stop := 1; stop < mostStops && play(meeting{acts: acts, order: order, stop: stop}); stop++ {
+			c.stops.Add(1)
+		}
+	}
+}
+
+// groups lets groups of acts meet on as many stages as there are processors; the deadline ends a sample.
+func playAll(t *testing.T, groups [][]act, deadline time.Time) {
+	t.Helper()
+	c := &tally{}
+	next := atomic.Int64{}
+	for n := range 2 {
+		t.Run(fmt.Sprint("stage ", n), func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			defer func() { c.verified.Add(s.verified) }()
+			for time.Now().Before(deadline) {
+				at := int(next.Add(1)) - 1
+				if at >= len(groups) {
+					return
+				}
+				s.meet(groups[at], c)
+				if s.played > 200 {
+					s.db.Exec(`vacuum`)
+					s.played = 0
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		t.Logf("%d groups of %d met: %d interleavings, %d stops inside a function, %d ends shown to verify, %d findings",
+			c.groups.Load(), len(groups), c.meetings.Load(), c.stops.Load(), c.verified.Load(), len(c.trouble))
+		for _, trouble := range c.trouble[:min(len(c.trouble), 20)] {
+			t.Error(trouble)
+		}
+	})
+}
+
+// limit is when a sample ends; at full size nothing does.
+func limit(sample time.Duration) time.Time {
+	if pgtest.Long() {
+		return time.Now().Add(24 * time.Hour)
+	}
+	return time.Now().Add(sample)
+}
+
+// Every act meets every act, itself too.
+func TestPairsMeet(t *testing.T) {
+	t.Parallel()
+	var pairs [][]act
+	for n, a := range acts {
+		for _, b := range acts[n:] {
+			pairs = append(pairs, []act{a, b})
+		}
+	}
+	seed(t).Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+	playAll(t, pairs, limit(10*time.Second))
+}
+
+// difference shows the lines in which a house differs from the nearest of others.
+func difference(house string, others map[string]bool) string {
+	best := ""
+	for other := range others {
+		if d := lineDiff(other, house); best == "" || len(d) < len(best) {
+			best = d
+		}
+	}
+	return best
+}
+
+func lineDiff(want, have string) (diff string) {
+	w, h := strings.Split(want, "\n"), strings.Split(have, "\n")
+	for _, line := range w {
+		if !slices.Contains(h, line) {
+			diff += "\t- " + line + "\n"
+		}
+	}
+	for _, line := range h {
+		if !slices.Contains(w, line) {
+			diff += "\t+ " + line + "\n"
+		}
+	}
+	return diff
+}
