@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,7 +172,7 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 			s.db.Exec(s.words.Replace(a.sql))
 		}
 	}
-	s.house = pgtest.Value[string](s.db, `select test.house()`)
+	s.house = strings.Join(slices.Sorted(slices.Values(strings.Split(pgtest.Value[string](s.db, `select test.house()`), "\n"))), "\n")
 	// What the net below the gates had to mend was wrong.
 	return append(trouble, pgtest.Column[string](s.db, `
 		select 'a gate was wrong: ' || r::text from autopost.rearm_gates('w') r where r <> '{"rearmed": 0}'`)...), stopped
