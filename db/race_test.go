@@ -164,6 +164,37 @@ func TestSameContentAtOnce(t *testing.T) {
 	}
 }
 
+// What failed is put back by hand while the same content comes in: one of them is told that the other was first.
+func TestRequeueAndEnqueueAtOnce(t *testing.T) {
+	t.Parallel()
+	const requeue = `select autopost.manual_requeue('w', array[$1]::uuid[], 'olga', 'again') -> 'results' -> 0`
+	setUp := func(t *testing.T) (operator, enqueuer *pgtest.Session, id, text string) {
+		base := world(t, "a")
+		id = posttest.Delivery(base, "w", "a", autopost.StatusFailedPermanent)
+		return base.Session("operator", "engine"), base.Session("enqueuer", "engine"), id, pgtest.Value[string](base, `select rendered_text from autopost.deliveries`)
+	}
+	t.Run("the enqueue is first", func(t *testing.T) {
+		t.Parallel()
+		operator, enqueuer, id, text := setUp(t)
+		enqueuer.Exec(`begin`)
+		require.EqualValues(t, 1, answer(t, enqueuer.Exec(enqueue, "in", text))["enqueued"])
+		waiting := operator.Start(requeue, id)
+		require.Equal(t, []string{"enqueuer"}, waiting.Blocked())
+		enqueuer.Exec(`commit`)
+		require.Equal(t, "duplicate", answer(t, waiting.Wait())["reason"])
+	})
+	t.Run("the requeue is first", func(t *testing.T) {
+		t.Parallel()
+		operator, enqueuer, id, text := setUp(t)
+		operator.Exec(`begin`)
+		require.Equal(t, true, answer(t, operator.Exec(requeue, id))["applied"])
+		waiting := enqueuer.Start(enqueue, "in", text)
+		require.Equal(t, []string{"operator"}, waiting.Blocked())
+		operator.Exec(`commit`)
+		require.Equal(t, "duplicate", answer(t, waiting.Wait())["status"])
+	})
+}
+
 func TestSamePushAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, post := range []string{`{"text": "x", "source_ref": "1"}`, `{"text": "x"}`} {
