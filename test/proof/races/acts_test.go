@@ -30,6 +30,9 @@ const (
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
+// inOrder is how rows are edited that functions lock: many at once only in the order of the house.
+const inOrder = `select x.channel_id from autopost.channels x where x.workspace_id = 'w' order by x.channel_id for no key update of x`
+
 // acts are all that writes. A new public function joins by one line here, or, if it writes nothing, by its name in readers.
 var acts = []act{
 	// In.
@@ -59,7 +62,6 @@ var acts = []act{
 	// Out.
 	{"touch_run", "", `select autopost.touch_run('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
-	{"claim_deliveries", "one at most", `select * from autopost.claim_deliveries('w', 'run', 1)`, true},
 	{"start_call", "", `select autopost.start_call('w', {idle}, {idle.token})`, false},
 	{"start_call", "late for its slot", `select autopost.start_call('w', {late}, {late.token})`, false},
 	{"start_call", "repeated", `select autopost.start_call('w', {started}, {started.token})`, false},
@@ -105,8 +107,10 @@ var acts = []act{
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
 	// By plain edits of rows.
-	{"", "channels: more at once", `update autopost.channels set max_parallel = 7`, false},
-	{"", "channels: a pause", `update autopost.channels set paused_until = autopost.now_ts() + interval '1 hour' where rate_group = 'g'`, false},
+	{"", "channels: more at once", `with l as materialized (` + inOrder + `)
+		update autopost.channels c set max_parallel = 7 from l where c.workspace_id = 'w' and c.channel_id = l.channel_id`, false},
+	{"", "channels: a pause", `with l as materialized (` + inOrder + `)
+		update autopost.channels c set paused_until = autopost.now_ts() + interval '1 hour' from l where c.workspace_id = 'w' and c.channel_id = l.channel_id and c.rate_group = 'g'`, false},
 	{"", "channels: another group", `update autopost.channels set rate_group = 'h' where channel_id = 'c'`, false},
 	{"", "workspace: paused", `update autopost.workspaces set status = 'paused'`, false},
 	{"", "limit: lifted", `update autopost.platform_limits set rate_rps = null, cooldown_until = null`, false},

@@ -163,6 +163,43 @@ func TestPairsMeet(t *testing.T) {
 	playAll(t, pairs, pgtest.Until(10*time.Second))
 }
 
+// triples are acts of which three are needed to close a ring: each holds what the next wants.
+var triples = [][3]string{
+	{"enqueue_messages_and_deliveries_batch fresh, failed, dead", "enqueue_messages_and_deliveries_batch dead, failed, fresh", "manual_requeue"},
+	{"enqueue_messages_and_deliveries what failed", "manual_requeue", "claim_deliveries"},
+	{"receive_push with a source_ref", "receive_push backwards, one without a source_ref", "ingest_pull_chunk two items"},
+	{"claim_deliveries", "commit_outcome_batch", "enqueue_messages_and_deliveries a fresh post"},
+	{"claim_deliveries", "claim_deliveries", "release_claims"},
+	{"start_call", "rotate_auth of a channel at work", "commit_outcome platform limited"},
+	{"start_call late for its slot", "commit_outcome another channel limited", "commit_outcome channel limited"},
+	{"start_call_batch", "commit_outcome_batch", "disable_group"},
+	{"recover_sending_leases", "commit_outcome after the lease", "release_stale"},
+	{"recover_sending_leases", "start_call_batch", "claim_deliveries"},
+	{"schedule_retry_batch", "fail_permanent_batch", "record_series_progress"},
+	{"enable_group", "rotate_auth of a channel at rest", "claim_deliveries"},
+	{"resolve_unknown found", "skip_deliveries", "resolve_unknown absent"},
+	{"channels: more at once", "enqueue_messages_and_deliveries a fresh post", "claim_deliveries"},
+	{"limit: lifted", "claim_deliveries", "commit_outcome platform down"},
+	{"commit_submission fetched", "claim_submissions", "enqueue_messages_and_deliveries a fresh post"},
+}
+
+// Three at once, where two do not tell.
+func TestTriplesMeet(t *testing.T) {
+	t.Parallel()
+	var groups [][]act
+	for _, names := range triples {
+		var group []act
+		for _, name := range names {
+			at := slices.IndexFunc(acts, func(a act) bool { return strings.TrimSpace(a.String()) == name })
+			require.GreaterOrEqual(t, at, 0, name)
+			group = append(group, acts[at])
+		}
+		groups = append(groups, group)
+	}
+	seed(t).Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	playAll(t, groups, pgtest.Until(5*time.Second))
+}
+
 // difference shows the lines in which a house differs from each of others.
 func difference(house string, others map[string]bool) (diff string) {
 	for other := range others {

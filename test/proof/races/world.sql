@@ -27,7 +27,8 @@ $$;
 create function test.keep() returns void
 language plpgsql
 as $f$
--- Keeps all rows of autopost as they are now, and makes test.reset(), which puts them back without any trigger.
+-- Keeps all rows of autopost as they are now, and makes test.reset(), which puts them back without any trigger, the last first: no order of
+-- locks may come of itself.
 declare
 	v_table record;
 	v_body text := '';
@@ -41,7 +42,7 @@ begin
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 		and c.relname not in ('installed_functions', 'schema_version')
 	loop
-		execute format('create table kept.%I as select %s from %s', v_table.relname, v_table.columns, v_table.name);
+		execute format('create table kept.%I as select %s from %s order by ctid desc', v_table.relname, v_table.columns, v_table.name);
 		v_body := v_body || format('delete from %1$s; insert into %1$s (%2$s) select %2$s from kept.%3$I;', v_table.name, v_table.columns, v_table.relname);
 	end loop;
 	execute format('create function test.reset() returns void language plpgsql set session_replication_role = replica as $r$ begin %s
