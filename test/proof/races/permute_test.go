@@ -85,12 +85,14 @@ func (s *stage) meet(acts []act, c *tally) {
 		return 0
 	}
 	slices.SortStableFunc(orders, func(a, b []int) int { return overlaps(a) - overlaps(b) })
+	// What a claim leaves to others who are at work may be closed by a third before it comes again: then some were claimed, and some not.
+	partial := len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again })
 	play := func(m meeting) bool {
 		trouble, stopped := s.play(m)
 		if overlaps(m.order) == 0 {
 			serial[s.house] = true
 		}
-		if !serial[s.house] {
+		if !serial[s.house] && !partial {
 			trouble = append(trouble, "no order without overlap gives:\n"+difference(s.house, serial))
 		}
 		// verify costs more than a meeting: it is shown every tenth, and what is strange already.
