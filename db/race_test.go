@@ -295,6 +295,39 @@ func TestPauseAndStartAtOnce(t *testing.T) {
 	})
 }
 
+// A platform asks a group to wait while an edit moves the channel to another: the wait holds where the channel is now.
+func TestCooldownFollowsTheChannelToItsGroup(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+	token := pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+	operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+	operator.Exec(`begin`)
+	operator.Exec(`update autopost.channels set rate_group = 'other'`)
+	waiting := worker.Start(`select autopost.schedule_retry('w', $1, $2, '{"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 5000}')`, id, token)
+	require.Equal(t, []string{"operator"}, waiting.Blocked())
+	operator.Exec(`commit`)
+	require.Equal(t, "retry", answer(t, waiting.Wait())["status"])
+	require.Equal(t, []string{"other"}, pgtest.Column[string](base, `select rate_group from autopost.platform_limits where cooldown_until > now()`))
+	require.Empty(t, channels(worker.Exec(claim)))
+}
+
+// A workspace is paused while a call that is about to begin waits for its channel: it does not begin.
+func TestPauseOfTheWorkspaceAndStartAtOnce(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+	token := pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+	operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+	operator.Exec(`begin`)
+	operator.Exec(`update autopost.channels set title = 'edited'`)
+	waiting := worker.Start(`select autopost.start_call('w', $1, $2)`, id, token)
+	require.Equal(t, []string{"operator"}, waiting.Blocked())
+	operator.Exec(`update autopost.workspaces set status = 'paused'`)
+	operator.Exec(`commit`)
+	require.Equal(t, "workspace", answer(t, waiting.Wait())["reason"])
+}
+
 // Two batches name the same channels in opposite orders: one waits, none dies.
 func TestBatchesInOppositeOrdersDoNotDeadlock(t *testing.T) {
 	t.Parallel()

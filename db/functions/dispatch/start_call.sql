@@ -38,7 +38,7 @@ as $$
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
 declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_status text;
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
@@ -48,6 +48,7 @@ declare
 	v_late boolean;
 	v_began boolean;
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	v_began := autopost.call_started_at(v_delivery) is not null;
@@ -66,6 +67,7 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
 	for no key update of d;
 	v_now := autopost.now_ts();
+	v_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id); -- it may have been paused while a lock was waited for
 	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;

@@ -112,6 +112,7 @@ var acts = []act{
 	{"", "channels: a pause", `with l as materialized (` + inOrder + `)
 		update autopost.channels c set paused_until = autopost.now_ts() + interval '1 hour' from l where c.workspace_id = 'w' and c.channel_id = l.channel_id and c.rate_group = 'g'`, false},
 	{"", "channels: another group", `update autopost.channels set rate_group = 'h' where channel_id = 'c'`, false},
+	{"", "channel: another group while at work", `update autopost.channels set rate_group = 'new' where channel_id = 'a'`, false},
 	{"", "workspace: paused", `update autopost.workspaces set status = 'paused'`, false},
 	{"", "limit: lifted", `update autopost.platform_limits set rate_rps = null, cooldown_until = null`, false},
 }
