@@ -120,11 +120,11 @@ type fate struct {
 }
 
 var fates = []fate{
-	{62, sent, false},
+	{53, sent, false},
 	{10, `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "http_502"}}`, true},
 	{6, `{"ok": false, "error": {"category": "TRANSIENT", "scope": "channel", "code": "http_429", "retry_after_ms": 50}}`, true},
 	{2, `{"ok": false, "error": {"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 50}}`, true},
-	{8, timedOut, false},
+	{17, timedOut, false},
 	{6, `{"ok": false, "error": {"category": "PERMANENT", "scope": "delivery", "code": "http_400"}}`, true},
 	{1, forbidden, true},
 	{5, "", false},
