@@ -27,6 +27,8 @@ type crowd struct {
 	pool *pgxpool.Pool
 	ops  atomic.Int64
 
+	begun atomic.Int64 // calls to platforms
+
 	mu     sync.Mutex
 	copies map[string]int // delivery -> calls that began and did not definitely fail
 	counts map[string]int // what was done, and how often
@@ -142,6 +144,7 @@ func (c *crowd) work(w claimed) {
 	if c.ask("start", `select autopost.start_call('w', $1, $2)`, w.id, w.token)["applied"] != true {
 		return
 	}
+	c.begun.Add(1)
 	roll, f := rand.IntN(100), fate{}
 	for _, f = range fates {
 		if roll -= f.percent; roll < 0 {
@@ -164,11 +167,12 @@ func (c *crowd) work(w claimed) {
 	}
 }
 
-// together runs n of the same kind until the time is over.
-func together(group *sync.WaitGroup, n int, until time.Time, act func(n int)) {
+// together runs n of the same kind until the time is over, and on a slow machine until enough calls have begun.
+func (c *crowd) together(group *sync.WaitGroup, n int, until time.Time, act func(n int)) {
+	const enough, patience = 800, time.Minute
 	for i := range n {
 		group.Go(func() {
-			for time.Now().Before(until) {
+			for now := time.Now(); now.Before(until) || c.begun.Load() < enough && now.Before(until.Add(patience)); now = time.Now() {
 				act(i)
 			}
 		})

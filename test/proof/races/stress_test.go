@@ -1,6 +1,7 @@
 package races_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -29,12 +30,12 @@ func TestStress(t *testing.T) {
 	if full := began.Add(10 * time.Minute); until.After(full) {
 		until = full
 	}
-	together(&group, claimers, until, func(n int) {
+	c.together(&group, claimers, until, func(n int) {
 		for _, w := range c.claim(fmt.Sprint("run-", n), 1+rand.IntN(6)) {
 			c.work(w)
 		}
 	})
-	together(&group, enqueuers, until, func(int) {
+	c.together(&group, enqueuers, until, func(int) {
 		texts := make([]string, 1+rand.IntN(3))
 		for i := range texts {
 			texts[i] = fmt.Sprint("post ", rand.IntN(100+int(refs.Load()/4)))
@@ -43,7 +44,7 @@ func TestStress(t *testing.T) {
 			enqueued.Add(int64(result["enqueued"].(float64)))
 		}
 	})
-	together(&group, operators, until, c.operate)
+	c.together(&group, operators, until, c.operate)
 	group.Wait()
 	took := time.Since(began)
 	c.drain()
@@ -68,12 +69,7 @@ func (c *crowd) drain() {
 	defer beat.Stop()
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-beat.C {
 		for work := c.claim("drain", 100); len(work) > 0; work = c.claim("drain", 100) {
-			for _, w := range work {
-				if c.ask("start", `select autopost.start_call('w', $1, $2)`, w.id, w.token)["applied"] == true {
-					c.copies[w.id]++
-					c.ask("commit", `select autopost.commit_outcome('w', $1, $2, $3::jsonb)`, w.id, w.token, sent)
-				}
-			}
+			c.deliver(work)
 		}
 		c.ask("recover", `select autopost.recover_sending_leases('w')`)
 		c.db.Exec(`select autopost.resolve_unknown('w', d.delivery_id, 'found', 'seen', 'olga', 'it is there') from autopost.deliveries d where d.next_retry_at = 'infinity'`)
@@ -83,6 +79,25 @@ func (c *crowd) drain() {
 		}
 	}
 	c.t.Errorf("%d deliveries came to no end", left)
+}
+
+// deliver sends what was claimed, all at once.
+func (c *crowd) deliver(work []claimed) {
+	var items []map[string]any
+	for _, w := range work {
+		items = append(items, map[string]any{"delivery_id": w.id, "claim_token": w.token, "outcome": json.RawMessage(sent)})
+	}
+	batch, err := json.Marshal(items)
+	require.NoError(c.t, err)
+	begun := c.ask("start", `select jsonb_build_object('results', autopost.start_call_batch('w', $1::jsonb))`, string(batch))
+	for n, answer := range results(begun) {
+		if answer["applied"] == true {
+			c.copies[work[n].id]++
+		}
+	}
+	c.ask("commit", `select jsonb_build_object('results', autopost.commit_outcome_batch('w', (
+		select jsonb_agg(i) from jsonb_array_elements($1::jsonb) with ordinality i (i, n)
+		where ($2::jsonb -> (n - 1)::int -> 'applied')::boolean)))`, string(batch), begun["results"])
 }
 
 // judge holds the receiver's log against the rows: what is sent arrived, and nothing arrived more often than was allowed.
