@@ -108,12 +108,29 @@ func (s *stage) subjects() []string {
 type meeting struct {
 	acts  []act
 	order []int
-	// stop > 0 stops the first of the order at its stop-th look at the clock, until the others have done what they can.
-	stop int
+	// Where the first of the order stops until the others have done what they can: at its look-th look at the clock, or at a
+	// row that somebody else holds.
+	look int
+	row  string
 }
 
 func (m meeting) String() string {
-	return fmt.Sprintf("%v in order %v, stopped at look %d", m.acts, m.order, m.stop)
+	switch {
+	case m.look > 0:
+		return fmt.Sprintf("%v in order %v, stopped at look %d at the clock", m.acts, m.order, m.look)
+	case m.row != "":
+		return fmt.Sprintf("%v in order %v, stopped at %s", m.acts, m.order, m.row)
+	}
+	return fmt.Sprintf("%v in order %v", m.acts, m.order)
+}
+
+// rows are those at which acts wait for each other.
+var rows = []string{
+	"platform_limits where rate_group = 'g'", "channels where channel_id = 'a'", "channels where channel_id = 'b'", "channels where channel_id = 'c'",
+	"messages where message_id = (select message_id from autopost.deliveries where delivery_id = {failed})",
+	"messages where message_id = (select message_id from autopost.deliveries where delivery_id = {dead})",
+	"deliveries where delivery_id = {started}", "deliveries where delivery_id = {late}",
+	"channel_gates where channel_id = 'a'", "channel_gates where channel_id = 'b'", "channel_gates where channel_id = 'c'",
 }
 
 // actor is one of the sessions in a meeting.
@@ -129,7 +146,9 @@ type actor struct {
 // play puts the world back and lets a meeting happen. It returns what went wrong, and whether the stop was reached.
 func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 	s.t.Helper()
-	s.played++
+	if s.played++; s.played%300 == 0 {
+		s.db.Exec(`vacuum`)
+	}
 	s.db.Exec(`select test.reset()`)
 	actors := make([]*actor, len(m.acts))
 	for n, a := range m.acts {
@@ -141,17 +160,20 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 		actors[n].session.Exec(`begin`)
 		actors[n].session.Exec(`set local role ` + role)
 	}
-	if m.stop > 0 {
-		s.prompt.Exec(`select pg_advisory_lock(1)`)
-		actors[m.order[0]].session.Exec(`select set_config('test.stop_at', $1, false)`, fmt.Sprint(m.stop))
-	}
-	for _, n := range m.order {
+	release := s.hold(m, actors[m.order[0]])
+	for at, n := range m.order {
 		actors[n].granted++
 		s.advance(actors)
+		if at == 0 {
+			stopped = actors[n].waiting != nil
+			if !stopped && release != nil {
+				s.leave(m, actors[n], release)
+				return nil, false
+			}
+		}
 	}
-	if m.stop > 0 {
-		stopped = actors[m.order[0]].waiting != nil
-		s.prompt.Exec(`select pg_advisory_unlock(1)`)
+	if release != nil {
+		release()
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for !s.advance(actors) {
@@ -163,9 +185,6 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 		if a.err != nil {
 			trouble = append(trouble, fmt.Sprintf("%s: %v", m.acts[n], a.err))
 		}
-		if m.stop > 0 {
-			a.session.Exec(`set test.stop_at = ''`)
-		}
 	}
 	for _, a := range m.acts {
 		if a.again {
@@ -176,6 +195,32 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 	// What the net below the gates had to mend was wrong.
 	return append(trouble, pgtest.Column[string](s.db, `
 		select 'a gate was wrong: ' || r::text from autopost.rearm_gates('w') r where r <> '{"rearmed": 0}'`)...), stopped
+}
+
+// hold takes what the first actor will stop at, and returns how to let go; nil where it is not to stop.
+func (s *stage) hold(m meeting, first *actor) func() {
+	switch {
+	case m.look > 0:
+		s.prompt.Exec(`select pg_advisory_lock(1)`)
+		first.session.Exec(`select set_config('test.stop_at', $1, true)`, fmt.Sprint(m.look))
+		return func() { s.prompt.Exec(`select pg_advisory_unlock(1)`) }
+	case m.row != "":
+		s.prompt.Exec(`begin`)
+		s.prompt.Exec(s.words.Replace(`select 1 from autopost.` + m.row + ` for no key update`))
+		return func() { s.prompt.Exec(`rollback`) }
+	}
+	return nil
+}
+
+// leave ends a meeting whose first actor does not come to where it should stop.
+func (s *stage) leave(m meeting, first *actor, release func()) {
+	release()
+	if first.err != nil {
+		s.t.Errorf("%s: %v", m, first.err)
+	}
+	for n := range m.acts {
+		s.actors[n].Exec(`rollback`)
+	}
 }
 
 // verify shows the end of a meeting to verify.

@@ -14,7 +14,7 @@ declare
 	v_left int := nullif(current_setting('test.stop_at', true), '')::int;
 begin
 	if v_left > 0 then
-		perform set_config('test.stop_at', (v_left - 1)::text, false);
+		perform set_config('test.stop_at', (v_left - 1)::text, true);
 		if v_left = 1 then
 			perform pg_advisory_lock_shared(1);
 			perform pg_advisory_unlock_shared(1);
