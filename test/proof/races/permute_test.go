@@ -65,6 +65,17 @@ func (s *stage) note(c *tally, m meeting, trouble []string) {
 	}
 }
 
+// inParts tells whether acts may share what they do, so that no order of whole acts gives the same: what a claim leaves to others
+// who are at work may be closed by a third before it comes again, and a batch of calls begins each when its turn comes, the workspace
+// being active or not.
+func inParts(acts []act) bool {
+	is := func(function, variant string) bool {
+		return slices.ContainsFunc(acts, func(a act) bool { return a.function == function && (variant == "" || a.variant == variant) })
+	}
+	return len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again }) ||
+		is("start_call_batch", "") && is("", "workspace: paused")
+}
+
 // meet lets acts meet in all orders of their steps, then with each stopped wherever it looks at the clock or comes to one
 // of the rows, while the others go by. No deadlock, no error, nothing that verify finds; and what stands in the end is what one of the orders
 // without overlap gives. After the deadline it stops where it is.
@@ -81,8 +92,7 @@ func (s *stage) meet(acts []act, c *tally, deadline time.Time) {
 		return 0
 	}
 	slices.SortStableFunc(orders, func(a, b []int) int { return overlaps(a) - overlaps(b) })
-	// What a claim leaves to others who are at work may be closed by a third before it comes again: then some were claimed, and some not.
-	partial := len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again })
+	partial := inParts(acts)
 	play := func(m meeting) bool {
 		trouble, stopped := s.play(m)
 		if !stopped && (m.look > 0 || m.row != "") {
