@@ -27,6 +27,7 @@ const (
 	overload  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 5000}}`
 	down      = `{"ok": false, "error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}`
 	forbidden = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_403"}}`
+	refused   = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_401"}}`
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
@@ -75,6 +76,7 @@ var acts = []act{
 	{"commit_outcome", "platform limited", `select autopost.commit_outcome('w', {started}, {started.token}, '` + overload + `')`, false},
 	{"commit_outcome", "platform down", `select autopost.commit_outcome('w', {late}, {late.token}, '` + down + `')`, false},
 	{"commit_outcome", "channel gone", `select autopost.commit_outcome('w', {started}, {started.token}, '` + forbidden + `')`, false},
+	{"commit_outcome", "credential refused", `select autopost.commit_outcome('w', {late}, {late.token}, '` + refused + `')`, false},
 	{"commit_outcome", "unknown", `select autopost.commit_outcome('w', {started}, {started.token}, '` + timedOut + `')`, false},
 	{"commit_outcome", "after the lease", `select autopost.commit_outcome('w', {expired}, {expired.token}, '` + sent + `')`, false},
 	{"commit_outcome_batch", "", `select autopost.commit_outcome_batch('w', jsonb_build_array({late.item} || '{"outcome": ` + down + `}', {started.item} || '{"outcome": ` + limited + `}',
