@@ -66,14 +66,15 @@ func (s *stage) note(c *tally, m meeting, trouble []string) {
 }
 
 // inParts tells whether acts may share what they do, so that no order of whole acts gives the same: what a claim leaves to others
-// who are at work may be closed by a third before it comes again, and a batch of calls begins each when its turn comes, the workspace
-// being active or not.
+// who are at work may be closed by a third before it comes again; a batch of calls begins each when its turn comes, the workspace
+// being active or not; and of many posts each goes to the channels that are enabled when its turn comes.
 func inParts(acts []act) bool {
-	is := func(function, variant string) bool {
-		return slices.ContainsFunc(acts, func(a act) bool { return a.function == function && (variant == "" || a.variant == variant) })
+	has := func(functions ...string) bool {
+		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(functions, a.function) })
 	}
 	return len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again }) ||
-		is("start_call_batch", "") && is("", "workspace: paused")
+		has("start_call_batch") && slices.ContainsFunc(acts, func(a act) bool { return a.variant == "workspace: paused" }) ||
+		has("enqueue_messages_and_deliveries_batch", "receive_push", "ingest_pull_chunk") && has("disable_group", "enable_group")
 }
 
 // meet lets acts meet in all orders of their steps, then with each stopped wherever it looks at the clock or comes to one
