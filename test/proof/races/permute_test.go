@@ -66,15 +66,16 @@ func (s *stage) note(c *tally, m meeting, trouble []string) {
 }
 
 // inParts tells whether acts may share what they do, so that no order of whole acts gives the same: what a claim leaves to others
-// who are at work may be closed by a third before it comes again; a batch of calls begins each when its turn comes, the workspace
-// being active or not; and of many posts each goes to the channels that are enabled when its turn comes.
+// who are at work may be closed before it comes again; a batch of calls begins each when its turn comes, the workspace being active
+// or not; and of many posts each goes to the channels that are enabled when its turn comes.
 func inParts(acts []act) bool {
-	has := func(functions ...string) bool {
-		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(functions, a.function) })
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(names, a.function) || slices.Contains(names, a.variant) })
 	}
 	return len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again }) ||
-		has("start_call_batch") && slices.ContainsFunc(acts, func(a act) bool { return a.variant == "workspace: paused" }) ||
-		has("enqueue_messages_and_deliveries_batch", "receive_push", "ingest_pull_chunk") && has("disable_group", "enable_group")
+		has("claim_deliveries") && has("disable_group", "channels: a pause") ||
+		has("start_call_batch") && has("workspace: paused") ||
+		has("enqueue_messages_and_deliveries_batch", "receive_push", "ingest_pull_chunk") && has("disable_group")
 }
 
 // meet lets acts meet in all orders of their steps, then with each stopped wherever it looks at the clock or comes to one
