@@ -974,9 +974,11 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	end if;
 	if v_scope = 'platform' then
-		update autopost.platform_limits l
-		set cooldown_until = greatest(l.cooldown_until, p_until), updated_at = v_now
-		where l.workspace_id = p_workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+		-- The row is there and locked, unless the channel was given another group while its lock was waited for.
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		on conflict (workspace_id, platform, rate_group) do update
+		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;
 	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
 		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
@@ -2559,6 +2561,31 @@ $$;
 
 
 --
+-- Name: lock_for_requeue(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_for_requeue(p_workspace_id text, p_delivery_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Takes what putting these deliveries back into the queue touches. Their messages too: an enqueue of the same content, which holds its
+-- message, ends first, so that whether it is in flight there can be seen.
+-- Locks, in this order: channels (channel_id), messages (content_hash), deliveries (channel_id, delivery_id).
+begin
+	perform autopost.lock_channels(p_workspace_id, array(
+		select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = any (array(
+		select d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)))
+	order by m.hash_version, m.content_hash
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+end
+$$;
+
+
+--
 -- Name: manual_act(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2584,7 +2611,7 @@ CREATE FUNCTION autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid
 -- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
 -- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
 -- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
--- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates,
+-- Raises AP001 without operator or reason. Locks: channels, messages, deliveries, channel_gates. Writes: deliveries, channel_gates,
 -- events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
@@ -2597,7 +2624,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
-	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+	perform autopost.lock_for_requeue(p_workspace_id, p_delivery_ids);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
 	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
 		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
@@ -5128,7 +5155,7 @@ CREATE FUNCTION autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_c
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
 declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_status text;
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
@@ -5138,6 +5165,7 @@ declare
 	v_late boolean;
 	v_began boolean;
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	v_began := autopost.call_started_at(v_delivery) is not null;
@@ -5156,6 +5184,7 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
 	for no key update of d;
 	v_now := autopost.now_ts();
+	v_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id); -- it may have been paused while a lock was waited for
 	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;
