@@ -1,6 +1,6 @@
 # One door for everything a contributor runs. `make` alone prints what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint fmt generate
+.PHONY: help setup build demo test test-long lint fmt generate
 
 GO ?= go
 ARGS ?=
@@ -24,6 +24,9 @@ test: setup ## Formatting, vet and all tests with the race detector
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) test -race ./...
+
+test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
+	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... $(ARGS)
 
 lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)

@@ -165,6 +165,37 @@ func TestSameContentAtOnce(t *testing.T) {
 	}
 }
 
+// What failed is put back by hand while the same content comes in: one of them is told that the other was first.
+func TestRequeueAndEnqueueAtOnce(t *testing.T) {
+	t.Parallel()
+	const requeue = `select autopost.manual_requeue('w', array[$1]::uuid[], 'olga', 'again') -> 'results' -> 0`
+	setUp := func(t *testing.T) (operator, enqueuer *pgtest.Session, id, text string) {
+		base := world(t, "a")
+		id = posttest.Delivery(base, "w", "a", autopost.StatusFailedPermanent)
+		return base.Session("operator", "engine"), base.Session("enqueuer", "engine"), id, pgtest.Value[string](base, `select rendered_text from autopost.deliveries`)
+	}
+	t.Run("the enqueue is first", func(t *testing.T) {
+		t.Parallel()
+		operator, enqueuer, id, text := setUp(t)
+		enqueuer.Exec(`begin`)
+		require.EqualValues(t, 1, answer(t, enqueuer.Exec(enqueue, "in", text))["enqueued"])
+		waiting := operator.Start(requeue, id)
+		require.Equal(t, []string{"enqueuer"}, waiting.Blocked())
+		enqueuer.Exec(`commit`)
+		require.Equal(t, "duplicate", answer(t, waiting.Wait())["reason"])
+	})
+	t.Run("the requeue is first", func(t *testing.T) {
+		t.Parallel()
+		operator, enqueuer, id, text := setUp(t)
+		operator.Exec(`begin`)
+		require.Equal(t, true, answer(t, operator.Exec(requeue, id))["applied"])
+		waiting := enqueuer.Start(enqueue, "in", text)
+		require.Equal(t, []string{"operator"}, waiting.Blocked())
+		operator.Exec(`commit`)
+		require.Equal(t, "duplicate", answer(t, waiting.Wait())["status"])
+	})
+}
+
 func TestSamePushAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, post := range []string{`{"text": "x", "source_ref": "1"}`, `{"text": "x"}`} {
@@ -263,6 +294,39 @@ func TestPauseAndStartAtOnce(t *testing.T) {
 		waiting.Wait()
 		require.Equal(t, "sending", pgtest.Value[string](base, `select status from autopost.deliveries`), "a call that began goes on")
 	})
+}
+
+// A platform asks a group to wait while an edit moves the channel to another: the wait holds where the channel is now.
+func TestCooldownFollowsTheChannelToItsGroup(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+	token := pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+	operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+	operator.Exec(`begin`)
+	operator.Exec(`update autopost.channels set rate_group = 'other'`)
+	waiting := worker.Start(`select autopost.schedule_retry('w', $1, $2, '{"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 5000}')`, id, token)
+	require.Equal(t, []string{"operator"}, waiting.Blocked())
+	operator.Exec(`commit`)
+	require.Equal(t, "retry", answer(t, waiting.Wait())["status"])
+	require.Equal(t, []string{"other"}, pgtest.Column[string](base, `select rate_group from autopost.platform_limits where cooldown_until > now()`))
+	require.Empty(t, channels(worker.Exec(claim)))
+}
+
+// A workspace is paused while a call that is about to begin waits for its channel: it does not begin.
+func TestPauseOfTheWorkspaceAndStartAtOnce(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	id := posttest.Delivery(base, "w", "a", autopost.StatusSending)
+	token := pgtest.Value[string](base, `select claim_token from autopost.deliveries`)
+	operator, worker := base.Session("operator", ""), base.Session("worker", "engine")
+	operator.Exec(`begin`)
+	operator.Exec(`update autopost.channels set title = 'edited'`)
+	waiting := worker.Start(`select autopost.start_call('w', $1, $2)`, id, token)
+	require.Equal(t, []string{"operator"}, waiting.Blocked())
+	operator.Exec(`update autopost.workspaces set status = 'paused'`)
+	operator.Exec(`commit`)
+	require.Equal(t, "workspace", answer(t, waiting.Wait())["reason"])
 }
 
 // Two batches name the same channels in opposite orders: one waits, none dies.

@@ -106,23 +106,35 @@ func (p *Pending) Err() error {
 // statement ends instead.
 func (p *Pending) Blocked() []string {
 	p.session.t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
+	blockers := p.Settled()
+	if len(blockers) == 0 {
+		p.session.t.Fatalf("pgtest: session %s did not block: %s (error: %v)", p.session.name, p.sql, p.err)
+	}
+	return blockers
+}
+
+// Settled waits until the statement has ended, and returns nothing, or until it
+// waits for a lock, and returns the names of the sessions that stand in its way,
+// sorted.
+func (p *Pending) Settled() []string {
+	p.session.t.Helper()
+	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	deadline := time.After(sessionPatience)
 	pid := p.session.conn.PgConn().PID()
 	for {
+		select {
+		case <-p.done:
+			return nil
+		case <-deadline:
+			p.session.t.Fatalf("pgtest: session %s neither blocks nor ends: %s", p.session.name, p.sql)
+		case <-poll.C:
+		}
 		blockers := Column[string](p.session.db, `
 			select distinct application_name from pg_catalog.pg_stat_activity
 			where pid = any (pg_catalog.pg_blocking_pids($1)) order by 1`, pid)
 		if len(blockers) > 0 {
 			return blockers
-		}
-		select {
-		case <-p.done:
-			p.session.t.Fatalf("pgtest: session %s did not block: %s (error: %v)", p.session.name, p.sql, p.err)
-		case <-deadline:
-			p.session.t.Fatalf("pgtest: session %s neither blocks nor ends: %s", p.session.name, p.sql)
-		case <-poll.C:
 		}
 	}
 }

@@ -20,13 +20,33 @@ begin
 end
 $$;
 
+create or replace function autopost.lock_for_requeue(p_workspace_id text, p_delivery_ids uuid[]) returns void
+language plpgsql
+as $$
+-- Takes what putting these deliveries back into the queue touches. Their messages too: an enqueue of the same content, which holds its
+-- message, ends first, so that whether it is in flight there can be seen.
+-- Locks, in this order: channels (channel_id), messages (content_hash), deliveries (channel_id, delivery_id).
+begin
+	perform autopost.lock_channels(p_workspace_id, array(
+		select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = any (array(
+		select d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)))
+	order by m.hash_version, m.content_hash
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+end
+$$;
+
 create or replace function autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
 -- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
 -- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
--- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates,
+-- Raises AP001 without operator or reason. Locks: channels, messages, deliveries, channel_gates. Writes: deliveries, channel_gates,
 -- events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
@@ -39,7 +59,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
-	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+	perform autopost.lock_for_requeue(p_workspace_id, p_delivery_ids);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
 	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
 		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;

@@ -79,11 +79,12 @@ begin
 end
 $$;
 
-create or replace function autopost.begin_calls(p_workspace_id text, p_status text, p_items jsonb, out o_begun jsonb, out o_late boolean)
+create or replace function autopost.begin_calls(p_workspace_id text, p_items jsonb, out o_begun jsonb, out o_late boolean, out o_status text)
 language plpgsql
 as $$
 -- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
--- Returns {place in p_items: answer}, and whether any was late, so that groups and channels are locked for new slots. Locks: see lock_for_start.
+-- Returns {place in p_items: answer}; whether any was late, so that groups and channels are locked for new slots; the workspace's status once all
+-- is locked: it may have been paused meanwhile. Locks: see lock_for_start.
 -- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
 declare
 	v_tokens jsonb;
@@ -113,6 +114,7 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
 	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
+	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
 	v_now := autopost.now_ts();
 	if v_now > v_asked + v_tolerance then -- it had to wait
 		v_before := v_now - v_tolerance;
@@ -120,7 +122,7 @@ begin
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
 	v_prefix := autopost.uuid_v7_prefix(v_now);
 	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, p_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if o_late then
 		v_slots := autopost.retake_slots(p_workspace_id, array(
 			select d.delivery_id from autopost.deliveries d
@@ -139,7 +141,7 @@ begin
 		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
 		and coalesce(d.send_at, v_now) >= v_before
-		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, p_status, d, v_now) is null)
+		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
@@ -187,12 +189,12 @@ begin
 end
 $$;
 
-create or replace function autopost.start_items(p_workspace_id text, p_status text, p_items jsonb) returns jsonb
+create or replace function autopost.start_items(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql
 as $$
 -- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Locks: as begin_calls, then channel_gates where a claim may be handed back.
 declare
-	v_done record := autopost.begin_calls(p_workspace_id, p_status, p_items);
+	v_done record := autopost.begin_calls(p_workspace_id, p_items);
 	v_answers jsonb[];
 	v_item record;
 begin
@@ -201,7 +203,7 @@ begin
 			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
 	end if;
 	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun from jsonb_array_elements(p_items) with ordinality i loop
-		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, p_status, v_item.value, v_done.o_late));
+		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, v_done.o_status, v_item.value, v_done.o_late));
 	end loop;
 	return coalesce(to_jsonb(v_answers), '[]');
 end
@@ -217,11 +219,10 @@ as $$
 -- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
 -- Locks, in this order: platform_limits if a new slot is needed, channels (shared, unless a new slot is needed), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
-	return autopost.start_items(p_workspace_id, v_status, jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
+	return autopost.start_items(p_workspace_id, jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
 end
 $$;
 
@@ -229,10 +230,9 @@ create or replace function autopost.start_call_batch(p_workspace_id text, p_item
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
-	return autopost.start_items(p_workspace_id, v_status, p_items);
+	return autopost.start_items(p_workspace_id, p_items);
 end
 $$;

@@ -24,9 +24,11 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	end if;
 	if v_scope = 'platform' then
-		update autopost.platform_limits l
-		set cooldown_until = greatest(l.cooldown_until, p_until), updated_at = v_now
-		where l.workspace_id = p_workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+		-- The row is there and locked, unless the channel was given another group while its lock was waited for.
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		on conflict (workspace_id, platform, rate_group) do update
+		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;
 	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
 		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));

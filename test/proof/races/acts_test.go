@@ -1,0 +1,161 @@
+package races_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+// act is one call in a transaction of its own, on the world that stage_test.go prepares. Words in braces are
+// its subjects: {name} is a delivery's id, {name.token} its claim, {name.text} its content, {by} who acts and why.
+type act struct {
+	function string // "" for a plain edit of rows
+	variant  string
+	sql      string
+	// again says that the act leaves alone what somebody holds at that moment: only after a second time has it done its work.
+	again bool
+}
+
+func (a act) String() string { return a.function + " " + a.variant }
+
+const (
+	sent      = `{"ok": true, "provider_message_id": "m1"}`
+	limited   = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "channel", "code": "http_429", "retry_after_ms": 5000}}`
+	overload  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 5000}}`
+	down      = `{"ok": false, "error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}`
+	forbidden = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_403"}}`
+	refused   = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_401"}}`
+	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
+)
+
+// inOrder is how rows are edited that functions lock: many at once only in the order of the house.
+const inOrder = `select x.channel_id from autopost.channels x where x.workspace_id = 'w' order by x.channel_id for no key update of x`
+
+// acts are all that writes. A new public function joins by one line here, or, if it writes nothing, by its name in readers.
+var acts = []act{
+	// In.
+	{"enqueue_messages_and_deliveries", "a fresh post", `select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "fresh"}')`, false},
+	{"enqueue_messages_and_deliveries", "what failed", `select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', {failed.text}))`, false},
+	{"enqueue_messages_and_deliveries", "what is in flight", `select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', {started.text}))`, false},
+	{"enqueue_messages_and_deliveries_batch", "fresh, failed, dead", `select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'api',
+		jsonb_build_array('{"text": "fresh"}', jsonb_build_object('text', {failed.text}), jsonb_build_object('text', {dead.text}), '{"text": "fresher"}'))`, false},
+	{"enqueue_messages_and_deliveries_batch", "dead, failed, fresh", `select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'api',
+		jsonb_build_array('{"text": "fresher"}', jsonb_build_object('text', {dead.text}), jsonb_build_object('text', {failed.text}), '{"text": "fresh"}'))`, false},
+	{"receive_push", "with a source_ref", `select autopost.receive_push('w', 'in', '[{"text": "fresh", "source_ref": "1"}, {"text": "fresher", "source_ref": "2"}]')`, false},
+	{"receive_push", "backwards, one without a source_ref", `select autopost.receive_push('w', 'in', '[{"text": "fresher", "source_ref": "2"}, {"text": "fresh"}, {"text": "fresh", "source_ref": "1"}]')`, false},
+	{"receive_push", "media to fetch", `select autopost.receive_push('w', 'in', '[{"text": "x", "media": [{"type": "image", "url": "https://example.org/x.png"}]}]')`, false},
+	{"ingest_pull_chunk", "two items", `select autopost.ingest_pull_chunk('w', 'feed', 'feed',
+		'[{"source_ref": "1", "payload": {"text": "fresh"}}, {"source_ref": "2", "payload": {"text": "fresher"}, "cursor": {"n": 2}}]')`, false},
+	{"guard_ingress", "", `select autopost.guard_ingress('w', 'in', 10, 1)`, false},
+	{"start_ingest_run", "", `select autopost.start_ingest_run('w', 'pull', 'feed', 'feed')`, false},
+	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},
+	{"list_due_sources", "", `select * from autopost.list_due_sources('w', 10)`, true},
+	{"set_pull_cursor", "", `select autopost.set_pull_cursor('w', 'feed', '{"n": 1}')`, false},
+	{"record_pull_failure", "", `select autopost.record_pull_failure('w', 'feed', 'http_500', 'no')`, false},
+	{"claim_submissions", "", `select * from autopost.claim_submissions('w', 'run', 10)`, true},
+	{"commit_submission", "fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": true, "media": [{"index": 0, "blob_ref": "{blob}"}]}')`, false},
+	{"commit_submission", "not fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": false, "error": {"category": "PERMANENT", "code": "media_fetch_404"}}')`, false},
+	{"put_media_origin", "", `select autopost.put_media_origin('w', '{blob}', 'file:///x', 'image/png', 10, 'image', 1, 1)`, false},
+	{"put_media_blob", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null)`, false},
+	// Out.
+	{"touch_run", "", `select autopost.touch_run('posttest')`, false},
+	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
+	{"start_call", "", `select autopost.start_call('w', {idle}, {idle.token})`, false},
+	{"start_call", "late for its slot", `select autopost.start_call('w', {late}, {late.token})`, false},
+	{"start_call", "repeated", `select autopost.start_call('w', {started}, {started.token})`, false},
+	{"start_call_batch", "", `select autopost.start_call_batch('w', jsonb_build_array({late.item}, {started.item}, {idle.item}))`, false},
+	{"record_series_progress", "", `select autopost.record_series_progress('w', {started}, {started.token}, '{"step": "text", "ids": ["1"], "items": []}')`, false},
+	{"extend_lease", "", `select autopost.extend_lease('w', {started}, {started.token}, 600)`, false},
+	{"release_claims", "", `select autopost.release_claims('w', array[{late.token}, {idle.token}, {started.token}])`, false},
+	{"commit_outcome", "sent", `select autopost.commit_outcome('w', {started}, {started.token}, '` + sent + `')`, false},
+	{"commit_outcome", "channel limited", `select autopost.commit_outcome('w', {started}, {started.token}, '` + limited + `')`, false},
+	{"commit_outcome", "another channel limited", `select autopost.commit_outcome('w', {late}, {late.token}, '` + limited + `')`, false},
+	{"commit_outcome", "platform limited", `select autopost.commit_outcome('w', {started}, {started.token}, '` + overload + `')`, false},
+	{"commit_outcome", "platform down", `select autopost.commit_outcome('w', {late}, {late.token}, '` + down + `')`, false},
+	{"commit_outcome", "channel gone", `select autopost.commit_outcome('w', {started}, {started.token}, '` + forbidden + `')`, false},
+	{"commit_outcome", "credential refused", `select autopost.commit_outcome('w', {late}, {late.token}, '` + refused + `')`, false},
+	{"commit_outcome", "unknown", `select autopost.commit_outcome('w', {started}, {started.token}, '` + timedOut + `')`, false},
+	{"commit_outcome", "after the lease", `select autopost.commit_outcome('w', {expired}, {expired.token}, '` + sent + `')`, false},
+	{"commit_outcome_batch", "", `select autopost.commit_outcome_batch('w', jsonb_build_array({late.item} || '{"outcome": ` + down + `}', {started.item} || '{"outcome": ` + limited + `}',
+		{idle.item} || '{"outcome": ` + timedOut + `}'))`, false},
+	{"mark_sent", "", `select autopost.mark_sent('w', {started}, {started.token}, 'm2', null, null)`, false},
+	{"mark_sent_batch", "", `select autopost.mark_sent_batch('w', jsonb_build_array({expired.item} || '{"provider_message_id": "m3"}', {started.item} || '{"provider_message_id": "m2"}'))`, false},
+	{"schedule_retry", "", `select autopost.schedule_retry('w', {started}, {started.token}, '{"category": "TRANSIENT", "scope": "delivery", "code": "http_502"}')`, false},
+	{"schedule_retry_batch", "", `select autopost.schedule_retry_batch('w', jsonb_build_array({started.item} || '{"error": {"category": "TRANSIENT", "scope": "delivery", "code": "http_502"}}',
+		{late.item} || '{"error": {"category": "TRANSIENT", "scope": "platform", "code": "http_429", "retry_after_ms": 5000}}'))`, false},
+	{"fail_permanent", "", `select autopost.fail_permanent('w', {started}, {started.token}, '{"category": "PERMANENT", "scope": "channel", "code": "http_403"}')`, false},
+	{"fail_permanent_batch", "", `select autopost.fail_permanent_batch('w', jsonb_build_array({late.item} || '{"error": {"category": "PERMANENT", "scope": "channel", "code": "http_403"}}',
+		{started.item} || '{"error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}'))`, false},
+	{"resolve_unknown", "found", `select autopost.resolve_unknown('w', {held}, 'found', 'm4', {by})`, false},
+	{"resolve_unknown", "absent", `select autopost.resolve_unknown('w', {held}, 'absent', null, {by})`, false},
+	// Watch.
+	{"recover_sending_leases", "", `select autopost.recover_sending_leases('w')`, false},
+	{"recover_claimed_leases", "", `select autopost.recover_claimed_leases('w')`, false},
+	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
+	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
+	// Operate.
+	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
+	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
+	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
+	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
+	{"disable_group", "", `select autopost.disable_group('w', null, 'g', {by}, false)`, false},
+	{"enable_group", "", `select autopost.enable_group('w', 'telegram', 'g', {by}, false)`, false},
+	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
+	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
+	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
+	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
+	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
+	// By plain edits of rows.
+	{"", "channels: more at once", `with l as materialized (` + inOrder + `)
+		update autopost.channels c set max_parallel = 7 from l where c.workspace_id = 'w' and c.channel_id = l.channel_id`, false},
+	{"", "channels: a pause", `with l as materialized (` + inOrder + `)
+		update autopost.channels c set paused_until = autopost.now_ts() + interval '1 hour' from l where c.workspace_id = 'w' and c.channel_id = l.channel_id and c.rate_group = 'g'`, false},
+	{"", "channels: another group", `update autopost.channels set rate_group = 'h' where channel_id = 'c'`, false},
+	{"", "channel: another group while at work", `update autopost.channels set rate_group = 'new' where channel_id = 'a'`, false},
+	{"", "workspace: paused", `update autopost.workspaces set status = 'paused'`, false},
+	{"", "limit: lifted", `update autopost.platform_limits set rate_rps = null, cooldown_until = null`, false},
+}
+
+// readers are the public functions that write nothing.
+var readers = []string{
+	"functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_channels", "list_deliveries", "list_events", "list_workspaces",
+	"manual_requeue_preview", "next_wake_ms", "queue_snapshot", "ready_submission_workspaces", "ready_workspaces", "resolve_api_key",
+	"resolve_endpoint", "verify",
+}
+
+func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
+	t.Parallel()
+	public := pgtest.Column[string](pgtest.New(t), `
+		select distinct p.proname::text from pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype order by 1`)
+	known := slices.Clone(readers)
+	for _, a := range acts {
+		if a.function != "" {
+			known = append(known, a.function)
+		}
+	}
+	slices.Sort(known)
+	require.Equal(t, slices.Compact(known), public, "give each new function a line in acts, or its name to readers if it writes nothing")
+}
+
+// What is said to write nothing is given no transaction id.
+func TestReadersWriteNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	calls := map[string]string{
+		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
+		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
+		"manual_requeue_preview": `'w', array[{dead}]::uuid[]`, "next_wake_ms": ``, "queue_snapshot": `'w'`, "ready_submission_workspaces": `10`, "ready_workspaces": `10`,
+		"resolve_api_key": `repeat('a', 64)`, "resolve_endpoint": `'webhook_push', repeat('a', 64)`, "verify": `'w'`,
+	}
+	for _, function := range readers {
+		require.Contains(t, calls, function, "give it a call here")
+		s.actors[0].Exec(`begin`)
+		s.actors[0].Exec(`select * from autopost.` + function + `(` + s.words.Replace(calls[function]) + `)`)
+		require.Equal(t, [][]any{{true}}, s.actors[0].Exec(`select pg_current_xact_id_if_assigned() is null`), function)
+		s.actors[0].Exec(`rollback`)
+	}
+}

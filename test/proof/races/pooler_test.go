@@ -1,0 +1,220 @@
+package races_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/posttest"
+)
+
+// workers go through a door at once.
+const workers = 6
+
+// door is a way to have one bare statement answered, on whatever connection.
+type door func(sql string, args ...any) ([][]any, error)
+
+// A pooler in transaction mode at its worst, where each statement goes over another connection that forgets everything after it;
+// at full size PgBouncer as well. Nothing rests on a session.
+func TestTransactionPooler(t *testing.T) {
+	t.Parallel()
+	doors := map[string]func(*testing.T, *pgtest.DB) door{"another connection for every statement": otherConnection}
+	if pgtest.Long() {
+		doors["PgBouncer"] = bouncer
+	}
+	for name, open := range doors {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := callersHouse(t)
+			throughDoor(t, db, open(t, db))
+		})
+	}
+}
+
+// otherConnection gives each statement a connection of a few by chance, and discards all afterwards.
+func otherConnection(t *testing.T, db *pgtest.DB) door {
+	const connections = 6
+	free := make(chan *pgx.Conn, connections)
+	for range connections {
+		free <- bare(t, db.URL("caller"))
+	}
+	return func(sql string, args ...any) ([][]any, error) {
+		for range rand.IntN(connections) {
+			select {
+			case c := <-free:
+				free <- c // to the end of the line
+			default:
+			}
+		}
+		c := <-free
+		defer func() { free <- c }()
+		rows, err := ask(c, sql, args...)
+		if _, discarded := c.Exec(context.Background(), `discard all`); err == nil {
+			err = discarded
+		}
+		return rows, err
+	}
+}
+
+// bouncer is PgBouncer with fewer servers than clients.
+func bouncer(t *testing.T, db *pgtest.DB) door {
+	address := pgbouncer(t, db.URL("caller"), 3)
+	conns := make(chan *pgx.Conn, workers)
+	for range workers {
+		conns <- bare(t, address)
+	}
+	return func(sql string, args ...any) ([][]any, error) {
+		c := <-conns
+		defer func() { conns <- c }()
+		return ask(c, sql, args...)
+	}
+}
+
+// callersHouse is a workspace that roles of the group autopost_caller may speak for.
+func callersHouse(t *testing.T) *pgtest.DB {
+	t.Helper()
+	db := pgtest.New(t)
+	posttest.Workspace(db, "w")
+	for n := range 5 {
+		posttest.Channel(db, "w", fmt.Sprint("c", n), posttest.MaxParallel(2), posttest.Group(fmt.Sprint("g", n%2)))
+	}
+	db.Exec(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
+	return db
+}
+
+// bare is a connection without prepared statements, which no pooler would keep.
+func bare(t *testing.T, address string) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(address)
+	require.NoError(t, err)
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func ask(c *pgx.Conn, sql string, args ...any) ([][]any, error) {
+	rows, err := c.Query(context.Background(), sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) ([]any, error) { return row.Values() })
+}
+
+// throughDoor takes posts in and sends them by several workers, then looks at what stands: every call was a statement of its own.
+func throughDoor(t *testing.T, db *pgtest.DB, through door) {
+	t.Helper()
+	const posts, channels = 40, 5
+	var next, done, repeated atomic.Int64
+	var group sync.WaitGroup
+	deadline := time.Now().Add(2 * time.Minute)
+	for n := range workers {
+		group.Go(func() {
+			for done.Load() < posts*channels && time.Now().Before(deadline) && !t.Failed() {
+				if p := next.Add(1); p <= posts {
+					item := fmt.Sprintf(`[{"text": "post %d", "source_ref": "%d"}]`, p, p)
+					for range 2 { // the second is a repeat
+						if _, err := through(`select autopost.receive_push('w', 'in', $1::jsonb)`, item); err != nil {
+							t.Errorf("push: %v", err)
+						}
+					}
+				}
+				work, err := through(`select delivery_id::text, claim_token from autopost.claim_deliveries('w', $1, 3)`, fmt.Sprint("run-", n))
+				if err != nil {
+					t.Errorf("claim: %v", err)
+				}
+				for _, w := range work {
+					for _, step := range []string{
+						`select autopost.start_call('w', $1::uuid, $2)`,
+						`select autopost.record_series_progress('w', $1::uuid, $2, '{"step": "text", "ids": ["1"]}')`,
+						`select autopost.commit_outcome('w', $1::uuid, $2, '{"ok": true, "provider_message_id": "1"}')`,
+						`select autopost.commit_outcome('w', $1::uuid, $2, '{"ok": true, "provider_message_id": "1"}')`,
+					} {
+						rows, err := through(step, w...)
+						if err != nil || len(rows) != 1 || rows[0][0].(map[string]any)["applied"] != true {
+							t.Errorf("%s: %v %v", step, rows, err)
+							return
+						}
+						if rows[0][0].(map[string]any)["repeated"] == true {
+							repeated.Add(1)
+						}
+					}
+					done.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, posts*channels, done.Load())
+	require.EqualValues(t, posts*channels, repeated.Load(), "a commit that is asked again knows its answer")
+	require.EqualValues(t, posts*channels, pgtest.Value[int64](db, `select count(*) from autopost.deliveries where status = 'sent' and attempt = 1`))
+	require.EqualValues(t, posts, pgtest.Value[int64](db, `select count(*) from autopost.events where action = 'ingress_dedup_dropped'`))
+	rows, err := through(`select to_jsonb(v) from autopost.verify('w') v where v.violations > 0`)
+	require.NoError(t, err)
+	require.Empty(t, rows)
+}
+
+// pgbouncer starts one over a socket of its own and returns its address for the role of the given one.
+func pgbouncer(t *testing.T, address string, servers int) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		t.Fatalf("the proofs at full size need PgBouncer (Debian: apt-get install pgbouncer): %v", err)
+	}
+	config, err := pgx.ParseConfig(address)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	require.NoError(t, os.Mkdir(socket, 0o777))
+	ini := filepath.Join(dir, "pgbouncer.ini")
+	require.NoError(t, os.WriteFile(ini, fmt.Appendf(nil, `[databases]
+door = host=%s port=%d dbname=%s user=%s password=%s
+[pgbouncer]
+pool_mode = transaction
+auth_type = any
+listen_port = 6432
+unix_socket_dir = %s
+default_pool_size = %d
+`, config.Host, config.Port, config.Database, config.User, config.Password, socket, servers), 0o644)) //nolint:gosec // read by another user
+	cmd := exec.CommandContext(t.Context(), program, "-q", ini)
+	if os.Getuid() == 0 { // it refuses to be root
+		nobody, err := user.Lookup("postgres")
+		require.NoError(t, err)
+		uid, _ := strconv.ParseUint(nobody.Uid, 10, 32)
+		gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		for at := dir; at != os.TempDir() && len(at) > 1; at = filepath.Dir(at) {
+			require.NoError(t, os.Chmod(at, 0o755)) //nolint:gosec // that other user must get in
+		}
+		require.NoError(t, os.Chown(socket, int(uid), int(gid)))
+	}
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	open := fmt.Sprintf("host=%s port=6432 dbname=door user=%s password=x", socket, config.User)
+	beat := time.NewTicker(20 * time.Millisecond)
+	defer beat.Stop()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-beat.C {
+		if c, err := pgx.Connect(t.Context(), open); err == nil {
+			require.NoError(t, c.Close(t.Context()))
+			return open
+		}
+	}
+	t.Fatal("PgBouncer does not answer")
+	return ""
+}
