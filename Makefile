@@ -1,6 +1,6 @@
 # One door for everything a contributor runs. `make` alone prints what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint fmt generate
+.PHONY: help setup build demo bench test lint fmt generate
 
 GO ?= go
 ARGS ?=
@@ -18,6 +18,9 @@ build: ## Build the programs into bin/
 demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
 	bin/autopost demo $(ARGS)
+
+bench: build ## The benchmarks against the goals, bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
+	bin/autopost bench $(ARGS)
 
 test: setup ## Formatting, vet and all tests with the race detector
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
