@@ -40,18 +40,31 @@ type Options struct {
 type sizes struct {
 	name     string
 	rounds   int
+	batch    int // of a claim, a start, a commit
 	channels int // of a workspace where nothing else is said
 	drain    int // deliveries of a drain
-	batch    int // of a claim, a start, a commit
+
+	fan                        int   // channels of the widest post
+	littleHistory, muchHistory int   // rows sent long ago
+	due, blocked               int   // rows that can be claimed behind rows that cannot
+	spreads                    []int // channels over which those are spread
+	backlogs                   []int // rows behind which the buffers of a claim are counted
+	workspaces                 int
+	hold, paced                time.Duration // how long a snapshot is held, how long rates bind
 }
 
 func (o Options) sizes() sizes {
-	size := sizes{name: "usual", rounds: 5, channels: 1000, drain: 20_000, batch: 1000}
-	if o.Quick {
-		size = sizes{name: "quick", rounds: 2, channels: 100, drain: 1000, batch: 200}
-	}
-	if o.Full {
-		size = sizes{name: "full", rounds: 9, channels: 1000, drain: 100_000, batch: 1000}
+	size := sizes{name: "usual", rounds: 5, batch: 1000, channels: 1000, drain: 20_000,
+		fan: 20_000, littleHistory: 10_000, muchHistory: 1_000_000, due: 10_000, blocked: 1_000_000, spreads: []int{40, 1000, 20_000},
+		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second}
+	switch {
+	case o.Full:
+		size.name, size.rounds, size.drain = "full", 9, 100_000
+		size.backlogs, size.hold, size.paced = append(size.backlogs, 10_000_000), 3*time.Minute, time.Minute
+	case o.Quick:
+		size = sizes{name: "quick", rounds: 1, batch: 100, channels: 40, drain: 200,
+			fan: 200, littleHistory: 200, muchHistory: 2000, due: 100, blocked: 1000, spreads: []int{20},
+			backlogs: []int{200, 2000}, workspaces: 100, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond}
 	}
 	if o.Rounds > 0 {
 		size.rounds = o.Rounds
@@ -72,9 +85,17 @@ type goal struct {
 }
 
 var goals = []goal{
+	{"P1", "one post to very many channels, against the bare insert of its rows", (*bench).fanOut},
+	{"P2", "no plan flips above much history", (*bench).history},
 	{"P3", "drain with every limit on, against River tuned", (*bench).drainAgainstRiver},
 	{"P4", "drain against a bare lifecycle of the same writes", (*bench).drainAgainstBare},
+	{"P5", "due rows behind due but blocked ones", (*bench).behindBacklog},
+	{"P6", "shared buffers of a claimed row", (*bench).claimBuffers},
+	{"P7", "four claimers against one", (*bench).fourClaimers},
+	{"P9", "many workspaces, one in a hundred with work", (*bench).manyWorkspaces},
 	{"P10", "WAL of a delivered row", (*bench).wal},
+	{"P11", "drain under a snapshot that somebody holds", (*bench).heldSnapshot},
+	{"rate", "rates that bind: shared ceiling, per channel", (*bench).bindingRates},
 }
 
 // Goals names what can be measured.

@@ -40,7 +40,7 @@ type worker struct {
 func (*worker) Work(context.Context, *river.Job[jobArgs]) error { return nil }
 
 func (s *server) peer(ctx context.Context) (*peer, error) {
-	name, err := s.create(ctx, "river")
+	name, err := s.create(ctx, "river", "template1")
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ type server struct {
 	private *localpg.Instance
 	dir     string
 	made    []string
+	// template is migrated; every other database with the schema is its copy.
+	template string
 }
 
 // openServer starts a private PostgreSQL, or takes the one of the options.
@@ -96,10 +98,11 @@ func (s *server) at(name string) string {
 	return u.String()
 }
 
-// create makes an empty database of the benchmark.
-func (s *server) create(ctx context.Context, kind string) (string, error) {
+// create makes a database of the benchmark, a copy of the given one.
+func (s *server) create(ctx context.Context, kind, template string) (string, error) {
 	name := fmt.Sprintf("autopost_bench_%d_%d_%s", os.Getpid(), len(s.made), kind)
-	if _, err := s.admin.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
+	_, err := s.admin.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()+" template "+pgx.Identifier{template}.Sanitize())
+	if err != nil {
 		return "", fmt.Errorf("create database %s: %w", name, err)
 	}
 	s.made = append(s.made, name)
@@ -117,12 +120,19 @@ type base struct {
 
 // migrated makes a database with the schema in it.
 func (s *server) migrated(ctx context.Context, kind string) (*base, error) {
-	name, err := s.create(ctx, kind)
+	if s.template == "" {
+		made, err := s.create(ctx, "template", "template1")
+		if err != nil {
+			return nil, err
+		}
+		if err := pg.Migrate(ctx, s.at(made)); err != nil {
+			return nil, fmt.Errorf("migrate %s: %w", made, err)
+		}
+		s.template = made
+	}
+	name, err := s.create(ctx, kind, s.template)
 	if err != nil {
 		return nil, err
-	}
-	if err := pg.Migrate(ctx, s.at(name)); err != nil {
-		return nil, fmt.Errorf("migrate %s: %w", name, err)
 	}
 	b := &base{server: s, name: name}
 	if b.admin, err = pgx.Connect(ctx, s.at(name)); err != nil {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -128,4 +129,65 @@ func (q *queue) lsn(ctx context.Context) (string, error) {
 	var at string
 	err := q.base.admin.QueryRow(ctx, `select pg_current_wal_flush_lsn()::text`).Scan(&at)
 	return at, err
+}
+
+// cost is what one statement took: counted by PostgreSQL itself, with everything
+// that its functions did.
+type cost struct {
+	ms, buffers, rows float64
+}
+
+func (c cost) plus(other cost) cost {
+	return cost{c.ms + other.ms, c.buffers + other.buffers, c.rows}
+}
+
+func (c cost) perRow(rows float64) cost { return cost{c.ms / rows, c.buffers / rows, 1} }
+
+// explain runs a call under EXPLAIN ANALYZE. buffers are all pages asked for, found in memory or not.
+func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error) {
+	var raw []byte
+	if err := b.engine.QueryRow(ctx, `explain (analyze, buffers, timing off, format json) `+sql, args...).Scan(&raw); err != nil {
+		return cost{}, err
+	}
+	var plans []struct {
+		Plan struct {
+			Hit  float64 `json:"Shared Hit Blocks"`
+			Read float64 `json:"Shared Read Blocks"`
+			Rows float64 `json:"Actual Rows"`
+		}
+		Time float64 `json:"Execution Time"`
+	}
+	if err := json.Unmarshal(raw, &plans); err != nil {
+		return cost{}, err
+	}
+	p := plans[0]
+	return cost{ms: p.Time, buffers: p.Plan.Hit + p.Plan.Read, rows: p.Plan.Rows}, nil
+}
+
+// explainClaim claims under EXPLAIN, takes the deliveries through start and commit
+// the same way, and returns the cost of each step.
+func explainClaim(ctx context.Context, q *queue, batch int) (claim, start, commit cost, err error) {
+	run := fmt.Sprintf("explain-%d", lastPost.Add(1))
+	claim, err = explain(ctx, q.base, `select * from autopost.claim_deliveries($1, $2, $3)`, q.workspace, run, batch)
+	if err != nil || claim.rows == 0 {
+		return claim, start, commit, errors.Join(err, errNothingClaimed(claim))
+	}
+	items, err := value[json.RawMessage](ctx, q.base, `select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
+			'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id)))
+		from autopost.deliveries d where d.workspace_id = $1 and d.status = 'sending' and d.claimed_by = $2`, q.workspace, run)
+	if err != nil {
+		return claim, start, commit, err
+	}
+	if start, err = explain(ctx, q.base, `select autopost.start_call_batch($1, $2)`, q.workspace, items); err != nil {
+		return claim, start, commit, err
+	}
+	commit, err = explain(ctx, q.base, `select autopost.commit_outcome_batch($1, $2)`, q.workspace, items)
+	return claim, start, commit, err
+}
+
+func errNothingClaimed(c cost) error {
+	if c.rows > 0 {
+		return nil
+	}
+	return errors.New("nothing could be claimed")
 }
