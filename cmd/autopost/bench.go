@@ -41,6 +41,7 @@ Exits 1 when a goal is not met.`,
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, fmt.Sprintf("goals to measure, of %v (default all)", bench.Goals()))
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "small sizes: a look, no measurement")
 	cmd.Flags().BoolVar(&o.Full, "full", false, "the largest sizes: takes hours, and about 60 GB of disk")
+	cmd.Flags().BoolVar(&o.Profile, "profile", false, "show for P3 in which functions the time goes")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 0, "rounds of each comparison (default by the sizes)")
 	cmd.Flags().StringVar(&o.json, "json", "", "file to write the report to as JSON, - for stdout instead of the table")
 	return cmd

@@ -30,6 +30,8 @@ type Options struct {
 	Only []string
 	// Quick takes small sizes, for a look or a test; Full takes the largest.
 	Quick, Full bool
+	// Profile adds to P3 where the time of a drain goes, function by function; its login must be a superuser.
+	Profile bool
 	// Rounds of each interleaved comparison; 0 means that of the sizes.
 	Rounds int
 	// Progress is told what happens. Required.
@@ -76,6 +78,7 @@ func (o Options) sizes() sizes {
 type bench struct {
 	*server
 	sizes
+	profiled bool
 	progress io.Writer
 }
 
@@ -119,7 +122,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	b := &bench{server: s, sizes: o.sizes(), progress: o.Progress}
+	b := &bench{server: s, sizes: o.sizes(), profiled: o.Profile, progress: o.Progress}
 	report = Report{Sizes: b.sizes.name, Rounds: b.rounds}
 	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers')
 		|| ', fsync ' || current_setting('fsync')`).Scan(&report.Server)

@@ -84,6 +84,11 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 		figure("River drains", "jobs/s", samples["River"]...),
 		figure("River inserts", "jobs/s", inserted...),
 	}, d.shares()...)
+	if b.profiled {
+		functions, err := b.profile(ctx, q)
+		result.Figures = append(result.Figures, functions...)
+		return result, err
+	}
 	return result, nil
 }
 

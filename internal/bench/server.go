@@ -154,14 +154,17 @@ func (s *server) migrated(ctx context.Context, kind string) (*base, error) {
 	return b, nil
 }
 
-// pool opens the connections of a drain, in a role.
-func (b *base) pool(ctx context.Context, role string) (*pgxpool.Pool, error) {
+// pool opens the connections of a drain, in a role, with further settings as pairs of name and value.
+func (b *base) pool(ctx context.Context, role string, settings ...string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(b.server.at(b.name))
 	if err != nil {
 		return nil, err
 	}
 	config.MaxConns, config.MinConns = claimers, claimers
 	config.ConnConfig.RuntimeParams["role"] = role
+	for i := 0; i+1 < len(settings); i += 2 {
+		config.ConnConfig.RuntimeParams[settings[i]] = settings[i+1]
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
