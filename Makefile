@@ -1,6 +1,6 @@
 # One door for everything a contributor runs. `make` alone prints what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test lint fmt generate
+.PHONY: help setup build demo bench test coverage lint fmt generate
 
 GO ?= go
 ARGS ?=
@@ -27,6 +27,9 @@ test: setup ## Formatting, vet and all tests with the race detector
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) test -race ./...
+
+coverage: setup ## Which statements and branches of the SQL functions the contracts reach, and which they do not
+	$(GO) test -count=1 -v -run '^TestCoverage$$' ./db
 
 lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)
