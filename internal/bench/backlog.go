@@ -76,39 +76,10 @@ func (b *bench) fillSplit(ctx context.Context, base *base, s shape, backlog int)
 	}
 }
 
-// bury adds rows that are due and blocked. Where they are many, the indexes are made
-// afterwards, which takes a fraction of the time.
+// bury adds rows that are due and blocked.
 func (w *split) bury(ctx context.Context, rows int) error {
-	posts := max(1, rows/(w.shape.channels-w.open))
-	condition := fmt.Sprintf("right(t.channel_id, 6)::int > %d", w.open)
-	if rows < 100_000 {
-		_, err := w.base.backlog(ctx, w.workspace, w.pattern, posts, condition)
-		return err
-	}
-	indexes, err := value[[]string](ctx, w.base, `select array_agg(pg_get_indexdef(i.indexrelid)) from pg_index i
-		where i.indrelid = 'autopost.deliveries'::regclass and not i.indisprimary`)
-	if err != nil {
-		return err
-	}
-	for _, sql := range []string{
-		`do $$ declare v_name text; begin
-			for v_name in select i.indexrelid::regclass::text from pg_index i where i.indrelid = 'autopost.deliveries'::regclass and not i.indisprimary
-			loop execute 'drop index ' || v_name; end loop; end $$`,
-		`set session_replication_role = replica`,
-	} {
-		if _, err := w.base.admin.Exec(ctx, sql); err != nil && !lacksRights(err) {
-			return err
-		}
-	}
-	if _, err := w.base.backlog(ctx, w.workspace, w.pattern, posts, condition); err != nil {
-		return err
-	}
-	for _, sql := range indexes {
-		if err := w.base.exec(ctx, sql); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := w.base.backlog(ctx, w.workspace, w.pattern, max(1, rows/(w.shape.channels-w.open)), fmt.Sprintf("right(t.channel_id, 6)::int > %d", w.open))
+	return err
 }
 
 // due adds so many rows that can be claimed, and returns how many.

@@ -64,9 +64,9 @@ func (o Options) sizes() sizes {
 		size.name, size.rounds, size.drain = "full", 9, 100_000
 		size.backlogs, size.hold, size.paced = append(size.backlogs, 10_000_000), 3*time.Minute, time.Minute
 	case o.Quick:
-		size = sizes{name: "quick", rounds: 1, batch: 100, channels: 40, drain: 200,
-			fan: 200, littleHistory: 200, muchHistory: 2000, due: 100, blocked: 1000, spreads: []int{20},
-			backlogs: []int{200, 2000}, workspaces: 100, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond}
+		size = sizes{name: "quick", rounds: 1, batch: 50, channels: 20, drain: 100,
+			fan: 100, littleHistory: 100, muchHistory: 1000, due: 100, blocked: 1000, spreads: []int{20},
+			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond}
 	}
 	if o.Rounds > 0 {
 		size.rounds = o.Rounds

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -209,7 +210,7 @@ func (b *bench) profile(ctx context.Context, q *queue) ([]Figure, error) {
 	d := b.drainer(&queue{base: &watched, workspace: q.workspace}, rows)
 	_, err = d.run(ctx)
 	watched.engine.Close() // a backend reports when it ends
-	if err != nil {
+	if err := errors.Join(err, pause(ctx, time.Second)); err != nil {
 		return nil, err
 	}
 	found, err := q.base.admin.Query(ctx, `select f.funcname || ', ' || f.calls || ' calls', (f.self_time * 1000 / $1)::float8

@@ -72,12 +72,13 @@ func (s *server) close() error {
 	defer cancel()
 	var errs []error
 	if s.admin != nil {
+		errs = append(errs, s.admin.Close(ctx))
+	}
+	if s.private == nil {
 		for _, name := range s.made {
 			errs = append(errs, s.drop(ctx, name))
 		}
-		errs = append(errs, s.admin.Close(ctx))
-	}
-	if s.private != nil {
+	} else {
 		errs = append(errs, s.private.Stop(ctx))
 	}
 	if s.dir != "" {
@@ -86,9 +87,14 @@ func (s *server) close() error {
 	return errors.Join(errs...)
 }
 
+// drop has a connection of its own: that of the preparations ends with an interrupt.
 func (s *server) drop(ctx context.Context, name string) error {
-	_, err := s.admin.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
-	return err
+	conn, err := pgx.Connect(ctx, s.url.String())
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // at returns the DSN of a database of the server.

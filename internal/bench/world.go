@@ -129,9 +129,57 @@ func (b *base) copies(ctx context.Context, workspace, pattern string, posts int,
 	for name, expression := range columns {
 		all[name] = expression
 	}
-	return b.clone(ctx, "autopost.deliveries", "deliveries", all, `from autopost.messages m, autopost.deliveries t
-		where m.workspace_id = $1 and m.source_ref = 'bench ' || $3::bigint and t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
-		workspace, pattern, mark)
+	add := func() (int64, error) {
+		return b.clone(ctx, "autopost.deliveries", "deliveries", all, `from autopost.messages m, autopost.deliveries t
+			where m.workspace_id = $1 and m.source_ref = 'bench ' || $3::bigint and t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
+			workspace, pattern, mark)
+	}
+	channels, err := value[int](ctx, b, `select count(*)::int from autopost.deliveries t where t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
+		workspace, pattern)
+	if err != nil {
+		return 0, err
+	}
+	if posts*channels < manyRows {
+		return add()
+	}
+	return b.withoutIndexes(ctx, add)
+}
+
+// manyRows are faster to add when the indexes are made afterwards.
+const manyRows = 100_000
+
+// withoutIndexes adds very many rows of deliveries: indexes are made afterwards, and
+// what is a copy of right rows is not checked again where the login may say so.
+func (b *base) withoutIndexes(ctx context.Context, add func() (int64, error)) (int64, error) {
+	const those = `from pg_index i where i.indrelid = 'autopost.deliveries'::regclass
+		and not exists (select 1 from pg_constraint k where k.conindid = i.indexrelid)`
+	indexes, err := value[[]string](ctx, b, `select array_agg(pg_get_indexdef(i.indexrelid)) `+those)
+	if err != nil {
+		return 0, err
+	}
+	names, err := value[[]string](ctx, b, `select array_agg(i.indexrelid::regclass::text) `+those)
+	if err != nil {
+		return 0, err
+	}
+	_, err = b.owner.Exec(ctx, `reset role; set session_replication_role = replica`)
+	if err != nil && !lacksRights(err) {
+		return 0, err
+	}
+	if err := b.exec(ctx, `set role autopost_owner; set maintenance_work_mem = '512MB'; drop index `+strings.Join(names, ", ")); err != nil {
+		return 0, err
+	}
+	made, err := add()
+	if err != nil {
+		return 0, err
+	}
+	if err := b.exec(ctx, strings.Join(indexes, ";")); err != nil {
+		return 0, err
+	}
+	_, err = b.owner.Exec(ctx, `reset role; set session_replication_role = origin`)
+	if err != nil && !lacksRights(err) {
+		return 0, err
+	}
+	return made, b.exec(ctx, `set role autopost_owner`)
 }
 
 // post enqueues a text by the public function and waits until it is fanned out.
@@ -141,6 +189,12 @@ func (b *base) post(ctx context.Context, workspace, text string) (message string
 		from autopost.enqueue_messages_and_deliveries($1, 'bench', 'api', jsonb_build_object('text', $2::text)) a`, workspace, text).Scan(&message, &fanout)
 	if err != nil {
 		return "", fmt.Errorf("enqueue: %w", err)
+	}
+	for fanout == "running" {
+		err := b.engine.QueryRow(ctx, `select autopost.run_fanout($1, 1000000) ->> 'status'`, workspace).Scan(&fanout)
+		if err != nil {
+			return "", fmt.Errorf("fan-out: %w", err)
+		}
 	}
 	if fanout != "done" {
 		return "", fmt.Errorf("the fan-out of a post is %q", fanout)
