@@ -19,7 +19,7 @@ demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
 	bin/autopost demo $(ARGS)
 
-bench: build ## The benchmarks against the goals, bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
+bench: build ## The goals of speed against bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
 	bin/autopost bench $(ARGS)
 
 test: setup ## Formatting, vet and all tests with the race detector
