@@ -201,7 +201,9 @@ func coverageTable(functions []covered) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"function", "statements", "branches"})
-	percent := func(of, all int) string { return fmt.Sprintf("%3d of %3d  %3.0f %%", of, all, 100*float64(of)/float64(max(1, all))) }
+	percent := func(of, all int) string {
+		return fmt.Sprintf("%3d of %3d  %3.0f %%", of, all, 100*float64(of)/float64(max(1, all)))
+	}
 	for _, f := range slices.SortedFunc(slices.Values(functions), func(a, b covered) int { return strings.Compare(a.name, b.name) }) {
 		taken := 0
 		for _, b := range f.branches {
