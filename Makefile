@@ -1,6 +1,6 @@
 # One door for everything a contributor runs. `make` alone prints what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-long lint fmt generate
+.PHONY: help setup build demo bench test test-long coverage lint fmt generate
 
 GO ?= go
 ARGS ?=
@@ -19,6 +19,9 @@ demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
 	bin/autopost demo $(ARGS)
 
+bench: build ## The goals of speed against bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
+	bin/autopost bench $(ARGS)
+
 test: setup ## Formatting, vet and all tests with the race detector
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
@@ -27,6 +30,9 @@ test: setup ## Formatting, vet and all tests with the race detector
 
 test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... $(ARGS)
+
+coverage: setup ## Which statements and branches of the SQL functions the contracts reach, and which they do not
+	$(GO) test -count=1 -v -run '^TestCoverage$$' ./db
 
 lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)

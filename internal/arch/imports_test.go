@@ -56,6 +56,8 @@ var rules = []rule{
 	{under: "internal/pg", may: []string{root, "db"},
 		because: "the boundary to the database knows no stage: what a stage needs is its interface"},
 	{under: "internal/localpg", because: "a launcher of PostgreSQL knows no schema"},
+	{under: "internal/bench", may: []string{"internal/localpg", "internal/pg"},
+		because: "it measures the database from outside: by functions, on servers and schemas that those two make"},
 	{under: "internal/pgtest", may: []string{"internal/localpg", "internal/pg"},
 		because: "any test may use it, so it must not lead back to what is tested"},
 	{under: "internal/posttest", may: []string{root, "internal/pgtest", "internal/pg"},
@@ -242,10 +244,11 @@ var thirdParty = []struct {
 	doors   []string
 	because string
 }{
-	{"github.com/jackc/pgx/", []string{"internal/pg", "internal/pgtest", "internal/localpg"},
+	{"github.com/jackc/pgx/", []string{"internal/pg", "internal/pgtest", "internal/localpg", "internal/bench"},
 		"every statement of ours is a method of pg.Store, named like its SQL function"},
 	{"database/sql", []string{"internal/pg", "internal/pgtest"},
 		"every statement of ours is a method of pg.Store, named like its SQL function"},
+	{"github.com/riverqueue/river", []string{"internal/bench"}, "a peer to be measured against, no part of the house"},
 	{"github.com/pressly/goose/", []string{"internal/pg"}, "the schema changes by pg.Migrate alone"},
 	{"github.com/mmcdole/gofeed", []string{"internal/ingest/pull"}, "feeds are a source among others"},
 	{"gocloud.dev/", []string{"internal/media"}, "the object store is behind media.Store"},

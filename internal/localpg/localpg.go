@@ -145,7 +145,7 @@ func serverArgs(o Options, socket string) []string {
 	if o.Volatile {
 		settings = append(settings, "fsync=off", "full_page_writes=off", "synchronous_commit=off")
 	}
-	for _, setting := range settings {
+	for _, setting := range append(settings, o.Settings...) {
 		args = append(args, "-c", setting)
 	}
 	return args

@@ -24,6 +24,9 @@ type Options struct {
 	// Volatile trades crash safety for speed: an operating-system crash may leave
 	// the data unreadable. For throw-away databases only.
 	Volatile bool
+	// Settings are further ones, as name=value; they win over those of this package.
+	// They have no effect when attaching to a running instance.
+	Settings []string
 }
 
 func (o Options) complete() (Options, error) {

@@ -1,0 +1,191 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// block stops the second half of the channels of a workspace, each third of them
+// in another way: by a pause, by hand, by a rate whose next slot is far away.
+const block = `
+update autopost.channels c
+set paused_until = case when right(c.channel_id, 6)::int % 3 = 0 then now() + interval '1 day' end,
+	enabled = right(c.channel_id, 6)::int % 3 <> 1,
+	rate_rps = case when right(c.channel_id, 6)::int % 3 = 2 then 0.00001 else c.rate_rps end,
+	next_allowed_at = case when right(c.channel_id, 6)::int % 3 = 2 then now() + interval '1 day' else c.next_allowed_at end
+where c.workspace_id = $1 and right(c.channel_id, 6)::int > $2`
+
+// split is a workspace of which half of the channels is blocked.
+type split struct {
+	*queue
+	open int // of the channels
+	// visited is how long the one visit took that the gates of a new backlog get.
+	visited time.Duration
+}
+
+// split makes such a workspace in a database of its own, with so many rows waiting
+// in the blocked half.
+func (b *bench) split(ctx context.Context, s shape, backlog int) (*split, error) {
+	base, err := b.migrated(ctx, "backlog")
+	if err != nil {
+		return nil, err
+	}
+	made, err := b.fillSplit(ctx, base, s, backlog)
+	if err != nil {
+		return nil, errors.Join(err, base.close(ctx))
+	}
+	return made, nil
+}
+
+func (b *bench) fillSplit(ctx context.Context, base *base, s shape, backlog int) (*split, error) {
+	q, err := b.queue(ctx, base, "backlog", s)
+	if err != nil {
+		return nil, err
+	}
+	w := &split{queue: q, open: s.channels / 2}
+	if err := base.exec(ctx, block, q.workspace, w.open); err != nil {
+		return nil, err
+	}
+	if backlog > 0 {
+		if err := w.bury(ctx, backlog); err != nil {
+			return nil, err
+		}
+	}
+	if err := base.settle(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for {
+		found, err := explain(ctx, base, `select * from autopost.claim_deliveries($1, 'bench', $2)`, q.workspace, 1000)
+		if err != nil {
+			return nil, err
+		}
+		if found.rows > 0 {
+			return nil, fmt.Errorf("%v deliveries of blocked channels could be claimed", found.rows)
+		}
+		ready, err := value[int](ctx, base, `select count(*)::int from autopost.channel_gates g where g.workspace_id = $1 and g.ready_at <= now()`, q.workspace)
+		if err != nil {
+			return nil, err
+		}
+		if ready == 0 {
+			w.visited = time.Since(began)
+			return w, base.checkpoint(ctx)
+		}
+	}
+}
+
+// bury adds rows that are due and blocked.
+func (w *split) bury(ctx context.Context, rows int) error {
+	_, err := w.base.backlog(ctx, w.workspace, w.pattern, max(1, rows/(w.shape.channels-w.open)), fmt.Sprintf("right(t.channel_id, 6)::int > %d", w.open))
+	return err
+}
+
+// due adds so many rows that can be claimed, and returns how many.
+func (w *split) due(ctx context.Context, rows int) (int64, error) {
+	return w.base.backlog(ctx, w.workspace, w.pattern, max(1, rows/w.open), fmt.Sprintf("right(t.channel_id, 6)::int <= %d", w.open))
+}
+
+// behindBacklog is P5.
+func (b *bench) behindBacklog(ctx context.Context) (result Result, err error) {
+	for _, channels := range b.spreads {
+		if err := b.behindOf(ctx, channels, &result); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+func (b *bench) behindOf(ctx context.Context, channels int, result *Result) (err error) {
+	b.say("  %d channels, %s rows blocked", channels, thousands(fmt.Sprint(b.blocked)))
+	worlds := map[string]*split{}
+	defer func() {
+		for _, w := range worlds {
+			err = errors.Join(err, w.base.close(ctx))
+		}
+	}()
+	for name, backlog := range map[string]int{"empty": 0, "behind": b.blocked} {
+		if worlds[name], err = b.split(ctx, everyLimit(channels), backlog); err != nil {
+			delete(worlds, name)
+			return err
+		}
+	}
+	drains := map[string]*drain{}
+	measured := func(name string) subject {
+		return subject{name, "rows/s", func(ctx context.Context) (float64, error) {
+			return perSecond(drains[name].total)(drains[name].run(ctx))
+		}}
+	}
+	samples, err := b.interleave(ctx, func(ctx context.Context) error {
+		for name, w := range worlds {
+			made, err := w.due(ctx, b.due)
+			if err != nil {
+				return err
+			}
+			drains[name] = b.drainer(w.queue, made)
+			if err := w.base.settle(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, measured("empty"), measured("behind"))
+	if err != nil {
+		return err
+	}
+	behind := worlds["behind"]
+	result.Checks = append(result.Checks, atLeast(0.9, ratio(fmt.Sprintf("%d channels: behind %s blocked / empty backlog",
+		channels, thousands(fmt.Sprint(b.blocked))), samples["behind"], samples["empty"])))
+	result.Figures = append(result.Figures,
+		figure(fmt.Sprintf("%d channels: empty backlog", channels), "rows/s", samples["empty"]...),
+		figure("  behind the blocked", "rows/s", samples["behind"]...),
+		figure("  once, to close the gates of the blocked", "ms", float64(behind.visited.Milliseconds())))
+	return nil
+}
+
+// claimBuffers is P6.
+func (b *bench) claimBuffers(ctx context.Context) (result Result, err error) {
+	medians := map[int][]float64{}
+	for _, rows := range b.backlogs {
+		for _, parallel := range []int{1, 10} {
+			sample, err := b.buffersAt(ctx, rows, parallel)
+			if err != nil {
+				return result, err
+			}
+			f := figure(fmt.Sprintf("backlog %s, max_parallel %d", thousands(fmt.Sprint(rows)), parallel), "buffers/row", sample...)
+			result.Checks = append(result.Checks, atMost(30, f))
+			medians[parallel] = append(medians[parallel], f.Median)
+		}
+	}
+	for _, parallel := range []int{1, 10} {
+		all := figure("", "", medians[parallel]...)
+		result.Checks = append(result.Checks, atMost(1.1, figure(fmt.Sprintf("most / least over the backlogs, max_parallel %d", parallel), "x", all.Max/all.Min)))
+	}
+	return result, nil
+}
+
+// buffersAt counts the buffers of claims where nine tenths of a backlog are blocked.
+func (b *bench) buffersAt(ctx context.Context, rows, parallel int) (samples []float64, err error) {
+	b.say("  backlog of %s rows, max_parallel %d", thousands(fmt.Sprint(rows)), parallel)
+	s := everyLimit(2 * b.channels)
+	s.parallel = parallel
+	w, err := b.split(ctx, s, rows*9/10)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.base.close(ctx)) }()
+	if _, err := w.due(ctx, max(rows/10, (b.rounds+1)*b.batch)); err != nil {
+		return nil, err
+	}
+	if err := w.base.settle(ctx); err != nil {
+		return nil, err
+	}
+	for range b.rounds + 1 {
+		claim, _, _, err := explainClaim(ctx, w.queue, b.batch)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, claim.buffers/claim.rows)
+	}
+	return samples[1:], nil // the first one filled the caches
+}

@@ -1,0 +1,227 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// walByTable says which table the log of a stretch was written for, by the first
+// page that each record names; full-page images stand apart, since they follow the
+// checkpoints and not the rows.
+const walByTable = `
+select case when c.relname is null then 'commits and other'
+		when coalesce(t.relname, c.relname) like 'events%' then 'events'
+		else coalesce(t.relname, c.relname) end::text,
+	count(*)::float8, sum(r.record_length - r.fpi_length)::float8, sum(r.fpi_length)::float8
+from pg_get_wal_records_info($1::pg_lsn, $2::pg_lsn) r
+left join pg_class c on c.relkind <> 'v' and pg_relation_filenode(c.oid) = substring(r.block_ref from 'rel \d+/\d+/(\d+)')::oid
+left join pg_index i on i.indexrelid = c.oid
+left join pg_class t on t.oid = i.indrelid
+group by 1 order by 3 desc`
+
+// wal is P10: enqueue and delivery of the same rows.
+func (b *bench) wal(ctx context.Context) (result Result, err error) {
+	base, err := b.migrated(ctx, "wal")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, base.close(ctx)) }()
+	if _, err := base.admin.Exec(ctx, `create extension pg_walinspect`); err != nil {
+		return result, fmt.Errorf("what is written for whom is read by the extension pg_walinspect, which belongs to PostgreSQL: %w", err)
+	}
+	q, err := b.queue(ctx, base, "wal", everyLimit(b.channels))
+	if err != nil {
+		return result, err
+	}
+	tables := map[string][]float64{}
+	var lean, events, whole, images, enqueued []float64
+	for round := range b.rounds {
+		s, err := b.walOfRound(ctx, q)
+		if err != nil {
+			return result, err
+		}
+		b.say("  round %d of %d: %s bytes a row, of them events %s", round+1, b.rounds, number(s.bytes+s.tables["events"]), number(s.tables["events"]))
+		lean, events, images = append(lean, s.bytes), append(events, s.tables["events"]), append(images, s.images)
+		whole, enqueued = append(whole, s.bytes+s.tables["events"]), append(enqueued, s.enqueue)
+		for table, bytes := range s.tables {
+			tables[table] = append(tables[table], bytes)
+		}
+	}
+	result.Checks = []Check{atMost(4096, figure("without events: enqueue, claim, start, commit", "B/row", lean...))}
+	result.Figures = []Figure{
+		figure("with events (send_attempt and sent)", "B/row", whole...),
+		figure("of it events", "B/row", events...),
+		figure("of it the enqueue", "B/row", enqueued...),
+		figure("full-page images beside it", "B/row", images...),
+	}
+	for _, table := range []string{"deliveries", "channel_gates", "channels", "messages", "commits and other"} {
+		result.Figures = append(result.Figures, figure("for "+table, "B/row", tables[table]...))
+	}
+	return result, nil
+}
+
+// walSample is in bytes per delivered row.
+type walSample struct {
+	tables                 map[string]float64
+	bytes, images, enqueue float64
+}
+
+func (b *bench) walOfRound(ctx context.Context, q *queue) (walSample, error) {
+	s := walSample{tables: map[string]float64{}}
+	if err := q.base.settle(ctx); err != nil {
+		return s, err
+	}
+	posts := max(1, b.drain/q.shape.channels)
+	begin, err := q.lsn(ctx)
+	if err != nil {
+		return s, err
+	}
+	for range posts {
+		if _, err := q.base.post(ctx, q.workspace, text()); err != nil {
+			return s, err
+		}
+	}
+	middle, err := q.lsn(ctx)
+	if err != nil {
+		return s, err
+	}
+	d := b.drainer(q, int64(posts*q.shape.channels))
+	if _, err := d.run(ctx); err != nil {
+		return s, err
+	}
+	end, err := q.lsn(ctx)
+	if err != nil {
+		return s, err
+	}
+	err = q.base.admin.QueryRow(ctx, `select ($1::pg_lsn - $2::pg_lsn)::float8`, middle, begin).Scan(&s.enqueue)
+	if err != nil {
+		return s, err
+	}
+	s.enqueue /= float64(d.total)
+	return s, q.attribute(ctx, &s, begin, end, float64(d.total))
+}
+
+func (q *queue) attribute(ctx context.Context, s *walSample, begin, end string, rows float64) error {
+	found, err := q.base.admin.Query(ctx, walByTable, begin, end)
+	if err != nil {
+		return err
+	}
+	defer found.Close()
+	for found.Next() {
+		var table string
+		var records, bytes, images float64
+		if err := found.Scan(&table, &records, &bytes, &images); err != nil {
+			return err
+		}
+		s.tables[table] += bytes / rows
+		s.images += images / rows
+		if table != "events" {
+			s.bytes += bytes / rows
+		}
+	}
+	return found.Err()
+}
+
+// lsn is where the log ends, all of it written.
+func (q *queue) lsn(ctx context.Context) (string, error) {
+	var at string
+	err := q.base.admin.QueryRow(ctx, `select pg_current_wal_flush_lsn()::text`).Scan(&at)
+	return at, err
+}
+
+// cost is what one statement took: counted by PostgreSQL itself, with everything
+// that its functions did.
+type cost struct {
+	ms, buffers, rows float64
+}
+
+func (c cost) plus(other cost) cost {
+	return cost{c.ms + other.ms, c.buffers + other.buffers, c.rows}
+}
+
+func (c cost) perRow(rows float64) cost { return cost{c.ms / rows, c.buffers / rows, 1} }
+
+// explain runs a call under EXPLAIN ANALYZE. buffers are all pages asked for, found in memory or not.
+func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error) {
+	var raw []byte
+	if err := b.engine.QueryRow(ctx, `explain (analyze, buffers, timing off, format json) `+sql, args...).Scan(&raw); err != nil {
+		return cost{}, err
+	}
+	var plans []struct {
+		Plan struct {
+			Hit  float64 `json:"Shared Hit Blocks"`
+			Read float64 `json:"Shared Read Blocks"`
+			Rows float64 `json:"Actual Rows"`
+		}
+		Time float64 `json:"Execution Time"`
+	}
+	if err := json.Unmarshal(raw, &plans); err != nil {
+		return cost{}, err
+	}
+	p := plans[0]
+	return cost{ms: p.Time, buffers: p.Plan.Hit + p.Plan.Read, rows: p.Plan.Rows}, nil
+}
+
+// explainClaim claims under EXPLAIN, takes the deliveries through start and commit
+// the same way, and returns the cost of each step.
+func explainClaim(ctx context.Context, q *queue, batch int) (claim, start, commit cost, err error) {
+	run := fmt.Sprintf("explain-%d", lastPost.Add(1))
+	claim, err = explain(ctx, q.base, `select * from autopost.claim_deliveries($1, $2, $3)`, q.workspace, run, batch)
+	if err != nil || claim.rows == 0 {
+		return claim, start, commit, errors.Join(err, errNothingClaimed(claim))
+	}
+	items, err := value[json.RawMessage](ctx, q.base, `select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
+			'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id)))
+		from autopost.deliveries d where d.workspace_id = $1 and d.status = 'sending' and d.claimed_by = $2`, q.workspace, run)
+	if err != nil {
+		return claim, start, commit, err
+	}
+	if start, err = explain(ctx, q.base, `select autopost.start_call_batch($1, $2)`, q.workspace, items); err != nil {
+		return claim, start, commit, err
+	}
+	commit, err = explain(ctx, q.base, `select autopost.commit_outcome_batch($1, $2)`, q.workspace, items)
+	return claim, start, commit, err
+}
+
+func errNothingClaimed(c cost) error {
+	if c.rows > 0 {
+		return nil
+	}
+	return errors.New("nothing could be claimed")
+}
+
+// profile runs one more drain with the functions' clocks on and returns where its
+// time went: microseconds a row inside each function, without those that it calls.
+// SQL that was inlined counts for its caller.
+func (b *bench) profile(ctx context.Context, q *queue) ([]Figure, error) {
+	rows, err := q.fill(ctx, b.drain)
+	if err != nil {
+		return nil, err
+	}
+	watched := *q.base
+	if watched.engine, err = q.base.pool(ctx, "autopost_engine", "track_functions", "all"); err != nil {
+		return nil, err
+	}
+	d := b.drainer(&queue{base: &watched, workspace: q.workspace}, rows)
+	_, err = d.run(ctx)
+	watched.engine.Close() // a backend reports when it ends
+	if err := errors.Join(err, pause(ctx, time.Second)); err != nil {
+		return nil, err
+	}
+	found, err := q.base.admin.Query(ctx, `select f.funcname || ', ' || f.calls || ' calls', (f.self_time * 1000 / $1)::float8
+		from pg_stat_user_functions f where f.schemaname = 'autopost' order by f.self_time desc limit 15`, rows)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(found, func(row pgx.CollectableRow) (Figure, error) {
+		var name string
+		var micros float64
+		err := row.Scan(&name, &micros)
+		return figure("  in "+name, "µs/row", micros), err
+	})
+}

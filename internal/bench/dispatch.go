@@ -1,0 +1,222 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// fourClaimers is P7.
+func (b *bench) fourClaimers(ctx context.Context) (result Result, err error) {
+	base, err := b.migrated(ctx, "claimers")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, base.close(ctx)) }()
+	q, err := b.queue(ctx, base, "claimers", everyLimit(b.channels))
+	if err != nil {
+		return result, err
+	}
+	var doubles float64
+	drained := func(claimers int) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			made, err := q.fill(ctx, b.drain/2)
+			if err != nil {
+				return 0, err
+			}
+			d := b.drainer(q, made)
+			d.claimers = claimers
+			rate, err := perSecond(d.total)(d.run(ctx))
+			doubles += float64(d.doubles())
+			return rate, err
+		}
+	}
+	nothing := func(context.Context) error { return nil }
+	samples, err := b.interleave(ctx, nothing, subject{"one", "rows/s", drained(1)}, subject{"four", "rows/s", drained(claimers)})
+	if err != nil {
+		return result, err
+	}
+	deadlocks, err := value[float64](ctx, base, `select deadlocks::float8 from pg_stat_database where datname = current_database()`)
+	if err != nil {
+		return result, err
+	}
+	result.Checks = []Check{
+		atLeast(1.2, ratio("4 claimers / 1", samples["four"], samples["one"])),
+		atMost(0, figure("deadlocks", "", deadlocks)),
+		atMost(0, figure("double claims", "", doubles)),
+	}
+	result.Figures = []Figure{figure("1 claimer", "rows/s", samples["one"]...), figure("4 claimers", "rows/s", samples["four"]...)}
+	return result, nil
+}
+
+// doubles counts deliveries that two claims got without a start being refused in between.
+func (d *drain) doubles() int {
+	found := d.twice
+	for _, claims := range d.claims {
+		found += claims - 1
+	}
+	return found - int(d.refused.Load())
+}
+
+// manyWorkspaces is P9.
+func (b *bench) manyWorkspaces(ctx context.Context) (result Result, err error) {
+	base, err := b.migrated(ctx, "workspaces")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, base.close(ctx)) }()
+	w, err := b.tenants(ctx, base)
+	if err != nil {
+		return result, err
+	}
+	samples, err := b.interleave(ctx, w.fill,
+		subject{"round", "ms", w.round},
+		subject{"one call", "ms", w.oneCall})
+	if err != nil {
+		return result, err
+	}
+	small, err := w.small(ctx)
+	if err != nil {
+		return result, err
+	}
+	result.Checks = []Check{
+		atMost(1.5, ratio(fmt.Sprintf("a round over %d workspaces, %d with work / one claim of the same rows", b.workspaces, len(w.busy)), samples["round"], samples["one call"])),
+		atMost(0, figure("workspaces with work that a round left out", "", w.left...)),
+	}
+	result.Figures = []Figure{
+		figure("a dispatch round", "ms", samples["round"]...),
+		figure("  of it ready_workspaces", "ms", w.ready...),
+		figure("one claim", "ms", samples["one call"]...),
+		figure(fmt.Sprintf("%d workspaces with one row each, a claim for each", b.workspaces), "ms", small),
+	}
+	return result, nil
+}
+
+// tenants are many workspaces of which few have work, and one that has as much by itself.
+type tenants struct {
+	bench       *bench
+	base        *base
+	all         []string
+	busy        []*queue
+	one         *queue
+	rows        int // of all that are busy
+	ready, left []float64
+}
+
+func (b *bench) tenants(ctx context.Context, base *base) (*tenants, error) {
+	const channels = 20
+	w := &tenants{bench: b, base: base, rows: b.batch}
+	for n := range b.workspaces {
+		name := fmt.Sprintf("tenant-%05d", n)
+		w.all = append(w.all, name)
+		if n%100 != 0 {
+			if err := base.workspace(ctx, name, everyLimit(channels)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		q, err := b.queue(ctx, base, name, everyLimit(channels))
+		if err != nil {
+			return nil, err
+		}
+		w.busy = append(w.busy, q)
+	}
+	var err error
+	if w.one, err = b.queue(ctx, base, "one", everyLimit(channels*len(w.busy))); err != nil {
+		return nil, err
+	}
+	return w, w.serveOne(ctx, "paused")
+}
+
+// fill gives the same work to the busy ones together and to the one.
+func (w *tenants) fill(ctx context.Context) error {
+	for _, q := range w.busy {
+		if _, err := q.base.backlog(ctx, q.workspace, q.pattern, max(1, w.rows/len(w.busy)/q.shape.channels), "true"); err != nil {
+			return err
+		}
+	}
+	_, err := w.one.fill(ctx, w.rows)
+	return err
+}
+
+// round is what a dispatcher does: who is ready, then a claim for each.
+func (w *tenants) round(ctx context.Context) (float64, error) {
+	began := time.Now()
+	ready, err := names(ctx, w.base, w.bench.workspaces)
+	if err != nil {
+		return 0, err
+	}
+	w.ready = append(w.ready, millis(time.Since(began)))
+	for _, workspace := range ready {
+		if _, err := w.claim(ctx, workspace, w.bench.batch); err != nil {
+			return 0, err
+		}
+	}
+	took := millis(time.Since(began))
+	w.left = append(w.left, float64(len(w.busy)-len(ready)))
+	return took, nil
+}
+
+func names(ctx context.Context, b *base, limit int) ([]string, error) {
+	var list []string
+	err := b.engine.QueryRow(ctx, `select coalesce(array_agg(w), '{}') from autopost.ready_workspaces($1) w`, limit).Scan(&list)
+	return list, err
+}
+
+// oneCall claims from the one, which is there for that alone.
+func (w *tenants) oneCall(ctx context.Context) (float64, error) {
+	if err := w.serveOne(ctx, "active"); err != nil {
+		return 0, err
+	}
+	took, err := w.claim(ctx, w.one.workspace, w.bench.batch)
+	return took, errors.Join(err, w.serveOne(ctx, "paused"))
+}
+
+func (w *tenants) serveOne(ctx context.Context, status string) error {
+	return w.base.exec(ctx, `update autopost.workspaces set status = $2 where workspace_id = $1`, w.one.workspace, status)
+}
+
+// claim takes what a workspace has; milliseconds.
+func (w *tenants) claim(ctx context.Context, workspace string, limit int) (float64, error) {
+	conn, err := w.base.engine.Acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Release()
+	d := &drain{base: w.base, workspace: workspace, batch: limit}
+	began := time.Now()
+	got, err := d.claimSome(ctx, conn, "bench")
+	if err == nil && len(got) == 0 {
+		err = errors.New("a workspace that is ready gave nothing")
+	}
+	return millis(time.Since(began)), err
+}
+
+// small is what it costs that batches are per workspace: one row in each.
+func (w *tenants) small(ctx context.Context) (float64, error) {
+	for _, workspace := range w.all {
+		if _, err := w.base.post(ctx, workspace, text()); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.base.settle(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	ready, err := names(ctx, w.base, w.bench.workspaces)
+	if err != nil {
+		return 0, err
+	}
+	if len(ready) != len(w.all) {
+		return 0, fmt.Errorf("%d of %d workspaces with work are ready", len(ready), len(w.all))
+	}
+	for _, workspace := range ready {
+		if _, err := w.claim(ctx, workspace, 1); err != nil {
+			return 0, err
+		}
+	}
+	return millis(time.Since(began)), nil
+}
+
+func millis(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }

@@ -1,0 +1,213 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// lookAgain is how long a claimer that found nothing waits while others still work.
+	lookAgain = time.Millisecond
+	// stuckAfter is how long a drain may go without one delivery sent.
+	stuckAfter = 2 * time.Minute
+)
+
+// drain takes deliveries through claim, start and commit until so many are sent.
+type drain struct {
+	base      *base
+	workspace string
+	claimers  int
+	batch     int
+	total     int64
+
+	sent, refused, empty atomic.Int64
+	claim, start, commit atomic.Int64 // nanoseconds, over all connections
+	lastSent             atomic.Int64
+
+	mu sync.Mutex
+	// tokens are those that were claimed: one that comes twice was given to two.
+	tokens map[string]bool
+	// claims counts the claims of each delivery.
+	claims map[string]int
+	twice  int
+}
+
+// claimed is what a sender needs to know of a delivery.
+type claimed struct {
+	DeliveryID string     `json:"delivery_id"`
+	ClaimToken string     `json:"claim_token"`
+	sendAt     *time.Time // its slot
+}
+
+// settled is an item of commit_outcome_batch.
+type settled struct {
+	claimed
+	Outcome map[string]any `json:"outcome"`
+}
+
+// run drains and returns how long it took.
+func (d *drain) run(ctx context.Context) (time.Duration, error) {
+	d.tokens, d.claims = map[string]bool{}, map[string]int{}
+	d.lastSent.Store(time.Now().UnixNano())
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for n := range d.claimers {
+		group.Go(func() error {
+			conn, err := d.base.engine.Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Release()
+			return d.work(ctx, conn, fmt.Sprintf("bench-%d", n))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	return time.Since(began), nil
+}
+
+func (d *drain) work(ctx context.Context, conn *pgxpool.Conn, run string) error {
+	for d.sent.Load() < d.total {
+		items, err := timed(&d.claim, func() ([]claimed, error) { return d.claimSome(ctx, conn, run) })
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		if len(items) == 0 {
+			d.empty.Add(1)
+			if time.Since(time.Unix(0, d.lastSent.Load())) > stuckAfter {
+				return fmt.Errorf("stuck: %d of %d are sent, and nothing can be claimed", d.sent.Load(), d.total)
+			}
+			if err := pause(ctx, lookAgain); err != nil {
+				return err
+			}
+			continue
+		}
+		d.note(items)
+		begun, err := timed(&d.start, func() ([]settled, error) { return d.startAll(ctx, conn, items) })
+		if err != nil {
+			return fmt.Errorf("start: %w", err)
+		}
+		if len(begun) == 0 {
+			continue
+		}
+		_, err = timed(&d.commit, func() (int, error) { return 0, d.commitAll(ctx, conn, begun) })
+		if err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		d.sent.Add(int64(len(begun)))
+		d.lastSent.Store(time.Now().UnixNano())
+	}
+	return nil
+}
+
+// claimSome reads all that a daemon reads of a claim, and keeps what a commit needs.
+func (d *drain) claimSome(ctx context.Context, conn *pgxpool.Conn, run string) ([]claimed, error) {
+	rows, err := conn.Query(ctx, `select delivery_id::text, claim_token, send_at, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt,
+		sending_lease_until, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at, last_provider_message_id
+		from autopost.claim_deliveries($1, $2, $3)`, d.workspace, run, d.batch)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (claimed, error) {
+		var c claimed
+		into := make([]any, len(row.FieldDescriptions())) // nil: read and left alone
+		into[0], into[1], into[2] = &c.DeliveryID, &c.ClaimToken, &c.sendAt
+		return c, row.Scan(into...)
+	})
+}
+
+// startAll begins the calls, as close before their platform as a batch can be, and returns those that may go on.
+func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claimed) ([]settled, error) {
+	var answers []struct {
+		Applied bool
+		Reason  string
+	}
+	if err := ask(ctx, conn, &answers, `select autopost.start_call_batch($1, $2)`, d.workspace, items); err != nil {
+		return nil, err
+	}
+	begun := make([]settled, 0, len(items))
+	for i, answer := range answers {
+		switch {
+		case answer.Applied:
+			begun = append(begun, settled{items[i], map[string]any{"ok": true, "provider_message_id": fmt.Sprint(i + 1)}})
+		case answer.Reason == "stale":
+			return nil, errors.New("a claim was stale at once")
+		default:
+			d.refused.Add(1)
+		}
+	}
+	return begun, nil
+}
+
+func (d *drain) commitAll(ctx context.Context, conn *pgxpool.Conn, items []settled) error {
+	var answers []struct {
+		Applied bool
+		Status  string
+	}
+	if err := ask(ctx, conn, &answers, `select autopost.commit_outcome_batch($1, $2)`, d.workspace, items); err != nil {
+		return err
+	}
+	for _, answer := range answers {
+		if !answer.Applied || answer.Status != "sent" {
+			return fmt.Errorf("a delivery that was sent is %+v", answer)
+		}
+	}
+	return nil
+}
+
+func (d *drain) note(items []claimed) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, item := range items {
+		if d.tokens[item.ClaimToken] {
+			d.twice++
+		}
+		d.tokens[item.ClaimToken] = true
+		d.claims[item.DeliveryID]++
+	}
+}
+
+// shares are what one delivery cost in each step, in microseconds of a connection.
+func (d *drain) shares() []Figure {
+	each := func(ns *atomic.Int64) float64 { return float64(ns.Load()) / 1e3 / float64(d.sent.Load()) }
+	return []Figure{
+		figure("claim, of a connection's time", "µs/row", each(&d.claim)),
+		figure("start_call_batch", "µs/row", each(&d.start)),
+		figure("commit_outcome_batch", "µs/row", each(&d.commit)),
+	}
+}
+
+// ask calls a function that answers one jsonb.
+func ask(ctx context.Context, conn *pgxpool.Conn, into any, sql string, args ...any) error {
+	var raw []byte
+	if err := conn.QueryRow(ctx, sql, args...).Scan(&raw); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+func timed[T any](sum *atomic.Int64, work func() (T, error)) (T, error) {
+	began := time.Now()
+	v, err := work()
+	sum.Add(int64(time.Since(began)))
+	return v, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
