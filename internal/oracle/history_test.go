@@ -158,7 +158,7 @@ func (h *house) unfinished() {
 	h.all(`select test.say('later', 'tomorrow', jsonb_build_object('scheduled_for', autopost.now_ts() + interval '1 day',
 			'media', jsonb_build_array(jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64)))))`,
 		`select test.say('waiting', 'not yet')`)
-	h.fail("waiting", "retry", limited)
+	h.fail("waiting", "retry", patience)
 	h.all(`select test.say('flying', 'up there')`)
 	h.fly("flying")
 	h.all(`select test.say('claimed', 'about to')`, `select test.claim()`,

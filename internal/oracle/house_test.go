@@ -240,6 +240,7 @@ const (
 	unknown   = `{"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}`
 	transient = `{"category": "TRANSIENT", "scope": "delivery", "code": "http_502", "message": "https://example.org/bot123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc/sendMessage said no"}`
 	limited   = `{"category": "TRANSIENT", "scope": "channel", "code": "429", "retry_after_ms": 30000}`
+	patience  = `{"category": "TRANSIENT", "scope": "channel", "code": "429", "retry_after_ms": 1800000}` // longer than all cases take
 	flooded   = `{"category": "TRANSIENT", "scope": "platform", "code": "429", "retry_after_ms": 30000}`
 	forbidden = `{"category": "PERMANENT", "scope": "channel", "code": "forbidden"}`
 	refused   = `{"category": "PERMANENT", "scope": "platform", "code": "unauthorized"}`
