@@ -144,8 +144,6 @@ func (c cost) plus(other cost) cost {
 	return cost{c.ms + other.ms, c.buffers + other.buffers, c.rows}
 }
 
-func (c cost) perRow(rows float64) cost { return cost{c.ms / rows, c.buffers / rows, 1} }
-
 // explain runs a call under EXPLAIN ANALYZE. buffers are all pages asked for, found in memory or not.
 func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error) {
 	var raw []byte

@@ -87,11 +87,6 @@ func (b *base) clone(ctx context.Context, into, table string, columns map[string
 	return done.RowsAffected(), nil
 }
 
-// pattern posts once to every channel of a workspace and returns the message.
-func (b *base) pattern(ctx context.Context, workspace string) (string, error) {
-	return b.post(ctx, workspace, text())
-}
-
 // backlog adds deliveries that are due now, of so many posts, to the channels that
 // a condition over the pattern's deliveries t names, and opens their gates. They
 // are copies of what the engine itself made of the pattern.
