@@ -4610,7 +4610,7 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
     AS $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic\s|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
+	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic[\s\\]|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
 
@@ -5094,7 +5094,7 @@ CREATE FUNCTION autopost.resolve_unknown(p_workspace_id text, p_delivery_id uuid
 -- Settles a delivery that waits because of an unknown outcome: found -> sent with the platform's id; absent -> back into the queue,
 -- where sending again still spends its one allowance. operator and reason are required and kept in the event.
 -- Returns {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" | "unknown_delivery"}.
--- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent).
+-- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent), admin_audit_log.
 declare
 	v_delivery autopost.deliveries;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
@@ -5113,6 +5113,8 @@ begin
 		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
 	end if;
 	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
+	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta, jsonb_build_object(p_delivery_id, 'retry'),
+		jsonb_build_object(p_delivery_id, case p_verdict when 'found' then 'sent' else 'retry' end));
 	if p_verdict = 'found' then
 		perform set_config('autopost.manual_act', 'resolve_unknown', true);
 		perform autopost.settle_sent(p_workspace_id, v_delivery, p_provider_message_id, v_meta);
@@ -6367,9 +6369,9 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
--- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I11 I12 I13 I19 I23 receiver (only its log knows);
--- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 I35 absent (no tables yet).
--- In part: I14 lower end; I15 by events; I20 our side; I36 by shape; I39 by events.
+-- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
+-- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
+-- In part: I11 by slots; I13 by events; I14 lower end; I15 by events; I20 our side; I35 by events; I36 by shape; I39 by events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -6390,6 +6392,10 @@ begin
 		from autopost.verify_i08(p_workspace_id) with ordinality v (found, n);
 	return query select 'I10', 'no more in flight than max_parallel, and the counter is right', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i10(p_workspace_id) with ordinality v (found, n);
+	return query select 'I11', 'slots of a channel no closer than its rate', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i11(p_workspace_id) with ordinality v (found, n);
+	return query select 'I13', 'no call inside a wait that the platform gave', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i13(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
 	return query select 'I15', 'no call while its channel is paused or disabled', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -6418,6 +6424,8 @@ begin
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I35', 'what a person did is in the log', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
 	return query select 'I36', 'no token in events and errors', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i36(p_workspace_id) with ordinality v (found, n);
 	return query select 'I38', 'live deliveries have their media', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -6615,6 +6623,50 @@ join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_i
 left join flight f on f.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
+$$;
+
+
+--
+-- Name: verify_i11(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i11(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- By the slots that calls were given, and only since the channel's row last changed: slots from before reach a second beyond it. What
+-- the platform saw is its log's to say; a later step of a series has no event.
+select jsonb_build_object('channel_id', s.channel_id, 'delivery_id', s.delivery_id, 'send_at', s.send_at, 'before', s.before, 'rate_rps', s.rate_rps)
+from (
+	select e.channel_id, e.delivery_id, t.send_at, c.rate_rps, lag(t.send_at) over (partition by e.channel_id order by t.send_at) as before
+	from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt' and e.ts > c.updated_at
+	cross join lateral (select (e.meta ->> 'send_at')::timestamptz as send_at) t
+	where c.workspace_id = p_workspace_id and c.rate_rps > 0 and t.send_at > c.updated_at + interval '1 second'
+) s
+where s.send_at < s.before + make_interval(secs => (1 / s.rate_rps)::float8) - interval '1 millisecond'
+$$;
+
+
+--
+-- Name: verify_i13(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i13(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- As far as events tell, and while channel or group still bear the cooldown: one lifted by a plain row edit leaves no event. A call of
+-- another channel may have looked at the group just before the cooldown came: hence the second of grace.
+select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'scope', x.meta -> 'scope',
+	'since', x.ts, 'until', x.meta -> 'until')
+from autopost.events x
+join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
+join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
+left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+where x.workspace_id = p_workspace_id and x.action = 'cooldown'
+and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
+and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id and c.cooldown_until >= (x.meta ->> 'until')::timestamptz
+	else l.cooldown_until >= (x.meta ->> 'until')::timestamptz end
 $$;
 
 
@@ -7087,6 +7139,25 @@ from (
 left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id = p.run_id
 where r.run_id is null
 or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int, 0))
+$$;
+
+
+--
+-- Name: verify_i35(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- An event that names an operator has its row in the log, written in the same transaction. Configuration changed by plain rows leaves
+-- neither.
+select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
+from autopost.events e
+where e.workspace_id = p_workspace_id and e.meta ? 'operator'
+and not exists (
+	select 1 from autopost.admin_audit_log a
+	where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
+	and a.ts between e.ts - interval '1 minute' and e.ts + interval '1 minute')
 $$;
 
 

@@ -59,14 +59,21 @@ func (s *shop) post(t *rapid.T, content int, raw map[string]any, wait time.Time)
 
 // again posts what was sent, at the very edge of its dedup window.
 func (s *shop) again(t *rapid.T) {
-	c := s.any(t)
-	content := rapid.IntRange(0, 5).Draw(t, "content")
-	sent, ever := c.sent[content]
-	edge := sent.Add(c.ttl + rapid.SampledFrom([]time.Duration{-time.Microsecond, 0, time.Microsecond, -30 * time.Minute, 30 * time.Minute}).Draw(t, "off the edge by"))
-	if !ever || !edge.After(s.now) {
-		s.post(t, content, payload(content), s.now)
+	var had []func() (*channel, int)
+	for _, c := range s.channels {
+		for content := range 6 {
+			if sent, ever := c.sent[content]; ever && sent.Add(c.ttl).After(s.now.Add(time.Hour)) {
+				had = append(had, func() (*channel, int) { return c, content })
+			}
+		}
+	}
+	if len(had) == 0 {
+		s.enqueue(t)
 		return
 	}
+	c, content := had[rapid.IntRange(0, len(had)-1).Draw(t, "which")]()
+	off := rapid.SampledFrom([]time.Duration{-time.Microsecond, 0, time.Microsecond, -30 * time.Minute, 30 * time.Minute}).Draw(t, "off the edge by")
+	edge := c.sent[content].Add(c.ttl + off)
 	s.tick(t, edge.Sub(s.now))
 	s.post(t, content, payload(content), s.now)
 }
@@ -149,17 +156,20 @@ func (s *shop) drop(k *call) {
 	s.calls = slices.DeleteFunc(s.calls, func(o *call) bool { return o == k })
 }
 
-// work is a round of a worker to which nothing happens.
+// work is what a worker does to which nothing happens, until the retries have come round.
 func (s *shop) work(t *rapid.T) {
-	s.claim(t)
-	s.look(t)
-	for _, k := range slices.Clone(s.calls) {
-		s.begin(t, k)
+	for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+		s.claim(t)
 		s.look(t)
-	}
-	for _, k := range slices.Clone(s.calls) {
-		s.settle(t, k)
-		s.look(t)
+		for _, k := range slices.Clone(s.calls) {
+			s.begin(t, k)
+			s.look(t)
+		}
+		for _, k := range slices.Clone(s.calls) {
+			s.settle(t, k)
+			s.look(t)
+		}
+		s.tick(t, time.Minute)
 	}
 }
 
