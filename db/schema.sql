@@ -174,12 +174,12 @@ $_$;
 CREATE FUNCTION autopost.answer_stats(p_answers jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The counters of a run from the answers of its posts.
+-- The counters of a run from the answers of its posts. What a fan-out only plans is counted when it is done.
 select jsonb_build_object(
 	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
 	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
 	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int), 0),
+	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct from 'running'), 0),
 	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
 	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
@@ -723,8 +723,8 @@ $$;
 CREATE FUNCTION autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats jsonb, p_items jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Adds counts and answers to a run and ends it.
--- Writes: ingest_runs.
+-- Adds counts and answers to a run and ends it, unless a fan-out of it goes on.
+-- Reads: fanout_jobs. Writes: ingest_runs.
 begin
 	update autopost.ingest_runs r
 	set stats_json = (
@@ -734,7 +734,9 @@ begin
 				from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
 				group by s.key) k),
 		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = autopost.now_ts()
+		finished_at = case when not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running') then autopost.now_ts() end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;
@@ -1042,6 +1044,18 @@ $$;
 
 
 --
+-- Name: due_of(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.due_of(p_post jsonb) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+-- When the deliveries of a frozen post are due.
+select greatest((p_post ->> 'not_before')::timestamptz, (p_post ->> 'scheduled_for')::timestamptz)
+$$;
+
+
+--
 -- Name: emit_event(text, text, text, autopost.deliveries, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1150,6 +1164,42 @@ $$;
 
 
 --
+-- Name: enqueue_post(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enqueue_post(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamp with time zone, OUT answer jsonb, OUT armed text[], OUT due timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- A post whose message is stored: its deliveries, or the job that makes them where it goes to more channels than one transaction
+-- should take. Returns the enqueue's answer, and whose gates are to be armed for when.
+-- Writes: deliveries or fanout_jobs, events.
+declare
+	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
+	v_most int := autopost.setting('fanout_chunk_channels');
+	v_route record;
+	v_done record;
+begin
+	answer := jsonb_build_object('status', 'enqueued', 'run_id', p_run_id, 'trace_id', p_post -> 'trace_id', 'message_id', p_post -> 'message_id');
+	select r.ids, r.ttls, r.choices, r.renderings into v_route from autopost.route_post(p_workspace_id, v_post, '', v_most + 1) r;
+	if cardinality(v_route.ids) > v_most then
+		answer := answer || autopost.open_fanout(p_workspace_id, v_post);
+		return;
+	end if;
+	select f.counts, f.armed, f.dropped, f.deliveries into v_done
+	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls, v_route.choices, v_route.renderings, p_now) f;
+	perform autopost.tell_fan_out(p_workspace_id, v_post, v_done.counts),
+		autopost.tell_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
+	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
+		answer := answer || '{"status": "duplicate"}';
+	end if;
+	armed := v_done.armed;
+	due := autopost.due_of(v_post);
+end
+$$;
+
+
+--
 -- Name: enqueue_posts(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1163,8 +1213,8 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 declare
 	v_posts jsonb[];
 	v_post jsonb;
-	v_answer jsonb;
-	v_answers jsonb := '[]';
+	v_done record;
+	v_answers jsonb[] := '{}';
 	v_at int;
 	v_now timestamptz := p_now;
 	v_armed text[] := '{}';
@@ -1180,16 +1230,14 @@ begin
 			v_answers := v_answers || jsonb_build_object('status', 'rejected', 'run_id', p_run_id, 'errors', v_post -> 'errors');
 			continue;
 		end if;
-		v_answer := autopost.fan_out(p_workspace_id, v_post, p_run_id, v_now);
-		v_armed := v_armed || array(select jsonb_array_elements_text(v_answer -> 'armed'));
-		v_due := least(v_due, (v_answer ->> 'due')::timestamptz);
-		v_answers := v_answers || (jsonb_build_object(
-			'status', case when (v_answer ->> 'deduped')::int > 0 and (v_answer ->> 'enqueued')::int = 0 and (v_answer ->> 'invalid')::int = 0 then 'duplicate' else 'enqueued' end,
-			'run_id', p_run_id, 'trace_id', v_post -> 'trace_id', 'message_id', v_post -> 'message_id', 'fanout', 'done') || (v_answer - 'armed' - 'due'));
+		select e.answer, e.armed, e.due into v_done from autopost.enqueue_post(p_workspace_id, v_post, p_run_id, v_now) e;
+		v_answers := v_answers || v_done.answer;
+		v_armed := v_armed || v_done.armed;
+		v_due := least(v_due, v_done.due);
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
-	return v_answers;
+	return to_jsonb(v_answers);
 end
 $$;
 
@@ -1415,133 +1463,189 @@ $$;
 
 
 --
--- Name: fan_out(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: fanout_jobs; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.fan_out(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
+CREATE TABLE autopost.fanout_jobs (
+    workspace_id text NOT NULL,
+    job_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    trace_id uuid NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    post jsonb,
+    "position" text DEFAULT ''::text NOT NULL,
+    planned integer NOT NULL,
+    enqueued integer DEFAULT 0 NOT NULL,
+    deduped integer DEFAULT 0 NOT NULL,
+    invalid integer DEFAULT 0 NOT NULL,
+    skipped integer DEFAULT 0 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT fanout_jobs_check CHECK (((status = 'running'::text) = (post IS NOT NULL))),
+    CONSTRAINT fanout_jobs_check1 CHECK (((status = 'done'::text) = (finished_at IS NOT NULL))),
+    CONSTRAINT fanout_jobs_planned_check CHECK ((planned >= 0)),
+    CONSTRAINT fanout_jobs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'done'::text])))
+);
+
+ALTER TABLE ONLY autopost.fanout_jobs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: fan_out_next(autopost.fanout_jobs, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit integer) RETURNS autopost.fanout_jobs
     LANGUAGE plpgsql
     AS $$
--- One message to every channel that should get it: routes, renders once per choice, drops what was sent or is in flight, inserts.
--- The message's row is locked by now, so the one snapshot of the insert sees every earlier delivery of this content.
--- Returns {"enqueued", "deduped", "invalid", "skipped", "deliveries", "armed": [channel_id], "due"}.
--- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events.
+-- The next range of a job that the caller has locked: deliveries, events and the job's counters in one transaction. Returns the job as
+-- it is then.
+-- Locks, in this order: messages, channel_gates. Reads: channels. Writes: deliveries, fanout_jobs, events, channel_gates, ingest_runs.
 declare
-	v_payload jsonb := p_post -> 'payload';
-	v_message_id uuid := (p_post ->> 'message_id')::uuid;
-	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
-	v_hash text := p_post ->> 'content_hash';
-	v_fresh boolean := (p_post ->> 'fresh')::boolean;
-	v_scheduled timestamptz := autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for');
-	v_routing jsonb := coalesce(p_post -> 'raw' -> 'routing', '{}');
-	v_tags text[] := array(select jsonb_array_elements_text(p_post -> 'tags') union select jsonb_array_elements_text(coalesce(p_post -> 'route_tags', '[]')));
-	v_ids text[];
-	v_choices text[]; -- of each channel, as the key of its rendering
-	v_renders jsonb;
-	v_sizes jsonb;
-	v_salt text := gen_random_uuid()::text;
-	v_made jsonb;
+	v_job autopost.fanout_jobs;
+	v_now timestamptz;
+	v_fresh boolean;
+	v_route record;
+	v_done record;
+	v_over boolean;
 begin
-	select array_agg(c.channel_id order by c.channel_id), array_agg(autopost.render_choice(v_payload, c)::text order by c.channel_id)
-	into v_ids, v_choices
-	from autopost.channels c
-	where c.workspace_id = p_workspace_id
-	and c.enabled
-	and autopost.route_matches(c.route_filter, v_tags)
-	and (not v_routing ? 'include_channels' or v_routing -> 'include_channels' ? c.channel_id)
-	and not coalesce(v_routing -> 'exclude_channels' ? c.channel_id, false);
-
-	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
-	from autopost.media_origin o
-	where o.workspace_id = p_workspace_id
-	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(v_payload -> 'media', '[]')) m);
-
-	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, k.choice::jsonb, v_sizes)), '{}') into v_renders
-	from (select distinct u.choice from unnest(v_choices) u (choice)) k
-	join autopost.platforms p on p.platform = k.choice::jsonb ->> 'platform';
-
-	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
-		status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, finished_at, created_at, updated_at)
-	select c.workspace_id, autopost.uuid_v7_of(p_now, v_salt || c.channel_id), v_message_id, c.channel_id, autopost.hash_version(), v_hash, p_now, v_scheduled,
-		r.value ->> 'verdict',
-		case when r.value ->> 'verdict' = 'failed_permanent' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
-			'code', 'validation_failed', 'known', true, 'message', r.value ->> 'reason') end,
-		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), 'text-1', v_trace_id, p_run_id,
-		case when r.value ->> 'verdict' = 'failed_permanent' then p_now end, p_now, p_now
-	from unnest(v_ids, v_choices) u (channel_id, choice)
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-	join jsonb_each(v_renders) r on r.key = u.choice
-	where r.value ->> 'verdict' <> 'skipped'
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0))
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => coalesce(c.dedup_ttl_hours, 168)) offset 0))
-	order by c.channel_id
-	on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing;
-
-	select coalesce(jsonb_object_agg(d.channel_id, jsonb_build_object('channel_id', d.channel_id, 'delivery_id', d.delivery_id, 'status', d.status,
-		'reason', d.last_error ->> 'message')), '{}') into v_made
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.message_id = v_message_id
-	and d.trace_id = v_trace_id;
-	return autopost.fan_out_answer(p_workspace_id, p_post || jsonb_build_object('run_id', p_run_id), v_ids, v_choices, v_renders, v_made)
-		|| jsonb_build_object('due', greatest(p_now, v_scheduled));
+	-- Whoever took in the same content meanwhile has counted it up under this lock.
+	select m.seen_count = 1 into v_fresh from autopost.messages m
+	where m.workspace_id = p_job.workspace_id and m.message_id = p_job.message_id
+	for no key update of m;
+	v_now := autopost.now_ts();
+	select r.ids, r.ttls, r.choices, r.renderings into v_route from autopost.route_post(p_job.workspace_id, p_job.post, p_job.position, p_limit) r;
+	v_over := coalesce(cardinality(v_route.ids), 0) < p_limit;
+	select f.counts, f.armed, f.dropped into v_done
+	from autopost.fan_out_to(p_job.workspace_id, p_job.post, p_job.job_id, v_fresh, v_route.ids, v_route.ttls, v_route.choices, v_route.renderings, v_now) f;
+	perform autopost.tell_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped);
+	update autopost.fanout_jobs j
+	set position = coalesce(v_route.ids[cardinality(v_route.ids)], j.position),
+		enqueued = j.enqueued + (v_done.counts ->> 'enqueued')::int, deduped = j.deduped + (v_done.counts ->> 'deduped')::int,
+		invalid = j.invalid + (v_done.counts ->> 'invalid')::int, skipped = j.skipped + (v_done.counts ->> 'skipped')::int,
+		status = case when v_over then 'done' else j.status end, post = case when v_over then null else j.post end,
+		finished_at = case when v_over then v_now end, attempt = 0, last_error = null, updated_at = v_now
+	where j.workspace_id = p_job.workspace_id and j.job_id = p_job.job_id
+	returning j.* into v_job;
+	if v_over then
+		perform autopost.tell_fan_out(p_job.workspace_id, p_job.post, autopost.fanout_counts(v_job));
+	end if;
+	perform autopost.arm_gates(p_job.workspace_id, v_done.armed, autopost.due_of(p_job.post)) where v_done.armed <> '{}';
+	if v_over then
+		perform autopost.close_run(p_job.workspace_id, p_job.run_id, autopost.answer_stats(jsonb_build_array(autopost.fanout_counts(v_job))), null);
+	end if;
+	return v_job;
 end
 $$;
 
 
 --
--- Name: fan_out_answer(text, jsonb, text[], text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: fan_out_to(text, jsonb, uuid, boolean, text[], integer[], integer[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.fan_out_answer(p_workspace_id text, p_post jsonb, p_ids text[], p_choices text[], p_renders jsonb, p_made jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id uuid, p_fresh boolean, p_ids text[], p_ttls integer[], p_choices integer[], p_renderings jsonb, p_now timestamp with time zone, OUT counts jsonb, OUT armed text[], OUT dropped text[], OUT deliveries jsonb) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- Counts and names what became of each routed channel, and writes the events of it: enqueue once, validation_failed each,
--- dedup_suppressed each up to 1,000, above that once with the channels in meta.
--- Writes: events.
+-- A post to the channels that route_post found for it: renders once per way of showing, drops what was sent or is in flight, inserts.
+-- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
+-- collide; else the one snapshot of the insert sees every earlier delivery of it.
+-- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
+-- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events(validation_failed).
 declare
-	v_answers jsonb;
-	v_deduped text[];
+	v_verdicts text[];
+	v_errors jsonb[];
+	v_texts text[];
+	v_metas jsonb[];
+	v_templates text[];
+	v_hash text := p_post ->> 'content_hash';
 	v_message_id uuid := (p_post ->> 'message_id')::uuid;
-	v_meta jsonb := jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id');
-	v_counts jsonb;
+	v_run_id uuid := (p_post ->> 'run_id')::uuid;
+	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
+	v_not_before timestamptz := (p_post ->> 'not_before')::timestamptz;
+	v_scheduled timestamptz := (p_post ->> 'scheduled_for')::timestamptz;
+	-- Ids of version 7 by counting: an instant, and from a random place of it on.
+	v_instant text := left(replace(autopost.uuid_v7_of(p_now, '')::text, '-', ''), 17);
+	v_place bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint;
+	v_made text[];
+	v_fates text[]; -- where they are not the verdicts
 begin
-	select coalesce(jsonb_agg(coalesce(p_made -> u.channel_id, jsonb_build_object('channel_id', u.channel_id,
-			'status', case when p_renders -> u.choice ->> 'verdict' = 'skipped' then 'skipped' else 'deduped' end,
-			'reason', coalesce(p_renders -> u.choice ->> 'reason', 'the channel has this content already'))) order by u.channel_id), '[]')
-	into v_answers
-	from unnest(p_ids, p_choices) u (channel_id, choice);
-	select array_agg(a.value ->> 'channel_id') filter (where a.value ->> 'status' = 'deduped'),
-		jsonb_build_object(
-			'enqueued', count(*) filter (where a.value ->> 'status' = 'queued'),
-			'deduped', count(*) filter (where a.value ->> 'status' = 'deduped'),
-			'invalid', count(*) filter (where a.value ->> 'status' = 'failed_permanent'),
-			'skipped', count(*) filter (where a.value ->> 'status' = 'skipped'),
-			'armed', coalesce(jsonb_agg(a.value -> 'channel_id') filter (where a.value ->> 'status' = 'queued'), '[]'))
-	into v_deduped, v_counts
-	from jsonb_array_elements(v_answers) a;
-
-	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, v_message_id, null, v_meta || (v_counts - 'armed'));
-	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	select p_workspace_id, gen_random_uuid(), (a.value ->> 'delivery_id')::uuid, v_message_id, a.value ->> 'channel_id', autopost.now_ts(), 'validation_failed', 0, 'error',
-		jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'message', a.value -> 'reason'), v_meta
-	from jsonb_array_elements(v_answers) a
-	where a.value ->> 'status' = 'failed_permanent';
-	if cardinality(v_deduped) > 1000 then
-		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', v_deduped));
+	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	if p_fresh then
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+			v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+			case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		where v_verdicts[u.choice] <> 'skipped'
+		order by u.n;
 	else
-		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
-		from unnest(v_deduped) u (channel_id);
+		with made as (
+			insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+				status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+			select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+				v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+				case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+			from unnest(p_ids, p_ttls, p_choices) with ordinality u (channel_id, ttl, choice, n)
+			where v_verdicts[u.choice] <> 'skipped'
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0)
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+			order by u.n
+			on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing
+			returning channel_id
+		)
+		select array_agg(m.channel_id) into v_made from made m;
+		-- Full, as in route_post.
+		select array_agg(case when m.channel_id is null and v_verdicts[u.choice] <> 'skipped' then 'deduped' else v_verdicts[u.choice] end order by u.n) into v_fates
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		full join unnest(v_made) m (channel_id) on m.channel_id = u.channel_id;
 	end if;
-	return v_counts || jsonb_build_object('deliveries', (select coalesce(jsonb_agg(a.value order by a.ordinality), '[]')
-		from jsonb_array_elements(v_answers) with ordinality a where a.ordinality <= 1000));
+
+	select jsonb_build_object(
+			'enqueued', count(*) filter (where u.fate = 'queued'), 'deduped', count(*) filter (where u.fate = 'deduped'),
+			'invalid', count(*) filter (where u.fate = 'failed_permanent'), 'skipped', count(*) filter (where u.fate = 'skipped')),
+		coalesce(array_agg(u.channel_id) filter (where u.fate = 'queued'), '{}'),
+		array_agg(u.channel_id) filter (where u.fate = 'deduped'),
+		coalesce(jsonb_agg(jsonb_build_object('channel_id', u.channel_id, 'status', u.fate,
+			'reason', case u.fate when 'deduped' then 'the channel has this content already' else v_errors[u.choice] ->> 'message' end)
+			|| case when u.fate in ('queued', 'failed_permanent') then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
+			filter (where p_job_id is null and u.n <= 1000), '[]')
+	into counts, armed, dropped, deliveries
+	from (
+		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
+		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
+
+	if counts -> 'invalid' <> '0' then
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
+		select p_workspace_id, gen_random_uuid(), (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.now_ts(), 'validation_failed', 0, 'error',
+			v_errors[u.choice] - 'known', jsonb_build_object('trace_id', v_trace_id, 'run_id', v_run_id)
+		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
+		where coalesce(u.fate, v_verdicts[u.choice]) = 'failed_permanent';
+	end if;
 end
+$$;
+
+
+--
+-- Name: fanout_counts(autopost.fanout_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fanout_counts(p_job autopost.fanout_jobs) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What became of a job's channels so far.
+select jsonb_build_object('enqueued', p_job.enqueued, 'deduped', p_job.deduped, 'invalid', p_job.invalid, 'skipped', p_job.skipped)
 $$;
 
 
@@ -1583,6 +1687,24 @@ CREATE FUNCTION autopost.fold(p_text text) RETURNS text
     AS $$
 -- Case folding that does not depend on the database's locale.
 select lower(p_text collate "und-x-icu")
+$$;
+
+
+--
+-- Name: frozen_post(jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- A prepared post, with its message, as fan_out takes it, now or later: {"payload", "content_hash", "message_id", "run_id", "trace_id",
+-- "tags", "include", "exclude", "scheduled_for", "not_before"}. tags are its own and those that it came with; no hint is null.
+select jsonb_build_object(
+	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
+	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
+	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
+	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude', p_post -> 'raw' -> 'routing' -> 'exclude_channels',
+	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 $$;
 
 
@@ -1653,8 +1775,8 @@ CREATE FUNCTION autopost.get_run(p_workspace_id text, p_run_id uuid) RETURNS jso
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- A run with what has become of each of its posts by now, submissions included; null when the workspace has no such run.
--- Reads: ingest_runs, submissions, deliveries.
+-- A run with what has become of each of its posts by now, submissions and fan-outs included; null when the workspace has no such run.
+-- Reads: ingest_runs, submissions, fanout_jobs, deliveries.
 declare
 	v_answer jsonb;
 begin
@@ -1664,9 +1786,12 @@ begin
 		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json,
 		'items', (select coalesce(jsonb_agg((i.value - 'deliveries') || coalesce(
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt', s.attempt, 'last_error', s.last_error)
-					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}') order by i.ordinality), '[]')
+					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}')
+				|| case when j.job_id is null then '{}' else autopost.fanout_counts(j)
+					|| jsonb_build_object('fanout', j.status, 'planned', j.planned, 'fanout_error', j.last_error) end order by i.ordinality), '[]')
 			from jsonb_array_elements(r.items) with ordinality i
-			left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid),
+			left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid
+			left join autopost.fanout_jobs j on j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.trace_id = (i.value ->> 'trace_id')::uuid),
 		'deliveries', (select coalesce(jsonb_object_agg(d.status, d.n), '{}') from (
 			select x.status, count(*) as n from autopost.deliveries x
 			where x.workspace_id = p_workspace_id
@@ -2004,6 +2129,21 @@ $$;
 
 
 --
+-- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_routed(p_channel autopost.channels, p_tags text[], p_include text[], p_exclude text[]) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- Whether a channel gets a post with these tags and routing hints (null: none were given).
+select p_channel.enabled
+	and autopost.route_matches(p_channel.route_filter, p_tags)
+	and (p_include is null or p_channel.channel_id = any (p_include))
+	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
+$$;
+
+
+--
 -- Name: is_zone(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2032,24 +2172,10 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours.
+-- A channel is born with its gate.
 begin
-	if tg_op = 'INSERT' then
-		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
-		values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
-		return null;
-	end if;
-	if (new.platform, new.rate_group) is distinct from (old.platform, old.rate_group) then
-		update autopost.channel_gates g
-		set platform = new.platform, rate_group = new.rate_group
-		where g.workspace_id = new.workspace_id
-		and g.channel_id = new.channel_id;
-	end if;
-	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
-		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
-	end if;
+	insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
+	values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
 	return null;
 end
 $$;
@@ -2918,6 +3044,53 @@ $$;
 
 
 --
+-- Name: move_channel_gates(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_channel_gates() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Keeps gates true under plain row edits: moves them with their rate group, opens them when their channels are enabled, resumed, may do
+-- more at once or at other hours. Once a statement, in the order of the channels whatever the order of the rows: so whoever takes gates
+-- for an enqueue or a commit never waits for this in a circle. A union shows what changed without a join, whose plan would be kept from
+-- the first edit, of one row, for one of all. A trigger that sees all rows of a statement cannot be bound to columns: stamp_channel tells it
+-- whether there is anything to do, so that what claims and commits move costs nothing.
+-- Locks: channel_gates (workspace_id, channel_id). Writes: channel_gates.
+declare
+	v_changed record;
+begin
+	perform set_config('autopost.channels_stirred', '', true);
+	for v_changed in
+		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
+			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode, r.posting_window)) > 1 as stirred
+		from (
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel, o.rate_rps, o.timezone, o.window_mode, o.posting_window
+			from before_rows o
+			union
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel, n.rate_rps, n.timezone, n.window_mode, n.posting_window
+			from after_rows n) r
+		group by r.workspace_id, r.channel_id
+		having count(*) > 1
+		order by r.workspace_id, r.channel_id
+	loop
+		if v_changed.moved then
+			update autopost.channel_gates g
+			set platform = c.platform, rate_group = c.rate_group
+			from autopost.channels c
+			where g.workspace_id = v_changed.workspace_id and g.channel_id = v_changed.channel_id
+			and c.workspace_id = v_changed.workspace_id and c.channel_id = v_changed.channel_id;
+		end if;
+		if v_changed.stirred then
+			perform autopost.rearm_gate(v_changed.workspace_id, v_changed.channel_id, 0);
+		end if;
+	end loop;
+	return null;
+end
+$$;
+
+
+--
 -- Name: move_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3199,6 +3372,33 @@ CREATE FUNCTION autopost.now_ts() RETURNS timestamp with time zone
 -- The engine's clock: every deciding instant is read through here, after locks are held.
 -- Tests replace this function; production has no hook.
 select clock_timestamp()
+$$;
+
+
+--
+-- Name: open_fanout(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.open_fanout(p_workspace_id text, p_post jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The job of a post that goes to more channels than one transaction should take, durable with the post's message. It goes to those that
+-- it is routed to when their range is worked on: a channel made or changed meanwhile is judged as it is then, or not at all.
+-- Returns its part of the enqueue's answer; enqueued is what is planned until the job is done.
+-- Reads: channels. Writes: fanout_jobs.
+declare
+	v_planned int;
+begin
+	select count(*) into v_planned
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id
+	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'), autopost.texts_of(p_post -> 'exclude'));
+	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned, next_attempt_at, created_at, updated_at)
+	values (p_workspace_id, autopost.new_id(), (p_post ->> 'message_id')::uuid, (p_post ->> 'run_id')::uuid, (p_post ->> 'trace_id')::uuid,
+		p_post, v_planned, autopost.now_ts(), (p_post ->> 'not_before')::timestamptz, (p_post ->> 'not_before')::timestamptz);
+	perform pg_notify('autopost_wake', 'fanout');
+	return jsonb_build_object('fanout', 'running', 'planned', v_planned, 'enqueued', v_planned, 'deduped', 0, 'invalid', 0, 'skipped', 0, 'deliveries', '[]'::jsonb);
+end
 $$;
 
 
@@ -3607,6 +3807,32 @@ begin
 	select v.* from autopost.queue_snapshot v
 	where v.workspace_id = p_workspace_id
 	order by v.status;
+end
+$$;
+
+
+--
+-- Name: ready_fanout_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_fanout_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Workspaces with a fan-out job that could be worked on now. Looks across workspaces.
+-- Reads: workspaces, fanout_jobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
+	and exists (select 1 from autopost.fanout_jobs j
+		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= v_now)
+	order by w.workspace_id
+	limit p_limit;
 end
 $$;
 
@@ -4329,23 +4555,6 @@ $$;
 
 
 --
--- Name: render_choice(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.render_choice(p_payload jsonb, p_channel autopost.channels) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
--- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
-select jsonb_strip_nulls(jsonb_build_object(
-	'platform', p_channel.platform,
-	'parse_mode', coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
-	'send_mode', p_channel.send_mode,
-	'disable_preview', p_channel.settings -> 'disable_preview',
-	'variant', coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')))
-$$;
-
-
---
 -- Name: render_refused(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4382,6 +4591,40 @@ begin
 	end if;
 	return v_out;
 end
+$$;
+
+
+--
+-- Name: rendering_choice(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rendering_choice(p_rendering text[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What rendering_of says, as render takes it.
+select jsonb_strip_nulls(jsonb_build_object(
+	'platform', p_rendering[1],
+	'parse_mode', p_rendering[2],
+	'send_mode', p_rendering[3],
+	'disable_preview', p_rendering[4]::jsonb,
+	'variant', p_rendering[5]))
+$$;
+
+
+--
+-- Name: rendering_of(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) RETURNS text[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- All of a channel that decides how a payload looks there: channels that agree in it share one rendering. rendering_choice names it.
+select array[
+	p_channel.platform,
+	coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	p_channel.send_mode,
+	(p_channel.settings -> 'disable_preview')::text,
+	coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')]
 $$;
 
 
@@ -4707,13 +4950,108 @@ $$;
 --
 
 CREATE FUNCTION autopost.route_matches(p_filter jsonb, p_tags text[]) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- Whether a channel's route_filter lets a message with these tags through; no filter lets everything through.
 select p_filter is null or (
-	(coalesce(jsonb_array_length(p_filter -> 'include_any'), 0) = 0 or p_filter -> 'include_any' ?| p_tags)
-	and coalesce(p_filter -> 'include_all', '[]') <@ to_jsonb(p_tags)
+	(coalesce(p_filter -> 'include_any', '[]') = '[]' or p_filter -> 'include_any' ?| p_tags)
+	and (p_filter -> 'include_all' is null or p_filter -> 'include_all' <@ to_jsonb(p_tags))
 	and not coalesce(p_filter -> 'exclude' ?| p_tags, false))
+$$;
+
+
+--
+-- Name: route_post(text, jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_post(p_workspace_id text, p_post jsonb, p_after text, p_limit integer, OUT ids text[], OUT ttls integer[], OUT choices integer[], OUT renderings jsonb) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels after p_after, in their order and p_limit at most, that get a post: their ids, their dedup windows in hours, and of each
+-- which of renderings (counted from 1) it shares. Ranges of the primary key, so that no plan visits all channels for a few.
+-- Reads: channels.
+declare
+	v_payload jsonb := p_post -> 'payload';
+	v_tags text[] := autopost.texts_of(p_post -> 'tags');
+	v_include text[] := autopost.texts_of(p_post -> 'include');
+	v_exclude text[] := autopost.texts_of(p_post -> 'exclude');
+	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
+	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
+begin
+	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id order by c.channel_id desc limit 1));
+	with routed as materialized (
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, c) as rendering
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		and c.channel_id > p_after
+		and c.channel_id between coalesce(v_first, '') and v_last
+		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		order by c.channel_id
+		limit p_limit
+	), ways as materialized (
+		select d.rendering, row_number() over ()::int as n from (select distinct r.rendering from routed r) d
+	)
+	select array_agg(r.channel_id order by r.channel_id), array_agg(r.ttl order by r.channel_id), array_agg(w.n order by r.channel_id),
+		(select jsonb_agg(autopost.rendering_choice(k.rendering) order by k.n) from ways k)
+	into ids, ttls, choices, renderings
+	from routed r
+	full join ways w using (rendering); -- full, though each has its match: it is never done row by row, however few rows are expected
+end
+$$;
+
+
+--
+-- Name: run_fanout(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.run_fanout(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- One range of the workspace's oldest fan-out job: p_limit channels, at most the setting fanout_chunk_channels. Call it again while it
+-- answers "running" or "done"; a call that is lost, with all it did, loses nothing. One job at a time, so that posts keep their order in every
+-- channel; one whose range fails is put off, and lets the next go first.
+-- Returns {"status": "running" | "done" | "failed" (put off until "next_attempt_at") | "busy" (another works on it) | "idle", "job_id",
+-- "message_id", "run_id", "planned", "enqueued", "deduped", "invalid", "skipped"}. Raises AP001 for a wrong argument.
+-- Locks, in this order: fanout_jobs (skip locked), messages, channel_gates.
+-- Writes: fanout_jobs, deliveries, events, channel_gates, ingest_runs.
+declare
+	v_id uuid;
+	v_job autopost.fanout_jobs;
+	v_limit int;
+	v_message text;
+	v_state text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('limit', p_limit > 0);
+	v_limit := least(p_limit, autopost.setting('fanout_chunk_channels')::int);
+	select j.job_id into v_id from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running' and j.next_attempt_at <= autopost.now_ts()
+	order by j.job_id limit 1;
+	if v_id is null then
+		return '{"status": "idle"}';
+	end if;
+	select j.* into v_job from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = v_id and j.status = 'running'
+	for no key update of j skip locked;
+	if v_job.job_id is null then
+		return jsonb_build_object('status', 'busy', 'job_id', v_id);
+	end if;
+	begin
+		v_job := autopost.fan_out_next(v_job, v_limit);
+	exception when others then
+		-- Whatever it is, it must not hold up the posts behind this one for ever. It stands in last_error.
+		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+		update autopost.fanout_jobs j
+		set attempt = j.attempt + 1, next_attempt_at = autopost.now_ts() + least(300, 2 ^ least(j.attempt, 10)) * interval '1 second',
+			last_error = autopost.redact(jsonb_build_object('code', v_state, 'message', v_message)), updated_at = autopost.now_ts()
+		where j.workspace_id = p_workspace_id and j.job_id = v_id
+		returning j.* into v_job;
+	end;
+	return jsonb_strip_nulls(autopost.fanout_counts(v_job) || jsonb_build_object('status', case when v_job.attempt > 0 then 'failed' else v_job.status end,
+		'job_id', v_job.job_id, 'message_id', v_job.message_id, 'run_id', v_job.run_id, 'planned', v_job.planned,
+		'next_attempt_at', case when v_job.attempt > 0 then v_job.next_attempt_at end, 'error', v_job.last_error));
+end
 $$;
 
 
@@ -4993,6 +5331,38 @@ $$;
 
 
 --
+-- Name: show_post(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- the version of the template that made the text.
+-- Reads: platforms, media_origin.
+declare
+	v_sizes jsonb;
+	v_shown jsonb;
+begin
+	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
+	from autopost.media_origin o
+	where o.workspace_id = p_workspace_id
+	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
+	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
+		select autopost.render(p_payload, p, p_renderings -> v_n - 1, v_sizes) into v_shown
+		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
+		verdicts[v_n] := v_shown ->> 'verdict';
+		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'validation_failed', 'known', true, 'message', v_shown ->> 'reason') end;
+		texts[v_n] := coalesce(v_shown ->> 'text', '');
+		metas[v_n] := coalesce(v_shown -> 'meta', '{}');
+		templates[v_n] := 'text-1';
+	end loop;
+end
+$$;
+
+
+--
 -- Name: skip_deliveries(text, uuid[], text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5107,6 +5477,10 @@ CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
 -- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
 begin
 	new.updated_at := autopost.now_ts();
+	if (new.platform, new.rate_group, new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.platform, old.rate_group, old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+		perform set_config('autopost.channels_stirred', 'yes', true); -- for move_channel_gates, when the statement is over
+	end if;
 	return new;
 end
 $$;
@@ -5486,6 +5860,59 @@ begin
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group and v_limit.rate_rps > 0;
 	return v_slot;
 end
+$$;
+
+
+--
+-- Name: tell_dropped(text, jsonb, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_dropped(p_workspace_id text, p_post jsonb, p_dropped text[], p_before integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- dedup_suppressed for the channels that had this content already: an event each up to 1,000 of a post, those of p_before (earlier
+-- ranges of its job) included; above that one with the channels in meta.
+-- Writes: events.
+declare
+	v_message_id uuid := (p_post ->> 'message_id')::uuid;
+	v_meta jsonb := jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id');
+begin
+	if cardinality(p_dropped) + p_before > 1000 then
+		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', p_dropped));
+	else
+		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
+		from unnest(p_dropped) u (channel_id);
+	end if;
+end
+$$;
+
+
+--
+-- Name: tell_fan_out(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_fan_out(p_workspace_id text, p_post jsonb, p_counts jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The enqueue event of a post: one a message and run, with what became of all its channels.
+-- Writes: events.
+begin
+	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
+		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: texts_of(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.texts_of(p_array jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A JSON array of texts; null for what is none.
+select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
 $$;
 
 
@@ -5984,8 +6411,16 @@ $$;
 CREATE FUNCTION autopost.verify_i17(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- Each post that a run answered for is a message or a submission, each submission that was enqueued is a message, each enqueue event
--- counts the rows and the drops of its post, and what was dropped as a repeat has an earlier delivery that it repeats.
+-- Each post that a run answered for is a message or a submission, and has its fan-out where one was promised; each submission that was
+-- enqueued is a message; each enqueue event, and until there is one the job, counts the rows and the drops of its post; and what was
+-- dropped as a repeat has an earlier delivery that it repeats.
+with told as (
+	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+	union all
+	select j.message_id, j.trace_id::text, autopost.fanout_counts(j) from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+)
 select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
 from autopost.ingest_runs r
 cross join lateral jsonb_array_elements(r.items) i
@@ -5993,7 +6428,10 @@ where r.workspace_id = p_workspace_id
 and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
 and case i.value ->> 'status'
 	when 'enqueued' then not exists (
-		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+			select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+		or (i.value ->> 'fanout' = 'running' and not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = (i.value ->> 'run_id')::uuid and j.trace_id = (i.value ->> 'trace_id')::uuid))
 	when 'accepted' then not exists (
 		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid) end
 union all
@@ -6003,21 +6441,20 @@ where s.workspace_id = p_workspace_id and s.status = 'enqueued'
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id)
 union all
-select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.meta, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
-from autopost.events e
+select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.said, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
+from told e
 left join (
 	select d.message_id, d.trace_id::text as trace_id, count(*) as n, count(*) filter (where d.status <> 'deduped') as passed
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
-	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.meta ->> 'trace_id'
+	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.trace_id
 left join (
 	select s.message_id, s.meta ->> 'trace_id' as trace_id, sum(coalesce(jsonb_array_length(s.meta -> 'channels'), 1)) as n
 	from autopost.events s
 	where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
-	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.meta ->> 'trace_id'
-where e.workspace_id = p_workspace_id and e.action = 'enqueue'
-and ((e.meta ->> 'enqueued')::int + (e.meta ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
-	or (e.meta ->> 'deduped')::int <> coalesce(x.n, 0))
+	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
+where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
 union all
 select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id, 'ts', e.ts)
 from autopost.events e
@@ -6169,7 +6606,8 @@ CREATE FUNCTION autopost.verify_i24(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- Counted, so that a lost event and a doubled one both show: each claim that is over was ended by one event, each end that a person
--- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event.
+-- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event, for which
+-- its job stands while it is fanned out.
 with told as (
 	select e.delivery_id,
 		count(distinct e.attempt) filter (where e.attempt > 0
@@ -6187,6 +6625,9 @@ posts as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, count(*) as n from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 	group by e.message_id, e.meta ->> 'trace_id'
+	union all
+	select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
 )
 select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
@@ -7036,6 +7477,14 @@ ALTER TABLE ONLY autopost.events_default
 
 
 --
+-- Name: fanout_jobs fanout_jobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_pkey PRIMARY KEY (workspace_id, job_id);
+
+
+--
 -- Name: ingest_runs ingest_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -7329,6 +7778,27 @@ CREATE INDEX events_default_workspace_id_message_id_ts_idx ON autopost.events_de
 
 
 --
+-- Name: fanout_jobs_message; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_message ON autopost.fanout_jobs USING btree (workspace_id, message_id);
+
+
+--
+-- Name: fanout_jobs_run; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_run ON autopost.fanout_jobs USING btree (workspace_id, run_id);
+
+
+--
+-- Name: fanout_jobs_running; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_running ON autopost.fanout_jobs USING btree (workspace_id, job_id) WHERE (status = 'running'::text);
+
+
+--
 -- Name: ingest_runs_started; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -7465,7 +7935,7 @@ CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries F
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+CREATE TRIGGER keep_channel_gate AFTER INSERT ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
 
 
 --
@@ -7480,6 +7950,13 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 --
 
 CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash, kind ON autopost.workspace_endpoints FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup();
+
+
+--
+-- Name: channels move_channel_gates; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER move_channel_gates AFTER UPDATE ON autopost.channels REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT WHEN ((current_setting('autopost.channels_stirred'::text, true) = 'yes'::text)) EXECUTE FUNCTION autopost.move_channel_gates();
 
 
 --
@@ -7587,6 +8064,22 @@ ALTER TABLE ONLY autopost.deliveries
 
 ALTER TABLE ONLY autopost.deliveries
     ADD CONSTRAINT deliveries_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id);
+
+
+--
+-- Name: fanout_jobs fanout_jobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: fanout_jobs fanout_jobs_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
 
 
 --
@@ -7756,6 +8249,12 @@ ALTER TABLE autopost.events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.events_default ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: fanout_jobs; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.fanout_jobs ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: ingest_runs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -7846,6 +8345,13 @@ CREATE POLICY owner_session ON autopost.events TO autopost_owner USING ((COALESC
 --
 
 CREATE POLICY owner_session ON autopost.events_default TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: fanout_jobs owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.fanout_jobs TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -8049,6 +8555,13 @@ CREATE POLICY workspace ON autopost.events USING ((workspace_id = current_settin
 --
 
 CREATE POLICY workspace ON autopost.events_default USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: fanout_jobs workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.fanout_jobs USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
