@@ -99,7 +99,7 @@ func TestFanoutIsWokenAndPolls(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, count(), "woken")
 		give()
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		synctest.Wait()
 		require.Equal(t, 4, count(), "unwoken, within the interval")
 		stop()
