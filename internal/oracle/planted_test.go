@@ -183,7 +183,7 @@ var inCalls = []planted{
 		h.do(`select test.start('plain')`)
 	}},
 	{invariant: "I15", bug: "what is claimed goes on while a breaker is open", plant: func(h *house) {
-		h.breaks("start_call", "v_limit.probe_id is distinct from p_delivery_id", "false")
+		h.breaks("call_obstacle", "v_limit.probe_id is distinct from p_delivery.delivery_id", "false")
 		h.channels("one", "two", "three", "four")
 		h.do(`update autopost.channels set rate_group = 'down' where channel_id in ('one', 'two', 'three', 'four')`)
 		h.do(`update autopost.platform_limits set cooldown_until = null`)
