@@ -62,7 +62,7 @@ select is(test.tamper($$update autopost.admin_audit_log l set before = '{}', has
 	jsonb_build_object('what', 'it does not follow the row before it', 'seq', 3, 'id', test.ids('{3}') -> '3'), 'sealed anew, it breaks the next one');
 select is(test.tamper($$delete from autopost.admin_audit_log where seq = 3$$) -> 0 ->> 'what', 'rows are missing before it');
 select is(test.tamper($$delete from autopost.admin_audit_log where seq = 1$$) -> 0 ->> 'what', 'rows are missing before it');
-select is(test.tamper($$delete from autopost.admin_audit_log where seq > 3$$), '[{"what": "rows are missing before the head", "seq": 5, "id": null}]');
+select is(test.tamper($$delete from autopost.admin_audit_log where seq > 3$$) -> 0, '{"what": "rows are missing before the head", "seq": 5, "id": null}');
 select is(test.tamper($$delete from autopost.admin_audit_log$$) -> 0 ->> 'what', 'rows are missing before the head');
 select isnt(test.tamper($$update autopost.admin_audit_log set seq = seq + 1 where seq = 5$$), null);
 select throws_ok($$insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after) values ('w', gen_random_uuid(), now(), 'o', 'a', 'r', 's', '{}', '{}')$$, '23502', null, 'nothing gets in beside the chain');

@@ -30,7 +30,7 @@ select is(test.refused('{"text": "x", "parse_mode": "BBCode"}'), 'parse_mode: is
 select is(test.refused('{"link": "ftp://e.x/"}'), 'link: is no http or https URL');
 select is(test.refused('{"text": "x", "scheduled_for": "2026-12-01T10:00:00"}'), 'scheduled_for: is no time with an offset');
 select is(test.refused('{"text": "x", "scheduled_for": "2026-13-01T10:00:00Z"}'), 'scheduled_for: is no time with an offset', 'no such month');
-select is(test.refused('{"text": "x", "variants": {"a": "text"}}'), 'variants: each variant must be {"text": "…"}');
+select is(test.refused('{"text": "x", "variants": {"a": "text"}}'), 'variants.a: must be an object');
 
 select is(test.refused('{"text": "x", "media": {}}'), 'media: must be an array');
 select is(test.refused(jsonb_build_object('media', array_to_json(array_fill('{"type": "image", "file_id": "1"}'::json, array[51])))), 'media: has more than 50 items');

@@ -120,7 +120,7 @@ begin
 		v_before := v_now - v_tolerance;
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
-	v_prefix := autopost.uuid_v7_prefix(v_now);
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if o_late then

@@ -115,7 +115,7 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
-	v_prefix := autopost.uuid_v7_prefix(v_now);
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	with done as (
 		update autopost.deliveries d
 		set status = 'sent',

@@ -106,7 +106,7 @@ create or replace function autopost.retake_slots(p_workspace_id text, p_ids uuid
 language plpgsql
 as $$
 -- New slots for claimed deliveries that came too late for theirs, in this order, within slot_horizon_ms from p_now. Groups and channels are locked.
--- Returns {delivery_id: slot}, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
+-- Returns {delivery_id: slot}, null where nothing limits any more, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
 declare
 	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
 	v_late record;
@@ -145,8 +145,8 @@ begin
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
 		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group and l.rate_rps > 0;
 		v_slots := v_slots || (
-			select coalesce(jsonb_object_agg(s.id, p_now + s.slot * interval '1 microsecond'), '{}')
-			from unnest(v_late.ids, v_spaced.o_slots) s (id, slot)
+			select coalesce(jsonb_object_agg(s.id, case when v_limit.rate_rps > 0 or v_steps[s.place] > 0 then p_now + s.slot * interval '1 microsecond' end), '{}')
+			from unnest(v_late.ids, v_spaced.o_slots, v_late.places) s (id, slot, place)
 			where s.slot is not null);
 	end loop;
 	return v_slots;

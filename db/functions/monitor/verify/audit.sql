@@ -34,6 +34,7 @@ union all
 select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
 from autopost.events e
 where e.workspace_id = p_workspace_id and e.meta ? 'operator'
+and e.ts > autopost.now_ts() - (select autopost.setting_interval('audit_retention_days'))
 and not exists (
 	select 1 from autopost.admin_audit_log a
 	where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
