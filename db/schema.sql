@@ -174,12 +174,12 @@ $_$;
 CREATE FUNCTION autopost.answer_stats(p_answers jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The counters of a run from the answers of its posts.
+-- The counters of a run from the answers of its posts. What a fan-out only plans is counted when it is done.
 select jsonb_build_object(
 	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
 	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
 	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int), 0),
+	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct from 'running'), 0),
 	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
 	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
@@ -250,12 +250,12 @@ begin
 			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
 			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
 	)
-	select grp.workspace_id, min(greatest(grp.ready_at, l.cooldown_until, case when l.rate_rps > 0 then l.next_allowed_at - v_ahead end))
+	select grp.workspace_id, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
 	from grp
 	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
 	left join lateral (
-		select l.cooldown_until, l.rate_rps, l.next_allowed_at from autopost.platform_limits l
-		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l on true
+		select l from autopost.platform_limits l
+		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
 	where w.status = 'active' and (v_all or autopost.may_speak_for(grp.workspace_id))
 	group by grp.workspace_id;
 end
@@ -269,12 +269,29 @@ $$;
 CREATE FUNCTION autopost.audit(p_workspace_id text, p_action text, p_subject text, p_act jsonb, p_before jsonb, p_after jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Records what a person did, in the transaction that does it. p_act: {"operator", "reason", …}.
--- Writes: admin_audit_log.
+-- Records what a person did, in the transaction that does it and as its last act: whoever acts in the workspace meanwhile waits here, so
+-- that the chain has one order and no fork. p_act: {"operator", "reason", …}.
+-- Locks: audit_heads, after all others. Writes: admin_audit_log, audit_heads.
+declare
+	v_row autopost.admin_audit_log;
 begin
-	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after)
-	values (p_workspace_id, autopost.new_id(), autopost.now_ts(), p_act ->> 'operator', p_action, autopost.redact(p_act ->> 'reason'), p_subject,
-		autopost.redact(p_before), autopost.redact(p_after));
+	insert into autopost.audit_heads as h (workspace_id, seq) values (p_workspace_id, 1)
+	on conflict (workspace_id) do update set seq = h.seq + 1
+	returning h.seq, h.hash into v_row.seq, v_row.prev_hash;
+	v_row.workspace_id := p_workspace_id;
+	v_row.id := autopost.new_id();
+	v_row.ts := autopost.now_ts();
+	v_row.operator := p_act ->> 'operator';
+	v_row.action := p_action;
+	v_row.reason := autopost.redact(p_act ->> 'reason');
+	v_row.subject := p_subject;
+	v_row.before := autopost.redact(p_before);
+	v_row.after := autopost.redact(p_after);
+	v_row.hash := autopost.audit_hash(v_row);
+	insert into autopost.admin_audit_log (workspace_id, id, ts, operator, action, reason, subject, before, after, seq, prev_hash, hash)
+	values (v_row.workspace_id, v_row.id, v_row.ts, v_row.operator, v_row.action, v_row.reason, v_row.subject, v_row.before, v_row.after,
+		v_row.seq, v_row.prev_hash, v_row.hash);
+	update autopost.audit_heads h set hash = v_row.hash where h.workspace_id = p_workspace_id;
 end
 $$;
 
@@ -284,79 +301,175 @@ SET default_tablespace = '';
 SET default_table_access_method = heap;
 
 --
--- Name: deliveries; Type: TABLE; Schema: autopost; Owner: -
+-- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.deliveries (
+CREATE TABLE autopost.admin_audit_log (
     workspace_id text NOT NULL,
-    delivery_id uuid NOT NULL,
-    message_id uuid NOT NULL,
-    channel_id text NOT NULL,
-    hash_version integer NOT NULL,
-    content_hash text NOT NULL,
-    not_before timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone,
-    status text DEFAULT 'queued'::text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    granted_attempts integer DEFAULT 0 NOT NULL,
-    next_retry_at timestamp with time zone,
-    due_at timestamp with time zone GENERATED ALWAYS AS (
-CASE
-    WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
-    ELSE GREATEST(not_before, scheduled_for)
-END) STORED NOT NULL,
-    provider_message_id text,
-    sent_at timestamp with time zone,
-    last_error jsonb,
-    rendered_text text DEFAULT ''::text NOT NULL,
-    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    template_version text,
-    trace_id uuid,
-    ingest_run_id uuid,
-    enqueue_batch_id uuid,
-    claimed_at timestamp with time zone,
-    claimed_by text,
-    claim_token text,
-    sending_started_at timestamp with time zone,
-    sending_lease_until timestamp with time zone,
-    send_at timestamp with time zone,
-    last_call_at timestamp with time zone,
-    unknown_outcomes integer DEFAULT 0 NOT NULL,
-    unknown_allowance integer DEFAULT 1 NOT NULL,
-    outcome_unknown_at timestamp with time zone,
-    settled jsonb,
-    finished_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
-    CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
-    CONSTRAINT deliveries_check2 CHECK (((status = ANY (ARRAY['claimed'::text, 'sending'::text])) = (claim_token IS NOT NULL))),
-    CONSTRAINT deliveries_check3 CHECK (((status = 'sending'::text) = (sending_lease_until IS NOT NULL))),
-    CONSTRAINT deliveries_check4 CHECK (((status <> 'retry'::text) OR (next_retry_at IS NOT NULL))),
-    CONSTRAINT deliveries_granted_attempts_check CHECK ((granted_attempts >= 0)),
-    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'sent'::text, 'retry'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]))),
-    CONSTRAINT deliveries_unknown_outcomes_check CHECK ((unknown_outcomes >= 0))
-)
-WITH (fillfactor='80');
+    id uuid NOT NULL,
+    ts timestamp with time zone NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    reason text NOT NULL,
+    subject text NOT NULL,
+    before jsonb NOT NULL,
+    after jsonb NOT NULL,
+    seq bigint NOT NULL,
+    prev_hash text NOT NULL,
+    hash text NOT NULL,
+    CONSTRAINT admin_audit_log_action_check CHECK ((action <> ''::text)),
+    CONSTRAINT admin_audit_log_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT admin_audit_log_reason_check CHECK ((reason <> ''::text))
+);
 
-ALTER TABLE ONLY autopost.deliveries FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY autopost.admin_audit_log FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: begin_call(text, autopost.deliveries, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: audit_hash(autopost.admin_audit_log); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_call(p_workspace_id text, p_delivery autopost.deliveries, p_send_at timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.audit_hash(p_row autopost.admin_audit_log) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- The seal of a row: over all that it says, and over the seal of the row before it.
+select encode(sha256(convert_to(jsonb_build_array(p_row.prev_hash, p_row.workspace_id, p_row.seq, p_row.id,
+	(extract(epoch from p_row.ts) * 1000000)::bigint, p_row.operator, p_row.action, p_row.reason, p_row.subject, p_row.before, p_row.after)::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: audit_head(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_head(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The end of the audit log's chain. Whoever keeps it elsewhere can tell later whether rows up to it were changed or taken away.
+-- Returns {"seq", "hash"}; seq 0 when nothing was ever recorded. Reads: audit_heads.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return coalesce(
+		(select jsonb_build_object('seq', h.seq, 'hash', h.hash) from autopost.audit_heads h where h.workspace_id = p_workspace_id),
+		jsonb_build_object('seq', 0, 'hash', repeat('0', 64)));
+end
+$$;
+
+
+--
+-- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.auth_lost_error(p_message text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The error of a delivery that was never called for, because its credential was refused.
+select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true, 'message', p_message)
+$$;
+
+
+--
+-- Name: auth_lost_ids(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.auth_lost_ids(p_workspace_id text, p_channel_ids text[]) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What failed because the credential of these channels was refused, since it was refused the last time; the oldest 1000.
+-- Reads: channels, deliveries.
+begin
+	return array(
+		select d.delivery_id from autopost.deliveries d
+		cross join lateral (
+			select c.auth_lost_at from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
+		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
+		and autopost.is_auth_lost(d.last_error)
+		order by d.finished_at, d.delivery_id
+		limit 1000);
+end
+$$;
+
+
+--
+-- Name: begin_calls(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_begun jsonb, OUT o_late boolean, OUT o_status text) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- Records that the call of this attempt begins: the send_attempt event is what recovery looks for.
--- Writes: events(send_attempt).
+-- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
+-- Returns {place in p_items: answer}; whether any was late, so that groups and channels are locked for new slots; the workspace's status once all
+-- is locked: it may have been paused meanwhile. Locks: see lock_for_start.
+-- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
+declare
+	v_tokens jsonb;
+	v_places jsonb;
+	v_ids uuid[];
+	v_channels text[];
+	v_since timestamptz;
+	v_asked timestamptz := autopost.now_ts();
+	v_tolerance interval := autopost.setting_interval('slot_tolerance_ms');
+	v_before timestamptz := v_asked - v_tolerance; -- whose slot was earlier is late
+	v_now timestamptz;
+	v_known jsonb;
+	v_doubtful jsonb;
+	v_slots jsonb := '{}';
+	v_answer jsonb;
+	v_prefix text;
+	v_salt text := gen_random_uuid();
+	v_margin interval := autopost.setting_interval('lease_margin_seconds');
 begin
-	perform autopost.emit_event(p_workspace_id, 'send_attempt', 'ok', p_delivery, null,
-		jsonb_build_object('idempotency_key', p_delivery.delivery_id, 'run_id', p_delivery.claimed_by, 'send_at', p_send_at));
-	return jsonb_build_object('applied', true, 'now', autopost.now_ts(), 'send_at', p_send_at,
-		'deadline', p_delivery.sending_lease_until - autopost.setting_interval('lease_margin_seconds') * least(1, extract(epoch from p_delivery.sending_lease_until - p_delivery.claimed_at) / 60));
+	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.require('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into v_tokens, v_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, o_late
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
+	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
+	v_now := autopost.now_ts();
+	if v_now > v_asked + v_tolerance then -- it had to wait
+		v_before := v_now - v_tolerance;
+	end if;
+	v_answer := jsonb_build_object('applied', true, 'now', v_now);
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
+	if o_late then
+		v_slots := autopost.retake_slots(p_workspace_id, array(
+			select d.delivery_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+			and d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+			and d.sending_lease_until > v_now and not v_known ? (d.delivery_id || '/' || d.attempt)
+			order by d.send_at, d.delivery_id), v_now);
+		update autopost.deliveries d
+		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+	end if;
+	with begun as (
+		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at, d.sending_lease_until, d.send_at
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
+		and not v_known ? (d.delivery_id || '/' || d.attempt)
+		and coalesce(d.send_at, v_now) >= v_before
+		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
+	), told as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
+		from begun b
+	)
+	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text, v_answer || jsonb_build_object('send_at', b.send_at,
+		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
+	into o_begun
+	from begun b;
 end
 $$;
 
@@ -406,6 +519,147 @@ $$;
 
 
 --
+-- Name: begin_or_hand_back(text, text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_or_hand_back(p_workspace_id text, p_status text, p_item jsonb, p_late boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- start_call for one claim of which begin_calls began nothing: it is stale, or it began before, or something is in the way. All is locked; groups
+-- and channels for a new slot only if p_late.
+-- Writes: deliveries, channel_gates, events(released), channels and platform_limits for a new slot.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_delivery autopost.deliveries;
+	v_slot timestamptz;
+	v_obstacle text;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = (p_item ->> 'delivery_id')::uuid;
+	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_item ->> 'claim_token' or v_delivery.sending_lease_until <= v_now then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_slot := v_delivery.send_at;
+	if autopost.call_started_at(v_delivery) is not null then
+		if p_late and v_slot < v_now - autopost.setting_interval('slot_tolerance_ms') then
+			v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta), 'infinity');
+			update autopost.deliveries d
+			set send_at = v_slot
+			where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+		end if;
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_slot, 'deadline',
+			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at, autopost.setting_interval('lease_margin_seconds')));
+	end if;
+	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate'); -- late, and no slot is free within the horizon
+	perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
+	return jsonb_build_object('applied', false, 'reason', v_obstacle);
+end
+$$;
+
+
+--
+-- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platform_limits (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamp with time zone,
+    cooldown_until timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_until timestamp with time zone,
+    failing_channels text[] DEFAULT '{}'::text[] NOT NULL,
+    breaker_opened_at timestamp with time zone,
+    probe_id uuid,
+    probe_at timestamp with time zone,
+    probes integer DEFAULT 0 NOT NULL,
+    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY autopost.platform_limits ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: begin_probe(autopost.platform_limits, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_probe(p_limit autopost.platform_limits, p_delivery_id uuid, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A delivery was claimed as the probe of an open breaker, whose row is locked. Whatever becomes of it, the next one waits.
+-- Writes: platform_limits.
+begin
+	update autopost.platform_limits l
+	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
+	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: breaker_is_open(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.breaker_is_open(p_workspace_id text, p_platform text, p_rate_group text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: platform_limits.
+begin
+	return exists (
+		select 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.breaker_opened_at is not null);
+end
+$$;
+
+
+--
+-- Name: templates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.templates (
+    workspace_id text NOT NULL,
+    template_id text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    version integer NOT NULL,
+    body text NOT NULL,
+    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
+    vars text[],
+    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
+    parse_mode text DEFAULT 'None'::text NOT NULL,
+    max_length integer,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
+    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
+    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
+    CONSTRAINT templates_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: builtin_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.builtin_templates(p_workspace_id text) RETURNS SETOF autopost.templates
+    LANGUAGE sql STABLE
+    AS $$
+-- What every workspace has until it writes its own of the same name: version 0.
+select p_workspace_id, b.template_id, '*', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None', null::int, true, null::timestamptz
+from (values
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}', '{summary}')
+) b (template_id, body, vars, sanitize)
+$$;
+
+
+--
 -- Name: buttons_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -431,6 +685,117 @@ $$;
 
 
 --
+-- Name: buttons_with_params(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.buttons_with_params(p_buttons jsonb, p_params jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Buttons whose links have the parameters.
+select jsonb_agg((
+	select jsonb_agg(b.value || jsonb_build_object('url', autopost.url_with_params(b.value ->> 'url', p_params)) order by b.ordinality)
+	from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality)
+from jsonb_array_elements(p_buttons) with ordinality r
+$$;
+
+
+--
+-- Name: call_deadline(timestamp with time zone, timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.call_deadline(p_lease_until timestamp with time zone, p_claimed_at timestamp with time zone, p_margin interval) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- When a call must have ended: p_margin before its lease, or in proportion where leases are shorter than a minute.
+select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
+$$;
+
+
+--
+-- Name: deliveries; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.deliveries (
+    workspace_id text NOT NULL,
+    delivery_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    channel_id text NOT NULL,
+    hash_version integer NOT NULL,
+    content_hash text NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    granted_attempts integer DEFAULT 0 NOT NULL,
+    next_retry_at timestamp with time zone,
+    due_at timestamp with time zone GENERATED ALWAYS AS (
+CASE
+    WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
+    ELSE GREATEST(not_before, scheduled_for)
+END) STORED NOT NULL,
+    provider_message_id text,
+    sent_at timestamp with time zone,
+    last_error jsonb,
+    rendered_text text DEFAULT ''::text NOT NULL,
+    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    template_version text,
+    trace_id uuid,
+    ingest_run_id uuid,
+    enqueue_batch_id uuid,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token text,
+    sending_started_at timestamp with time zone,
+    sending_lease_until timestamp with time zone,
+    send_at timestamp with time zone,
+    last_call_at timestamp with time zone,
+    unknown_outcomes integer DEFAULT 0 NOT NULL,
+    unknown_allowance integer DEFAULT 1 NOT NULL,
+    outcome_unknown_at timestamp with time zone,
+    settled jsonb,
+    finished_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_held boolean DEFAULT false NOT NULL,
+    CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
+    CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
+    CONSTRAINT deliveries_check2 CHECK (((status = ANY (ARRAY['claimed'::text, 'sending'::text])) = (claim_token IS NOT NULL))),
+    CONSTRAINT deliveries_check3 CHECK (((status = 'sending'::text) = (sending_lease_until IS NOT NULL))),
+    CONSTRAINT deliveries_check4 CHECK (((status <> 'retry'::text) OR (next_retry_at IS NOT NULL))),
+    CONSTRAINT deliveries_granted_attempts_check CHECK ((granted_attempts >= 0)),
+    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'sent'::text, 'retry'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]))),
+    CONSTRAINT deliveries_unknown_outcomes_check CHECK ((unknown_outcomes >= 0))
+)
+WITH (fillfactor='80');
+ALTER TABLE ONLY autopost.deliveries ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.deliveries FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: call_obstacle(text, text, autopost.deliveries, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries, p_now timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- start_obstacle of a delivery's channel as it is; and of a group with an open breaker no call but the probe's begins.
+-- Reads: channels, platform_limits.
+declare
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+begin
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
+	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_delivery.send_at, p_now),
+		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id then 'rate' end);
+end
+$$;
+
+
+--
 -- Name: call_started_at(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -447,6 +812,24 @@ begin
 		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
 		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
 		limit 1);
+end
+$$;
+
+
+--
+-- Name: calls_begun(text, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the calls of these deliveries, claimed at p_since or later, began: {"delivery_id/attempt": ts}.
+-- Reads: events.
+begin
+	return (
+		select coalesce(jsonb_object_agg(e.delivery_id || '/' || e.attempt, e.ts), '{}') from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = any (p_ids) and e.action = 'send_attempt'
+		and e.ts >= p_since and e.ts < p_since + interval '2 days');
 end
 $$;
 
@@ -478,6 +861,50 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: platforms; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platforms (
+    platform text NOT NULL,
+    dialect text NOT NULL,
+    text_limit integer NOT NULL,
+    caption_limit integer NOT NULL,
+    counts_markup boolean NOT NULL,
+    media_per_step integer NOT NULL,
+    together jsonb NOT NULL,
+    media_bytes jsonb NOT NULL,
+    album_buttons boolean NOT NULL,
+    item_captions boolean NOT NULL,
+    buttons_per_row integer NOT NULL,
+    button_rows integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    length_unit text DEFAULT 'utf16'::text NOT NULL,
+    template_limit integer,
+    title_limit integer,
+    forbidden text DEFAULT ''::text NOT NULL,
+    needs_media boolean DEFAULT false NOT NULL,
+    max_parts integer DEFAULT 20 NOT NULL,
+    CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
+    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text])))
+);
+
+
+--
+-- Name: caption_refusal(jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Why the platform would refuse the caption of one of the media, or null.
+select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
+from jsonb_array_elements(p_media) with ordinality e
+where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+having count(*) > 0
+$$;
 
 
 --
@@ -609,6 +1036,35 @@ $$;
 
 
 --
+-- Name: check_retention(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_retention(p_key text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 where the setting that was just changed, its row still locked, breaks a promise that others rely on.
+-- Reads: settings, channels.
+declare
+	v_ttl interval;
+begin
+	if autopost.setting(p_key) < 1 then
+		perform autopost.refuse('value', format('%s must be at least 1', p_key), 'keep it for a day or more');
+	end if;
+	if p_key in ('delivery_retention_days', 'message_retention_days') then
+		v_ttl := autopost.longest_dedup_ttl();
+		if autopost.setting_interval(p_key) < v_ttl then
+			perform autopost.refuse('value', format('%s is shorter than the longest dedup window, %s hours', p_key, extract(epoch from v_ttl) / 3600),
+				'shorten channels.dedup_ttl_hours first');
+		end if;
+	end if;
+	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
+		perform autopost.refuse('value', 'event_retention_days would be longer than delivery_retention_days', 'events may not outlive the deliveries that they tell of');
+	end if;
+end
+$$;
+
+
+--
 -- Name: claim_deliveries(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -619,12 +1075,19 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
--- Locks: only with SKIP LOCKED; see claim_group. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates.
+-- Locks: only with SKIP LOCKED; see pick_group. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
+-- quota_uses.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_now timestamptz := autopost.now_ts();
+	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
+	v_slots jsonb := '{}';
+	v_visited jsonb := '{}';
+	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
+	v_lease timestamptz;
 	v_group record;
+	v_picked record;
 begin
 	perform autopost.require('run_id', p_run_id <> '');
 	if coalesce(p_limit not between 1 and 1000, true) then
@@ -634,162 +1097,45 @@ begin
 		return;
 	end if;
 	for v_group in
-		select g.platform, g.rate_group, min(g.ready_at) as ready_at from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id
-		and g.ready_at <= v_now and g.ready_at < 'infinity'
-		group by g.platform, g.rate_group
-		order by min(g.ready_at)
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
 	loop
-		v_ids := v_ids || autopost.claim_group(p_workspace_id, p_run_id, p_limit - cardinality(v_ids), v_group.platform, v_group.rate_group);
+		v_picked := autopost.pick_group(p_workspace_id, p_limit - cardinality(v_ids), v_group.platform, v_group.rate_group);
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_visited := v_visited || v_picked.o_visited;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
+		end if;
 		exit when cardinality(v_ids) >= p_limit;
 	end loop;
+	v_now := autopost.now_ts();
+	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 	return query
-	select d.workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
+	with claimed as (
+		update autopost.deliveries d
+		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
+			sending_started_at = v_now, sending_lease_until = v_lease,
+			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
+		where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (v_ids)
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta,
+			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at
+	)
+	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
 		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id
-	from autopost.deliveries d
+	from claimed d
 	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
 	cross join lateral (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
 	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
-	where d.workspace_id = p_workspace_id
-	and d.delivery_id = any (v_ids)
 	order by d.send_at nulls first, d.channel_id, d.due_at;
-end
-$$;
-
-
---
--- Name: claim_group(text, text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.claim_group(p_workspace_id text, p_run_id text, p_limit integer, p_platform text, p_rate_group text) RETURNS uuid[]
-    LANGUAGE plpgsql
-    AS $$
--- Claims up to p_limit due deliveries of one rate group: its own gate, then the gates of its channels in the order in which they
--- became ready, then of each channel as many rows as it may have in flight and has slots for.
--- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work. Returns the ids claimed.
--- A join by key is written as a lateral probe with a limit: a workspace that the last ANALYZE did not know is estimated at one row,
--- and a plain join then reads all of its channels for each row.
--- Locks: platform_limits if limited, channel_gates, channels if limited, deliveries. Writes: all four.
-declare
-	v_limit autopost.platform_limits;
-	v_horizon timestamptz;
-	v_now timestamptz;
-	v_visited text[];
-	v_inflight int[];
-	v_open text[]; -- of those visited, what may send now
-	v_rooms int[]; -- how many more of each may be in flight
-	v_rates numeric[];
-	v_windowed text[]; -- of those open, whose slots must lie inside a window
-	v_row record;
-	v_slot timestamptz;
-	v_next jsonb := '{}'; -- channel -> its next free slot
-	v_taken jsonb; -- channel -> how many of its rows were claimed
-	v_ids uuid[] := '{}';
-	v_slots timestamptz[] := '{}';
-	v_salt text := gen_random_uuid()::text;
-begin
-	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 then
-		select l.* into v_limit from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-		for no key update of l skip locked;
-		if not found then
-			return v_ids;
-		end if;
-	end if;
-	v_now := autopost.now_ts();
-	v_horizon := v_now + autopost.setting_interval('slot_horizon_ms');
-	if v_limit.cooldown_until > v_now or (v_limit.rate_rps > 0 and v_limit.next_allowed_at >= v_horizon) then
-		return v_ids;
-	end if;
-
-	select array_agg(v.channel_id), array_agg(v.inflight) into v_visited, v_inflight
-	from (
-		select g.channel_id, g.inflight from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
-		and g.ready_at <= v_now and g.ready_at < 'infinity'
-		order by g.ready_at
-		limit p_limit
-		for no key update of g skip locked) v;
-	if v_visited is null then
-		return v_ids;
-	end if;
-	select array_agg(o.channel_id), array_agg(o.max_parallel - i.inflight), array_agg(coalesce(o.rate_rps, 0)),
-		coalesce(jsonb_object_agg(o.channel_id, greatest(v_now, o.next_allowed_at)) filter (where o.rate_rps > 0), '{}'),
-		array_agg(o.channel_id) filter (where o.window_mode = 'windowed')
-	into v_open, v_rooms, v_rates, v_next, v_windowed
-	from (
-		select l.channel_id, l.max_parallel, l.rate_rps, l.next_allowed_at, l.window_mode
-		from (
-			select c.* from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
-			and c.rate_rps > 0 and coalesce(c.next_allowed_at, v_now) < v_horizon
-			for no key update of c skip locked) l
-		where l.enabled and coalesce(greatest(l.paused_until, l.cooldown_until), v_now) <= v_now
-		and autopost.opens_at(l.window_mode, l.timezone, l.posting_window, v_now) = v_now
-		union all
-		select c.channel_id, c.max_parallel, c.rate_rps, c.next_allowed_at, c.window_mode from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (v_visited)
-		and coalesce(c.rate_rps, 0) = 0
-		and c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
-		and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now
-	) o
-	join unnest(v_visited, v_inflight) i (channel_id, inflight) on i.channel_id = o.channel_id;
-
-	-- Turn by turn: the first row of every channel, then the second of those that may have two, …
-	for v_row in
-		select u.channel_id, u.rate_rps, d.delivery_id, d.cost
-		from unnest(v_open, v_rooms, v_rates) u (channel_id, room, rate_rps)
-		cross join lateral (
-			select d.delivery_id, d.due_at, autopost.step_cost(d.render_meta) as cost
-			from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-			and d.status in ('queued', 'retry') and d.due_at <= v_now
-			order by d.due_at, d.delivery_id
-			limit greatest(0, least(p_limit, u.room))
-			for no key update of d skip locked) d
-		order by row_number() over (partition by u.channel_id order by d.due_at, d.delivery_id), array_position(v_visited, u.channel_id)
-		limit p_limit
-	loop
-		v_slot := greatest((v_next ->> v_row.channel_id)::timestamptz, case when v_limit.rate_rps > 0 then greatest(v_now, v_limit.next_allowed_at) end);
-		continue when v_slot >= v_horizon;
-		continue when v_slot > v_now and v_row.channel_id = any (v_windowed) and (
-			select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_slot) > v_slot from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = v_row.channel_id);
-		if v_row.rate_rps > 0 then
-			v_next := v_next || jsonb_build_object(v_row.channel_id, v_slot + autopost.slot_step(v_row.rate_rps, v_row.cost));
-		end if;
-		v_limit.next_allowed_at := coalesce(v_slot + autopost.slot_step(v_limit.rate_rps, v_row.cost), v_limit.next_allowed_at);
-		v_ids := v_ids || v_row.delivery_id;
-		v_slots := v_slots || v_slot;
-	end loop;
-
-	select coalesce(jsonb_object_agg(t.channel_id, t.n), '{}') into v_taken
-	from (
-		select d.channel_id, count(*) as n from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		group by d.channel_id) t;
-	update autopost.deliveries d
-	set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
-		sending_started_at = v_now, sending_lease_until = v_now + autopost.setting_interval('sending_lease_seconds'),
-		send_at = v_slots[array_position(v_ids, d.delivery_id)], updated_at = v_now
-	where d.workspace_id = p_workspace_id
-	and d.delivery_id = any (v_ids);
-	update autopost.channels c
-	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
-	where c.workspace_id = p_workspace_id
-	and c.channel_id = any (v_open) and c.rate_rps > 0
-	and (v_next ->> c.channel_id)::timestamptz is distinct from c.next_allowed_at;
-	update autopost.platform_limits l
-	set next_allowed_at = v_limit.next_allowed_at
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-	and v_limit.rate_rps > 0 and v_ids <> '{}';
-	perform autopost.move_visited_gates(p_workspace_id, v_visited, v_taken, v_now,
-		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
-	return v_ids;
+	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
+	from jsonb_array_elements(v_spent) s;
 end
 $$;
 
@@ -840,8 +1186,8 @@ $$;
 CREATE FUNCTION autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats jsonb, p_items jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Adds counts and answers to a run and ends it.
--- Writes: ingest_runs.
+-- Adds counts and answers to a run and ends it, unless a fan-out of it goes on.
+-- Reads: fanout_jobs. Writes: ingest_runs.
 begin
 	update autopost.ingest_runs r
 	set stats_json = (
@@ -851,7 +1197,9 @@ begin
 				from (select * from jsonb_each(r.stats_json) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
 				group by s.key) k),
 		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = autopost.now_ts()
+		finished_at = case when not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running') then autopost.now_ts() end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;
@@ -879,33 +1227,41 @@ $$;
 CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house, then each is settled.
--- Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
+-- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
+-- rest one by one. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
 -- Locks: as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
+	v_sent jsonb;
 	v_item record;
 	v_answers jsonb[];
 begin
 	if jsonb_typeof(p_items) is distinct from 'array' then
 		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
 	end if;
-	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i;
-	select array_agg((i.value ->> 'delivery_id')::uuid),
-		coalesce(bool_or(i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')), false)
-	into v_ids, v_groups
-	from jsonb_array_elements(p_items) i;
+	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
+	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
+	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
+		select 1 from jsonb_array_elements(p_items) i
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
+	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
-		select i.value, i.ordinality::int as n
+		select i.value, i.ordinality::int as n, v_sent -> i.ordinality::text as answer
 		from jsonb_array_elements(p_items) with ordinality i
-		left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = (i.value ->> 'delivery_id')::uuid
-		order by d.channel_id, d.delivery_id
+		left join lateral (select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = (i.value ->> 'delivery_id')::uuid and not v_sent ? i.ordinality::text limit 1) d on true
+		order by d.channel_id, i.value ->> 'delivery_id'
 	loop
-		v_answers[v_item.n] := autopost.settle_item(p_workspace_id, v_item.value);
+		v_answers[v_item.n] := coalesce(v_item.answer, autopost.settle_item(p_workspace_id, v_item.value));
 	end loop;
+	if v_groups then
+		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
+	end if;
 	return to_jsonb(v_answers);
 end
 $$;
@@ -1046,9 +1402,12 @@ CREATE TABLE autopost.channels (
     last_limited_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    auth_held boolean DEFAULT false NOT NULL,
+    auth_lost_at timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
+    CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
     CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
     CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
     CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
@@ -1057,8 +1416,11 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_send_mode_check CHECK ((send_mode = ANY (ARRAY['text'::text, 'media'::text, 'mixed'::text]))),
     CONSTRAINT channels_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
     CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
+    CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
     CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text])))
-);
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.channels FORCE ROW LEVEL SECURITY;
 
@@ -1091,12 +1453,132 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	end if;
 	if v_scope = 'platform' then
-		update autopost.platform_limits l
-		set cooldown_until = greatest(l.cooldown_until, p_until), updated_at = v_now
-		where l.workspace_id = p_workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+		-- The row is there and locked, unless the channel was given another group while its lock was waited for.
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		on conflict (workspace_id, platform, rate_group) do update
+		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;
 	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
 		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
+end
+$$;
+
+
+--
+-- Name: count_outage(text, text, text, text[], uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.count_outage(p_workspace_id text, p_platform text, p_rate_group text, p_channels text[], p_deliveries uuid[], p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Calls of these channels failed for reasons of the platform. Enough channels open the breaker; of an open one only its probe counts,
+-- and puts off the next.
+-- Writes: platform_limits, events(breaker).
+declare
+	v_limit autopost.platform_limits;
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.platform_limits l
+	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id) order by u.id limit autopost.setting('breaker_channels')::int),
+		probe_at = case when l.probe_id = any (p_deliveries) then v_now + autopost.probe_pause(l.probes) else l.probe_at end
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	returning l.* into v_limit;
+	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels) >= autopost.setting('breaker_channels') then
+		update autopost.platform_limits l
+		set breaker_opened_at = v_now, probe_id = null, probes = 0, probe_at = v_now + autopost.probe_pause(0), updated_at = v_now
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		perform autopost.emit_note(p_workspace_id, 'breaker', 'error', null, null, p_error, jsonb_build_object('state', 'open', 'platform', p_platform,
+			'rate_group', p_rate_group, 'channels', v_limit.failing_channels, 'probe_at', v_now + autopost.probe_pause(0)));
+	end if;
+end
+$$;
+
+
+--
+-- Name: current_auth_ref(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.current_auth_ref(p_workspace_id text, p_channel autopost.channels) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The credential that a channel uses now.
+-- Reads: channel_auth.
+begin
+	return coalesce((
+		select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = p_channel.channel_id), p_channel.auth_ref);
+end
+$$;
+
+
+--
+-- Name: cut_markup(text, integer, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.cut_markup(p_text text, p_at integer, p_html boolean) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A rendered text in two, after p_at visible characters: what is open there is closed before the cut and opened anew after it.
+declare
+	v_token text;
+	v_words text;
+	v_open text[] := '{}';
+	v_head text := '';
+	v_read int := 0;
+	v_left int := p_at;
+begin
+	if not p_html then
+		return array[left(p_text, p_at), substr(p_text, p_at + 1)];
+	end if;
+	for v_token in select m[1] from regexp_matches(p_text, '(<[^<>]*>|[^<]+)', 'g') m loop
+		v_read := v_read + char_length(v_token);
+		v_words := case when left(v_token, 1) <> '<' then autopost.html_unescape(v_token) end;
+		if left(v_token, 2) = '</' then
+			v_head := v_head || v_token;
+			v_open := trim_array(v_open, 1);
+		elsif v_left > 0 and coalesce(char_length(v_words), 0) <= v_left then
+			v_head := v_head || v_token;
+			v_open := v_open || case when v_words is null then array[v_token] else '{}' end;
+			v_left := v_left - coalesce(char_length(v_words), 0);
+		else
+			return array[
+				v_head || autopost.html_escape(left(coalesce(v_words, ''), v_left))
+					|| coalesce((select string_agg('</' || (regexp_match(o.tag, '^<([a-z0-9-]+)'))[1] || '>', '' order by o.n desc) from unnest(v_open) with ordinality o (tag, n)), ''),
+				array_to_string(v_open, '') || coalesce(autopost.html_escape(substr(v_words, v_left + 1)), v_token) || substr(p_text, v_read + 1)];
+		end if;
+	end loop;
+	return array[v_head, ''];
+end
+$$;
+
+
+--
+-- Name: cut_place(text, integer, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.cut_place(p_text text, p_max integer, p_words_only boolean) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Where to cut a visible text after at most p_max characters: after a paragraph, a line, a sentence or a word, whichever comes first in this
+-- order and leaves at least half; else between letters, but not in a link. Returns the ends of what comes before and of the gap after it.
+declare
+	v_window text := left(p_text, p_max + 1);
+	v_break text;
+	v_at int;
+	v_word int := coalesce(char_length(substring(v_window from '^(.*\S)\s')), 0);
+begin
+	if char_length(p_text) <= p_max then
+		return array[char_length(p_text), char_length(p_text)];
+	end if;
+	foreach v_break in array case when p_words_only then '{}' else array['^(.*\S)\s*\n\s*\n', '^(.*\S)\s*\n', '^(.*[.!?…。！？]["''»”’)\]]*)\s'] end loop
+		v_at := char_length(substring(v_window from v_break));
+		exit when v_at * 2 >= p_max;
+		v_at := null;
+	end loop;
+	v_at := coalesce(v_at, case when v_word * 2 >= p_max or (v_word > 0 and substr(p_text, v_word + 1) ~* '^\s+[("«]?https?://') then v_word
+		else autopost.grapheme_floor(p_text, p_max) end);
+	return array[v_at, v_at + char_length(substring(substr(p_text, v_at + 1) from '^\s*'))];
 end
 $$;
 
@@ -1154,6 +1636,78 @@ $$;
 
 
 --
+-- Name: doubtful_channels(text, text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Of these channels, as the keys of an object, those in which something may keep a call from beginning: each call there is looked at alone.
+-- Reads: channels, platform_limits.
+begin
+	return (
+		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
+		from autopost.channels c
+		left join lateral (
+			select l.* from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'
+			or l.breaker_opened_at is not null));
+end
+$$;
+
+
+--
+-- Name: drop_event_partitions(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.drop_event_partitions() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    AS $_$
+-- Drops the day partitions of events that are past event_retention_days, oldest first, at most 7 a call, and as many as 10,000 rows of that
+-- age from the default partition. Waits for nobody longer than lock_timeout, since whoever writes an event waits behind it: what could
+-- not be had is left for the next call. Looks across workspaces.
+-- Returns {"dropped", "busy", "more", "in_default": rows that are left there, for someone to look at}. Writes: the schema, events.
+declare
+	v_before date;
+	v_name text;
+	v_dropped int := 0;
+	v_busy boolean := not pg_try_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	v_stray int;
+begin
+	perform autopost.enter_all_workspaces();
+	v_before := (autopost.now_ts() at time zone 'UTC')::date - autopost.setting('event_retention_days')::int;
+	if v_busy then
+		return jsonb_build_object('dropped', 0, 'busy', true, 'more', true, 'in_default', (select count(*) from autopost.events_default));
+	end if;
+	for v_name in
+		select c.relname from pg_catalog.pg_inherits i
+		join pg_catalog.pg_class c on c.oid = i.inhrelid
+		where i.inhparent = 'autopost.events'::regclass and c.relname ~ '^events_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < v_before
+		order by c.relname
+		limit 7
+	loop
+		begin
+			execute format('drop table autopost.%I', v_name);
+			v_dropped := v_dropped + 1;
+		exception when lock_not_available then
+			v_busy := true;
+			exit;
+		end;
+	end loop;
+	delete from autopost.events_default e
+	where e.ctid = any (array(select x.ctid from autopost.events_default x where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
+	get diagnostics v_stray = row_count;
+	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray = 10000,
+		'in_default', (select count(*) from autopost.events_default));
+end
+$_$;
+
+
+--
 -- Name: drop_request(text, text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1170,6 +1724,18 @@ begin
 	perform autopost.emit_note(p_workspace_id, p_action, 'error', null, null, null,
 		p_meta || jsonb_build_object('endpoint_id', p_endpoint_id, 'run_id', v_run_id, 'items', p_items));
 end
+$$;
+
+
+--
+-- Name: due_of(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.due_of(p_post jsonb) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+-- When the deliveries of a frozen post are due.
+select greatest((p_post ->> 'not_before')::timestamptz, (p_post ->> 'scheduled_for')::timestamptz)
 $$;
 
 
@@ -1233,6 +1799,39 @@ $$;
 
 
 --
+-- Name: enable_template(text, text, text, integer, boolean, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enable_template(p_workspace_id text, p_template_id text, p_platform text, p_version integer, p_enabled boolean, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes a version of a template out of use, or back into it: the newest enabled one is used. What is rendered already stays.
+-- Returns {"applied": true}, or {"applied": false} with reason unknown_version or unchanged. Raises AP001 for a wrong argument.
+-- Writes: templates, admin_audit_log.
+declare
+	v_act jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require('template_id', p_template_id <> ''), autopost.require('version', p_version > 0), autopost.require('enabled', p_enabled is not null);
+	update autopost.templates t
+	set enabled = p_enabled
+	where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version
+	and t.enabled <> p_enabled;
+	if found then
+		perform autopost.audit(p_workspace_id, 'enable_template', format('template:%s/%s@%s', p_template_id, coalesce(p_platform, '*'), p_version), v_act,
+			jsonb_build_object('enabled', not p_enabled), jsonb_build_object('enabled', p_enabled));
+		return '{"applied": true}';
+	end if;
+	return jsonb_build_object('applied', false, 'reason', case when exists (select 1 from autopost.templates t
+		where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version)
+		then 'unchanged' else 'unknown_version' end);
+end
+$$;
+
+
+--
 -- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1260,6 +1859,82 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	return jsonb_build_object('applied', true, 'served', v_served);
+end
+$$;
+
+
+--
+-- Name: end_held(text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Of these locked channels, as far as a refused credential pauses them: what waits fails where on_auth_lost says so, and else is dead when it
+-- was due, and held, for longer than auth_lost_hold_days. What is scheduled for later, or waits for a person, is left.
+-- Returns {"failed", "dead"}, together at most p_limit. Locks: deliveries (skip locked).
+-- Writes: deliveries, events(failed_permanent | dead_letter).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_since timestamptz := v_now - autopost.setting_interval('auth_lost_hold_days');
+	v_row record;
+	v_error jsonb;
+	v_counts int[] := '{0, 0}';
+begin
+	for v_row in
+		select l.delivery, c.on_auth_lost = 'fail' as fails
+		from autopost.channels c
+		cross join lateral (
+			select d as delivery from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and d.due_at < 'infinity'
+			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
+				else greatest(d.due_at, c.auth_lost_at) <= v_since end
+			order by d.due_at, d.delivery_id
+			limit p_limit
+			for no key update of d skip locked) l
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held and c.paused_until > v_now
+		order by c.channel_id
+		limit p_limit
+	loop
+		v_error := autopost.auth_lost_error(case when v_row.fails then 'the credential is refused' else 'the credential was refused for too long' end);
+		update autopost.deliveries d
+		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null, last_error = v_error,
+			finished_at = v_now, updated_at = v_now
+		where d.workspace_id = p_workspace_id and d.delivery_id = (v_row.delivery).delivery_id;
+		perform autopost.emit_event(p_workspace_id, case when v_row.fails then 'failed_permanent' else 'dead_letter' end, 'error', v_row.delivery, v_error, null);
+		v_counts := array[v_counts[1] + v_row.fails::int, v_counts[2] + (not v_row.fails)::int];
+	end loop;
+	return jsonb_build_object('failed', v_counts[1], 'dead', v_counts[2]);
+end
+$$;
+
+
+--
+-- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_outage(p_workspace_id text, p_platform text, p_rate_group text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A post of the group was sent: no channel counts as failing, and its breaker closes if it was open.
+-- Writes: platform_limits, events(breaker).
+declare
+	v_before autopost.platform_limits;
+begin
+	select l.* into v_before from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group and l.failing_channels <> '{}';
+	if not found then
+		return;
+	end if;
+	update autopost.platform_limits l
+	set failing_channels = '{}', breaker_opened_at = null, probe_id = null, probe_at = null, probes = 0, updated_at = autopost.now_ts()
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if v_before.breaker_opened_at is not null then
+		perform autopost.emit_note(p_workspace_id, 'breaker', 'ok', null, null, null, jsonb_build_object('state', 'closed', 'platform', p_platform,
+			'rate_group', p_rate_group, 'opened_at', v_before.breaker_opened_at, 'probes', v_before.probes));
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
 end
 $$;
 
@@ -1314,6 +1989,42 @@ $$;
 
 
 --
+-- Name: enqueue_post(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enqueue_post(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamp with time zone, OUT answer jsonb, OUT armed text[], OUT due timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- A post whose message is stored: its deliveries, or the job that makes them where it goes to more channels than one transaction
+-- should take. Returns the enqueue's answer, and whose gates are to be armed for when.
+-- Writes: deliveries or fanout_jobs, events.
+declare
+	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
+	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end; -- a plan tells of all channels at once
+	v_route record;
+	v_done record;
+begin
+	answer := jsonb_build_object('status', 'enqueued', 'run_id', p_run_id, 'trace_id', p_post -> 'trace_id', 'message_id', p_post -> 'message_id');
+	select r.ids, r.ttls, r.choices, r.renderings into v_route from autopost.route_post(p_workspace_id, v_post, '', v_most + 1) r;
+	if cardinality(v_route.ids) > v_most then
+		answer := answer || autopost.open_fanout(p_workspace_id, v_post);
+		return;
+	end if;
+	select f.counts, f.armed, f.dropped, f.deliveries into v_done
+	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls, v_route.choices, v_route.renderings, p_now) f;
+	perform autopost.tell_fan_out(p_workspace_id, v_post, v_done.counts),
+		autopost.tell_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
+	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
+		answer := answer || '{"status": "duplicate"}';
+	end if;
+	armed := v_done.armed;
+	due := autopost.due_of(v_post);
+end
+$$;
+
+
+--
 -- Name: enqueue_posts(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1323,17 +2034,18 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 -- The one way into the queue, for one post or many: all messages first, in the order of their hashes; then deliveries; then, as
 -- the last act, the gates of every channel that got one. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns the enqueue answers in the order of the items.
--- Locks, in this order: messages (content_hash), channel_gates (channel_id).
+-- Locks, in this order: media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id).
 declare
 	v_posts jsonb[];
 	v_post jsonb;
-	v_answer jsonb;
-	v_answers jsonb := '[]';
+	v_done record;
+	v_answers jsonb[] := '{}';
 	v_at int;
 	v_now timestamptz := p_now;
 	v_armed text[] := '{}';
 	v_due timestamptz := 'infinity';
 begin
+	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors' order by o.post ->> 'content_hash', o.n loop
@@ -1344,16 +2056,15 @@ begin
 			v_answers := v_answers || jsonb_build_object('status', 'rejected', 'run_id', p_run_id, 'errors', v_post -> 'errors');
 			continue;
 		end if;
-		v_answer := autopost.fan_out(p_workspace_id, v_post, p_run_id, v_now);
-		v_armed := v_armed || array(select jsonb_array_elements_text(v_answer -> 'armed'));
-		v_due := least(v_due, (v_answer ->> 'due')::timestamptz);
-		v_answers := v_answers || (jsonb_build_object(
-			'status', case when (v_answer ->> 'deduped')::int > 0 and (v_answer ->> 'enqueued')::int = 0 and (v_answer ->> 'invalid')::int = 0 then 'duplicate' else 'enqueued' end,
-			'run_id', p_run_id, 'trace_id', v_post -> 'trace_id', 'message_id', v_post -> 'message_id', 'fanout', 'done') || (v_answer - 'armed' - 'due'));
+		select e.answer, e.armed, e.due into v_done from autopost.enqueue_post(p_workspace_id, v_post, p_run_id, v_now) e;
+		v_answers := v_answers || v_done.answer;
+		v_armed := v_armed || v_done.armed;
+		v_due := least(v_due, v_done.due);
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
-	return v_answers;
+	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
+	return to_jsonb(v_answers);
 end
 $$;
 
@@ -1367,7 +2078,8 @@ CREATE FUNCTION autopost.ensure_event_partitions() RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Makes the day partitions of events for today and event_partition_days ahead, each with forced row-level security.
--- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look.
+-- Returns {"made", "in_default"}: rows in the default partition mean that the keeper was late, and someone should look. Their day can have
+-- no partition of its own any more, and is left out.
 -- Writes: the schema.
 declare
 	v_day date;
@@ -1378,7 +2090,9 @@ begin
 	perform pg_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
 	for v_day in select (autopost.now_ts() at time zone 'UTC')::date + n from generate_series(0, autopost.setting('event_partition_days')::int) n loop
 		v_name := 'events_' || to_char(v_day, 'YYYYMMDD');
-		continue when to_regclass('autopost.' || v_name) is not null;
+		continue when to_regclass('autopost.' || v_name) is not null
+			or exists (select 1 from autopost.events_default e
+				where e.ts >= v_day::timestamp at time zone 'UTC' and e.ts < (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('create table autopost.%I partition of autopost.events for values from (%L) to (%L)', v_name,
 			v_day::timestamp at time zone 'UTC', (v_day + 1)::timestamp at time zone 'UTC');
 		execute format('alter table autopost.%I enable row level security, force row level security', v_name);
@@ -1462,6 +2176,7 @@ CREATE TABLE autopost.events (
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
 PARTITION BY RANGE (ts);
+ALTER TABLE ONLY autopost.events ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
 
@@ -1497,6 +2212,38 @@ select case p_event.action
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
+$$;
+
+
+--
+-- Name: expire_auth_lost(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Ends what has waited too long for a refused credential: dead after auth_lost_hold_days; where on_auth_lost is fail, failed_permanent at once.
+-- At most 500 deliveries of 1000 channels at a time. Returns {"ended", "failed", "dead"}.
+-- Locks: channels (channel_id), deliveries (skip locked). Writes: deliveries, events(failed_permanent, dead_letter).
+declare
+	v_ids text[];
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_ids := array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.auth_held and c.paused_until > autopost.now_ts()
+		and exists (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and (c.on_auth_lost = 'fail' or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
+		order by c.channel_id
+		limit 1000);
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_answer := autopost.end_held(p_workspace_id, v_ids, 500);
+	return v_answer || jsonb_build_object('ended', (v_answer -> 'failed')::int + (v_answer -> 'dead')::int);
+end
 $$;
 
 
@@ -1652,133 +2399,189 @@ $$;
 
 
 --
--- Name: fan_out(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: fanout_jobs; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.fan_out(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
+CREATE TABLE autopost.fanout_jobs (
+    workspace_id text NOT NULL,
+    job_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    trace_id uuid NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    post jsonb,
+    "position" text DEFAULT ''::text NOT NULL,
+    planned integer NOT NULL,
+    enqueued integer DEFAULT 0 NOT NULL,
+    deduped integer DEFAULT 0 NOT NULL,
+    invalid integer DEFAULT 0 NOT NULL,
+    skipped integer DEFAULT 0 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT fanout_jobs_check CHECK (((status = 'running'::text) = (post IS NOT NULL))),
+    CONSTRAINT fanout_jobs_check1 CHECK (((status = 'done'::text) = (finished_at IS NOT NULL))),
+    CONSTRAINT fanout_jobs_planned_check CHECK ((planned >= 0)),
+    CONSTRAINT fanout_jobs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'done'::text])))
+);
+
+ALTER TABLE ONLY autopost.fanout_jobs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: fan_out_next(autopost.fanout_jobs, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit integer) RETURNS autopost.fanout_jobs
     LANGUAGE plpgsql
     AS $$
--- One message to every channel that should get it: routes, renders once per choice, drops what was sent or is in flight, inserts.
--- The message's row is locked by now, so the one snapshot of the insert sees every earlier delivery of this content.
--- Returns {"enqueued", "deduped", "invalid", "skipped", "deliveries", "armed": [channel_id], "due"}.
--- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events.
+-- The next range of a job that the caller has locked: deliveries, events and the job's counters in one transaction. Returns the job as
+-- it is then.
+-- Locks, in this order: messages, channel_gates. Reads: channels. Writes: deliveries, fanout_jobs, events, channel_gates, ingest_runs.
 declare
-	v_payload jsonb := p_post -> 'payload';
-	v_message_id uuid := (p_post ->> 'message_id')::uuid;
-	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
-	v_hash text := p_post ->> 'content_hash';
-	v_fresh boolean := (p_post ->> 'fresh')::boolean;
-	v_scheduled timestamptz := autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for');
-	v_routing jsonb := coalesce(p_post -> 'raw' -> 'routing', '{}');
-	v_tags text[] := array(select jsonb_array_elements_text(p_post -> 'tags') union select jsonb_array_elements_text(coalesce(p_post -> 'route_tags', '[]')));
-	v_ids text[];
-	v_choices text[]; -- of each channel, as the key of its rendering
-	v_renders jsonb;
-	v_sizes jsonb;
-	v_salt text := gen_random_uuid()::text;
-	v_made jsonb;
+	v_job autopost.fanout_jobs;
+	v_now timestamptz;
+	v_fresh boolean;
+	v_route record;
+	v_done record;
+	v_over boolean;
 begin
-	select array_agg(c.channel_id order by c.channel_id), array_agg(autopost.render_choice(v_payload, c)::text order by c.channel_id)
-	into v_ids, v_choices
-	from autopost.channels c
-	where c.workspace_id = p_workspace_id
-	and c.enabled
-	and autopost.route_matches(c.route_filter, v_tags)
-	and (not v_routing ? 'include_channels' or v_routing -> 'include_channels' ? c.channel_id)
-	and not coalesce(v_routing -> 'exclude_channels' ? c.channel_id, false);
-
-	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
-	from autopost.media_origin o
-	where o.workspace_id = p_workspace_id
-	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(v_payload -> 'media', '[]')) m);
-
-	select coalesce(jsonb_object_agg(k.choice, autopost.render(v_payload, p, k.choice::jsonb, v_sizes)), '{}') into v_renders
-	from (select distinct u.choice from unnest(v_choices) u (choice)) k
-	join autopost.platforms p on p.platform = k.choice::jsonb ->> 'platform';
-
-	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
-		status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, finished_at, created_at, updated_at)
-	select c.workspace_id, autopost.uuid_v7_of(p_now, v_salt || c.channel_id), v_message_id, c.channel_id, autopost.hash_version(), v_hash, p_now, v_scheduled,
-		r.value ->> 'verdict',
-		case when r.value ->> 'verdict' = 'failed_permanent' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
-			'code', 'validation_failed', 'known', true, 'message', r.value ->> 'reason') end,
-		coalesce(r.value ->> 'text', ''), coalesce(r.value -> 'meta', '{}'), 'text-1', v_trace_id, p_run_id,
-		case when r.value ->> 'verdict' = 'failed_permanent' then p_now end, p_now, p_now
-	from unnest(v_ids, v_choices) u (channel_id, choice)
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-	join jsonb_each(v_renders) r on r.key = u.choice
-	where r.value ->> 'verdict' <> 'skipped'
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0))
-	and (v_fresh or not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = c.channel_id and d.hash_version = autopost.hash_version()
-		and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => coalesce(c.dedup_ttl_hours, 168)) offset 0))
-	order by c.channel_id
-	on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing;
-
-	select coalesce(jsonb_object_agg(d.channel_id, jsonb_build_object('channel_id', d.channel_id, 'delivery_id', d.delivery_id, 'status', d.status,
-		'reason', d.last_error ->> 'message')), '{}') into v_made
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.message_id = v_message_id
-	and d.trace_id = v_trace_id;
-	return autopost.fan_out_answer(p_workspace_id, p_post || jsonb_build_object('run_id', p_run_id), v_ids, v_choices, v_renders, v_made)
-		|| jsonb_build_object('due', greatest(p_now, v_scheduled));
+	-- Whoever took in the same content meanwhile has counted it up under this lock.
+	select m.seen_count = 1 into v_fresh from autopost.messages m
+	where m.workspace_id = p_job.workspace_id and m.message_id = p_job.message_id
+	for no key update of m;
+	v_now := autopost.now_ts();
+	select r.ids, r.ttls, r.choices, r.renderings into v_route from autopost.route_post(p_job.workspace_id, p_job.post, p_job.position, p_limit) r;
+	v_over := coalesce(cardinality(v_route.ids), 0) < p_limit;
+	select f.counts, f.armed, f.dropped into v_done
+	from autopost.fan_out_to(p_job.workspace_id, p_job.post, p_job.job_id, v_fresh, v_route.ids, v_route.ttls, v_route.choices, v_route.renderings, v_now) f;
+	perform autopost.tell_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped);
+	update autopost.fanout_jobs j
+	set position = coalesce(v_route.ids[cardinality(v_route.ids)], j.position),
+		enqueued = j.enqueued + (v_done.counts ->> 'enqueued')::int, deduped = j.deduped + (v_done.counts ->> 'deduped')::int,
+		invalid = j.invalid + (v_done.counts ->> 'invalid')::int, skipped = j.skipped + (v_done.counts ->> 'skipped')::int,
+		status = case when v_over then 'done' else j.status end, post = case when v_over then null else j.post end,
+		finished_at = case when v_over then v_now end, attempt = 0, last_error = null, updated_at = v_now
+	where j.workspace_id = p_job.workspace_id and j.job_id = p_job.job_id
+	returning j.* into v_job;
+	if v_over then
+		perform autopost.tell_fan_out(p_job.workspace_id, p_job.post, autopost.fanout_counts(v_job));
+	end if;
+	perform autopost.arm_gates(p_job.workspace_id, v_done.armed, autopost.due_of(p_job.post)) where v_done.armed <> '{}';
+	if v_over then
+		perform autopost.close_run(p_job.workspace_id, p_job.run_id, autopost.answer_stats(jsonb_build_array(autopost.fanout_counts(v_job))), null);
+	end if;
+	return v_job;
 end
 $$;
 
 
 --
--- Name: fan_out_answer(text, jsonb, text[], text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: fan_out_to(text, jsonb, uuid, boolean, text[], integer[], integer[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.fan_out_answer(p_workspace_id text, p_post jsonb, p_ids text[], p_choices text[], p_renders jsonb, p_made jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id uuid, p_fresh boolean, p_ids text[], p_ttls integer[], p_choices integer[], p_renderings jsonb, p_now timestamp with time zone, OUT counts jsonb, OUT armed text[], OUT dropped text[], OUT deliveries jsonb) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- Counts and names what became of each routed channel, and writes the events of it: enqueue once, validation_failed each,
--- dedup_suppressed each up to 1,000, above that once with the channels in meta.
--- Writes: events.
+-- A post to the channels that route_post found for it: renders once per way of showing, drops what was sent or is in flight, inserts.
+-- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
+-- collide; else the one snapshot of the insert sees every earlier delivery of it.
+-- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
+-- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events(validation_failed).
 declare
-	v_answers jsonb;
-	v_deduped text[];
+	v_verdicts text[];
+	v_errors jsonb[];
+	v_texts text[];
+	v_metas jsonb[];
+	v_templates text[];
+	v_hash text := p_post ->> 'content_hash';
 	v_message_id uuid := (p_post ->> 'message_id')::uuid;
-	v_meta jsonb := jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id');
-	v_counts jsonb;
+	v_run_id uuid := (p_post ->> 'run_id')::uuid;
+	v_trace_id uuid := (p_post ->> 'trace_id')::uuid;
+	v_not_before timestamptz := (p_post ->> 'not_before')::timestamptz;
+	v_scheduled timestamptz := (p_post ->> 'scheduled_for')::timestamptz;
+	-- Ids of version 7 by counting: an instant, and from a random place of it on.
+	v_instant text := left(replace(autopost.uuid_v7_of(p_now, '')::text, '-', ''), 17);
+	v_place bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint;
+	v_made text[];
+	v_fates text[]; -- where they are not the verdicts
 begin
-	select coalesce(jsonb_agg(coalesce(p_made -> u.channel_id, jsonb_build_object('channel_id', u.channel_id,
-			'status', case when p_renders -> u.choice ->> 'verdict' = 'skipped' then 'skipped' else 'deduped' end,
-			'reason', coalesce(p_renders -> u.choice ->> 'reason', 'the channel has this content already'))) order by u.channel_id), '[]')
-	into v_answers
-	from unnest(p_ids, p_choices) u (channel_id, choice);
-	select array_agg(a.value ->> 'channel_id') filter (where a.value ->> 'status' = 'deduped'),
-		jsonb_build_object(
-			'enqueued', count(*) filter (where a.value ->> 'status' = 'queued'),
-			'deduped', count(*) filter (where a.value ->> 'status' = 'deduped'),
-			'invalid', count(*) filter (where a.value ->> 'status' = 'failed_permanent'),
-			'skipped', count(*) filter (where a.value ->> 'status' = 'skipped'),
-			'armed', coalesce(jsonb_agg(a.value -> 'channel_id') filter (where a.value ->> 'status' = 'queued'), '[]'))
-	into v_deduped, v_counts
-	from jsonb_array_elements(v_answers) a;
-
-	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, v_message_id, null, v_meta || (v_counts - 'armed'));
-	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
-	select p_workspace_id, gen_random_uuid(), (a.value ->> 'delivery_id')::uuid, v_message_id, a.value ->> 'channel_id', autopost.now_ts(), 'validation_failed', 0, 'error',
-		jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'message', a.value -> 'reason'), v_meta
-	from jsonb_array_elements(v_answers) a
-	where a.value ->> 'status' = 'failed_permanent';
-	if cardinality(v_deduped) > 1000 then
-		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', v_deduped));
+	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	if p_fresh then
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+			v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+			case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		where v_verdicts[u.choice] <> 'skipped'
+		order by u.n;
 	else
-		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
-		from unnest(v_deduped) u (channel_id);
+		with made as (
+			insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+				status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+			select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+				v_verdicts[u.choice], v_errors[u.choice], v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id,
+				case when v_verdicts[u.choice] = 'failed_permanent' then p_now end, p_now, p_now
+			from unnest(p_ids, p_ttls, p_choices) with ordinality u (channel_id, ttl, choice, n)
+			where v_verdicts[u.choice] <> 'skipped'
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0)
+			and not exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+			order by u.n
+			on conflict (workspace_id, content_hash, channel_id, hash_version) where status in ('queued', 'claimed', 'sending', 'retry') do nothing
+			returning channel_id
+		)
+		select array_agg(m.channel_id) into v_made from made m;
+		-- Full, as in route_post.
+		select array_agg(case when m.channel_id is null and v_verdicts[u.choice] <> 'skipped' then 'deduped' else v_verdicts[u.choice] end order by u.n) into v_fates
+		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
+		full join unnest(v_made) m (channel_id) on m.channel_id = u.channel_id;
 	end if;
-	return v_counts || jsonb_build_object('deliveries', (select coalesce(jsonb_agg(a.value order by a.ordinality), '[]')
-		from jsonb_array_elements(v_answers) with ordinality a where a.ordinality <= 1000));
+
+	select jsonb_build_object(
+			'enqueued', count(*) filter (where u.fate = 'queued'), 'deduped', count(*) filter (where u.fate = 'deduped'),
+			'invalid', count(*) filter (where u.fate = 'failed_permanent'), 'skipped', count(*) filter (where u.fate = 'skipped')),
+		coalesce(array_agg(u.channel_id) filter (where u.fate = 'queued'), '{}'),
+		array_agg(u.channel_id) filter (where u.fate = 'deduped'),
+		coalesce(jsonb_agg(jsonb_build_object('channel_id', u.channel_id, 'status', u.fate,
+			'reason', case u.fate when 'deduped' then 'the channel has this content already' else v_errors[u.choice] ->> 'message' end)
+			|| case when u.fate in ('queued', 'failed_permanent') then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
+			filter (where p_job_id is null and u.n <= 1000), '[]')
+	into counts, armed, dropped, deliveries
+	from (
+		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
+		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
+
+	if counts -> 'invalid' <> '0' then
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
+		select p_workspace_id, gen_random_uuid(), (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.now_ts(), 'validation_failed', 0, 'error',
+			v_errors[u.choice] - 'known', jsonb_build_object('trace_id', v_trace_id, 'run_id', v_run_id)
+		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
+		where coalesce(u.fate, v_verdicts[u.choice]) = 'failed_permanent';
+	end if;
 end
+$$;
+
+
+--
+-- Name: fanout_counts(autopost.fanout_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fanout_counts(p_job autopost.fanout_jobs) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What became of a job's channels so far.
+select jsonb_build_object('enqueued', p_job.enqueued, 'deduped', p_job.deduped, 'invalid', p_job.invalid, 'skipped', p_job.skipped)
 $$;
 
 
@@ -1790,6 +2593,47 @@ CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+$$;
+
+
+--
+-- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fill_template(p_template autopost.templates, p_values jsonb, p_text_mode text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A template with its values: {"text", "mode"}, mode HTML or None; or {"error"}. A value is text, whatever it looks like, and is not looked into for
+-- placeholders; {text} alone brings the markup of the post (p_text_mode).
+declare
+	v_rich boolean := p_template.parse_mode <> 'None' or (coalesce(p_text_mode, 'None') <> 'None' and p_template.body ~ '\{text\??\}');
+	v_body text;
+	v_part record;
+	v_value text;
+	v_out text := '';
+begin
+	-- U+E002, number, U+E003 stands for a placeholder while the markup around it is read.
+	select string_agg(coalesce(t.literal, U&'\E002' || t.n || U&'\E003'), '' order by t.n) into v_body from autopost.template_tokens(p_template.body) t;
+	v_body := case when p_template.parse_mode = 'Markdown' then autopost.markdown_to_html(v_body)
+		when v_rich and p_template.parse_mode = 'None' then autopost.html_escape(v_body)
+		else v_body end;
+	for v_part in
+		select s.words, t.name from regexp_split_to_table(v_body, '(?=\uE002)|(?<=\uE003)') s (words)
+		left join autopost.template_tokens(p_template.body) t on s.words = U&'\E002' || t.n || U&'\E003'
+	loop
+		v_value := coalesce(p_values ->> v_part.name, '');
+		v_out := v_out || case
+			when v_part.name is null then v_part.words
+			when not v_rich then v_value
+			when v_part.name = 'text' and p_text_mode = 'Markdown' then autopost.markdown_to_html(v_value)
+			when v_part.name = 'text' and p_text_mode = 'HTML' then v_value
+			else replace(autopost.html_escape(v_value), '"', '&quot;') end;
+		if length(v_out) > 100000 then
+			return '{"error": "is longer than 100000 characters with these values"}';
+		end if;
+	end loop;
+	return jsonb_build_object('text', autopost.normalize_text(v_out, case when v_rich then 'HTML' end), 'mode', case when v_rich then 'HTML' else 'None' end);
+end
 $$;
 
 
@@ -1812,6 +2656,82 @@ $$;
 
 
 --
+-- Name: fitting_length(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fitting_length(p_text text, p_html boolean, p_limit integer, p_unit text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- How many visible characters of a rendered text a limit has room for. No character costs less than one unit, save in links on X: a
+-- text is looked at as far as eight characters a unit there.
+declare
+	v_plain text := autopost.visible_text(p_text, p_html);
+	v_low int := 0;
+	v_high int := least(char_length(v_plain), case p_unit when 'weighted' then 8 else 1 end * greatest(p_limit, 0));
+	v_middle int := v_high;
+begin
+	if p_unit = 'markup' and p_html then
+		return autopost.fitting_markup(p_text, p_limit);
+	end if;
+	while v_low < v_high loop
+		if autopost.measure(left(v_plain, v_middle), p_unit) <= p_limit then
+			v_low := v_middle;
+		else
+			v_high := v_middle - 1;
+		end if;
+		v_middle := (v_low + v_high + 1) / 2;
+	end loop;
+	return v_low;
+end
+$$;
+
+
+--
+-- Name: fitting_markup(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fitting_markup(p_text text, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- fitting_length where the tags count too, those that a cut must close included.
+declare
+	v_token text;
+	v_words text;
+	v_used int := 0;
+	v_closers int[] := '{}'; -- lengths of what closes each open tag, outermost first
+	v_closing int := 0; -- their sum
+	v_seen int := 0;
+	v_fits int := 0;
+begin
+	for v_token in select m[1] from regexp_matches(p_text, '(<[^<>]*>|[^<]+)', 'g') m loop
+		v_used := v_used + autopost.utf16_length(v_token);
+		if left(v_token, 2) = '</' then
+			v_closing := v_closing - v_closers[cardinality(v_closers)];
+			v_closers := trim_array(v_closers, 1);
+		elsif left(v_token, 1) = '<' then
+			v_closers := v_closers || char_length(substring(v_token from '^<([a-z0-9-]+)')) + 3;
+			v_closing := v_closing + v_closers[cardinality(v_closers)];
+		else
+			v_words := autopost.html_unescape(v_token);
+			if v_used + v_closing <= p_limit then
+				v_seen := v_seen + char_length(v_words);
+				v_fits := v_seen;
+				continue;
+			end if;
+			v_used := v_used - autopost.utf16_length(v_token) + v_closing;
+			return greatest(v_fits, v_seen + (
+				select count(*) from (
+					select sum(autopost.utf16_length(autopost.html_escape(w.letter))) over (order by w.n) as spent
+					from regexp_split_to_table(left(v_words, greatest(p_limit - v_used, 0)), '') with ordinality w (letter, n)) l
+				where v_used + l.spent <= p_limit and l.spent > 0));
+		end if;
+	end loop;
+	return v_fits;
+end
+$$;
+
+
+--
 -- Name: fold(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1820,6 +2740,103 @@ CREATE FUNCTION autopost.fold(p_text text) RETURNS text
     AS $$
 -- Case folding that does not depend on the database's locale.
 select lower(p_text collate "und-x-icu")
+$$;
+
+
+--
+-- Name: forget_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.forget_media_origin(p_workspace_id text, p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Marks a medium as deleted, and drops what platforms gave for it: no post may refer to it from now on. The row is locked, then looked at:
+-- an enqueue that refers to it is either seen here, or finds it gone. Repeatable.
+-- Returns {"applied": true, "last": whether no other workspace holds this content, so that the object may go}, or {"applied": false,
+-- "reason": "unknown" | "seen_again" | "referenced"}. Looks across workspaces for "last" alone.
+-- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs.
+declare
+	v_origin autopost.media_origin;
+	v_last boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	-- two workspaces that forget the same content: the second one is the last
+	perform pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || p_blob_ref, 0));
+	select o.* into v_origin from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
+	for update of o;
+	if v_origin.blob_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_origin.deleted_at is null then
+		if v_origin.last_seen_at >= autopost.origin_kept_from(v_origin) then
+			return '{"applied": false, "reason": "seen_again"}';
+		elsif autopost.origin_in_use(p_workspace_id, p_blob_ref) then
+			return '{"applied": false, "reason": "referenced"}';
+		end if;
+		update autopost.media_origin o set deleted_at = autopost.now_ts() where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
+		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
+	end if;
+	perform autopost.enter_all_workspaces();
+	select not exists (
+		select 1 from autopost.workspaces w
+		cross join lateral (
+			select 1 from autopost.media_origin o
+			where o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null limit 1) held) into v_last;
+	perform autopost.enter_workspace(p_workspace_id);
+	return jsonb_build_object('applied', true, 'last', v_last);
+end
+$$;
+
+
+--
+-- Name: free_places(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.free_places(p_workspace_id text, p_freed jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Gives places in flight back to locked gates, remembers the newest post of each channel, opens what is due next and rings if a gate was closed.
+-- p_freed: {channel_id: [places, provider_message_id]}. Reads: deliveries. Writes: channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
+	v_ready jsonb;
+	v_opened boolean;
+begin
+	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready, v_opened
+	from (
+		select g.channel_id, g.ready_at, case when g.ready_at > v_now then autopost.next_due(p_workspace_id, g.channel_id) else g.ready_at end as due_at
+		from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels)) r;
+	update autopost.channel_gates g
+	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
+		ready_at = (v_ready ->> g.channel_id)::timestamptz,
+		last_provider_message_id = p_freed -> g.channel_id ->> 1
+	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	if v_opened then
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+end
+$$;
+
+
+--
+-- Name: frozen_post(jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- A prepared post, with its message, as fan_out takes it, now or later: {"payload", "content_hash", "message_id", "run_id", "trace_id",
+-- "tags", "include", "exclude", "scheduled_for", "not_before"}. tags are its own and those that it came with; no hint is null.
+select jsonb_build_object(
+	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
+	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
+	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
+	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude', p_post -> 'raw' -> 'routing' -> 'exclude_channels',
+	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 $$;
 
 
@@ -1890,20 +2907,23 @@ CREATE FUNCTION autopost.get_run(p_workspace_id text, p_run_id uuid) RETURNS jso
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- A run with what has become of each of its posts by now, submissions included; null when the workspace has no such run.
--- Reads: ingest_runs, submissions, deliveries.
+-- A run with what has become of each of its posts by now, submissions and fan-outs included; null when the workspace has no such run.
+-- Reads: ingest_runs, submissions, fanout_jobs, deliveries.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('run_id', p_run_id is not null);
 	select jsonb_build_object('run_id', r.run_id, 'kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id,
-		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json,
+		'started_at', r.started_at, 'finished_at', r.finished_at, 'stats', r.stats_json, 'hints', r.hints,
 		'items', (select coalesce(jsonb_agg((i.value - 'deliveries') || coalesce(
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt', s.attempt, 'last_error', s.last_error)
-					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}') order by i.ordinality), '[]')
+					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}')
+				|| case when j.job_id is null then '{}' else autopost.fanout_counts(j)
+					|| jsonb_build_object('fanout', j.status, 'planned', j.planned, 'fanout_error', j.last_error) end order by i.ordinality), '[]')
 			from jsonb_array_elements(r.items) with ordinality i
-			left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid),
+			left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid
+			left join autopost.fanout_jobs j on j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.trace_id = (i.value ->> 'trace_id')::uuid),
 		'deliveries', (select coalesce(jsonb_object_agg(d.status, d.n), '{}') from (
 			select x.status, count(*) as n from autopost.deliveries x
 			where x.workspace_id = p_workspace_id
@@ -1921,21 +2941,45 @@ $$;
 
 
 --
--- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+-- Name: given_values(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.platform_limits (
-    workspace_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    rate_rps numeric,
-    next_allowed_at timestamp with time zone,
-    cooldown_until timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
-);
+CREATE FUNCTION autopost.given_values(p_template autopost.templates, p_payload jsonb, p_variant jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The values that a payload has for a template: its vars, its text and its link, those of the variant first.
+select autopost.template_values(p_template, jsonb_strip_nulls(jsonb_build_object(
+	'text', coalesce(p_variant ->> 'text', p_payload ->> 'text'), 'link', coalesce(p_variant ->> 'link', p_payload ->> 'link')))
+	|| jsonb_strip_nulls(coalesce(p_payload -> 'template' -> 'vars', '{}')))
+$$;
 
-ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+--
+-- Name: grapheme_floor(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.grapheme_floor(p_text text, p_at integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- The last place at or before p_at that does not part a letter from its marks, an emoji from its parts, or a flag.
+declare
+	v_at int := p_at;
+	v_joined constant text := '[\u0300-\u036F\u0483-\u0489\u0591-\u05BD\u05BF-\u05C7\u0610-\u061A\u064B-\u065F\u0670\u06D6-\u06ED\u0900-\u0903\u093A-\u094F\u0962\u0963'
+		|| '\u0981-\u0983\u09BC-\u09CD\u0A3C-\u0A4D\u0ABC-\u0ACD\u0B3C-\u0B4D\u0BBE-\u0BCD\u0C3E-\u0C4D\u0CBC-\u0CCD\u0D3B-\u0D4D\u0E31\u0E34-\u0E3A\u0E47-\u0E4E'
+		|| '\u1160-\u11FF\u1AB0-\u1AFF\u1DC0-\u1DFF\u200C\u200D\u20D0-\u20FF\u302A-\u302F\u3099\u309A\uFE00-\uFE0F\uFE20-\uFE2F'
+		|| '\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F\U000E0100-\U000E01EF]';
+begin
+	while v_at > 0 and v_at < char_length(p_text) and (
+		substr(p_text, v_at + 1, 1) ~ v_joined
+		or substr(p_text, v_at, 1) = U&'\200D'
+		or (substr(p_text, v_at + 1, 1) ~ '[\U0001F1E6-\U0001F1FF]'
+			and char_length(substring(left(p_text, v_at) from '[\U0001F1E6-\U0001F1FF]*$')) % 2 = 1))
+	loop
+		v_at := v_at - 1;
+	end loop;
+	return case when v_at = 0 then p_at else v_at end;
+end
+$_$;
 
 
 --
@@ -1976,6 +3020,67 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
 		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: group_ready_at(timestamp with time zone, autopost.platform_limits, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_ready_at(p_gate timestamp with time zone, p_limit autopost.platform_limits, p_ahead interval) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- When a claim of a rate group could give something, by its earliest gate and its row, if it has one: not while it is cooling down, out of quota
+-- or out of slots (p_ahead: how far ahead they are reserved), or between two probes of an open breaker.
+select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
+	case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end)
+$$;
+
+
+--
+-- Name: group_subject(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.group_subject(p_platform text, p_rate_group text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A rate group as the subject of a quota.
+select 'group:' || p_platform || '/' || p_rate_group
+$$;
+
+
+--
+-- Name: groups_are_failing(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.groups_are_failing(p_workspace_id text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether a post that was sent may have an outage to end.
+-- Reads: platform_limits.
+begin
+	return exists (select 1 from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.failing_channels <> '{}');
+end
+$$;
+
+
+--
+-- Name: guard_dedup_ttl(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_dedup_ttl() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Refuses (AP001) a dedup window longer than deliveries are kept: what was purged could not be found any more, and would be sent again.
+-- Locks: settings (the retention's row, shared), so that it cannot be shortened meanwhile.
+begin
+	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for share;
+	if make_interval(hours => coalesce(new.dedup_ttl_hours, 168)) > autopost.setting_interval('delivery_retention_days') then
+		perform autopost.refuse('dedup_ttl_hours', format('%s is longer than deliveries are kept', coalesce(new.dedup_ttl_hours, 168)),
+			'shorten it, or raise the setting delivery_retention_days first');
+	end if;
+	return new;
 end
 $$;
 
@@ -2045,6 +3150,28 @@ $$;
 
 
 --
+-- Name: guard_template(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_template() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A template is right when it is written, and a version that is written stays as it is, but for being enabled.
+declare
+	v_faults jsonb := autopost.template_faults(new);
+begin
+	if tg_op = 'UPDATE' and (to_jsonb(new) - 'enabled') is distinct from (to_jsonb(old) - 'enabled') then
+		raise exception 'version % of template % is refused a change', old.version, old.template_id
+			using errcode = 'insufficient_privilege', hint = 'write the next version';
+	elsif v_faults <> '[]' then
+		perform autopost.refuse(v_faults -> 0 ->> 'field', v_faults -> 0 ->> 'reason', v_faults -> 0 ->> 'remedy');
+	end if;
+	return new;
+end
+$$;
+
+
+--
 -- Name: guard_transition(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2052,19 +3179,15 @@ CREATE FUNCTION autopost.guard_transition() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 -- Refuses (AP004) every move of a delivery that the table of transitions does not have, whoever tries it.
--- queued|retry -> sending is the claim passing through claimed in one statement: it must issue a token, a lease and an attempt.
+-- The trigger below lets two pass by itself: sending -> sent, and queued|retry -> sending, which is the claim passing through claimed in one
+-- statement and must issue a token and an attempt.
 -- dead|failed_permanent -> retry is manual_requeue only, which says so for its transaction.
 begin
-	if new.status = old.status then
-		return new;
-	end if;
 	if (old.status, new.status) in (
 		('queued', 'claimed'), ('retry', 'claimed'), ('queued', 'deduped'), ('retry', 'deduped'),
 		('queued', 'failed_permanent'), ('retry', 'failed_permanent'), ('queued', 'dead'), ('retry', 'dead'),
 		('claimed', 'sending'), ('claimed', 'queued'), ('claimed', 'retry'),
-		('sending', 'sent'), ('sending', 'retry'), ('sending', 'failed_permanent'), ('sending', 'dead'))
-	or (old.status in ('queued', 'retry') and new.status = 'sending' and new.attempt = old.attempt + 1
-		and new.claim_token is distinct from old.claim_token)
+		('sending', 'retry'), ('sending', 'failed_permanent'), ('sending', 'dead'))
 	or (old.status = 'retry' and new.status = 'sent' and old.unknown_outcomes > 0
 		and current_setting('autopost.manual_act', true) = 'resolve_unknown')
 	or (old.status in ('dead', 'failed_permanent') and new.status = 'retry'
@@ -2121,6 +3244,50 @@ CREATE FUNCTION autopost.hold(p_gate text, p_until timestamp with time zone, p_l
 -- One thing that holds a delivery: until when (null: not by time alone), and what would lift it.
 select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts) || p_more
 $$;
+
+
+--
+-- Name: hold_group(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_group(p_workspace_id text, p_platform text, p_rate_group text, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Until when the quota of a rate group is used up; null: it is not. Somebody who holds the row is not waited for.
+-- Locks: platform_limits (skip locked). Writes: platform_limits.
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l skip locked;
+	if found then
+		update autopost.platform_limits l
+		set quota_until = p_until
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	end if;
+end
+$$;
+
+
+--
+-- Name: hold_origins(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_origins(p_workspace_id text, p_items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+-- Keeps the media that posts refer to from being taken away until they are messages. p_items: [{"raw"}].
+-- Locks: media_origin (blob_ref), shared. Whoever takes one away holds that one row and waits for nothing else.
+declare
+	v_refs text[] := array(select distinct r #>> '{}' from jsonb_path_query(p_items, 'lax $[*].raw.media[*].blob_ref') r);
+begin
+	if v_refs <> '{}' then
+		perform 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+		order by o.blob_ref
+		for key share of o;
+	end if;
+end
+$_$;
 
 
 --
@@ -2230,6 +3397,9 @@ begin
 		if v_open is null then
 			return jsonb_build_object('error', format('unsupported tag %s', left(v_token, 60)));
 		end if;
+		if cardinality(v_stack) = 64 then
+			return jsonb_build_object('error', 'tags stand more than 64 deep in each other');
+		end if;
 		v_text := v_text || v_open;
 		v_stack := v_name || v_stack;
 		v_closers := coalesce('</' || (regexp_match(v_open, '^<([a-z0-9-]+)'))[1] || '>', '') || v_closers;
@@ -2267,6 +3437,33 @@ begin
 		end if;
 	end loop;
 	return replace(replace(replace(replace(v_text, '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&');
+end
+$$;
+
+
+--
+-- Name: in_template(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.in_template(p_template autopost.templates, p_payload jsonb, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A way of showing a payload with the text that a template gives it: {"body", "body_mode", "template_version", "max_length"} more, or {"refusal"}.
+declare
+	v_name text := p_template.template_id || '@' || coalesce(p_template.version::text, 'new');
+	v_values jsonb := autopost.given_values(p_template, p_payload, p_choice -> 'variant');
+	v_missing text[] := autopost.missing_values(p_template, v_values);
+	v_filled jsonb;
+begin
+	if v_missing <> '{}' then
+		return p_choice || jsonb_build_object('refusal', format('template %s needs template.vars.%s', v_name, v_missing[1]));
+	end if;
+	v_filled := autopost.fill_template(p_template, v_values, p_choice ->> 'parse_mode');
+	if v_filled ? 'error' then
+		return p_choice || jsonb_build_object('refusal', format('template %s %s', v_name, v_filled ->> 'error'));
+	end if;
+	return p_choice || jsonb_strip_nulls(jsonb_build_object(
+		'body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', p_template.max_length, 'template_version', v_name));
 end
 $$;
 
@@ -2353,6 +3550,62 @@ $$;
 
 
 --
+-- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_auth_lost(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether a failure says that the platform refuses the credential itself, not what is done with it. By the code: auth_lost; what ends in
+-- 401, unauthorized, token_revoked or invalid_grant after the platform's own prefix; and Telegram's answer to a token that it does not know.
+select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'channel'
+	and p_error ->> 'code' ~ '^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_bad_token_or_method$', false)
+$_$;
+
+
+--
+-- Name: is_outage(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
+-- the time being. A rate limit does not: whoever says "slow down" is up.
+select p_error -> 'known' = 'false' or (
+	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
+	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
+$_$;
+
+
+--
+-- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_routed(p_channel autopost.channels, p_tags text[], p_include text[], p_exclude text[]) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- Whether a channel gets a post with these tags and routing hints (null: none were given).
+select p_channel.enabled
+	and autopost.route_matches(p_channel.route_filter, p_tags)
+	and (p_include is null or p_channel.channel_id = any (p_include))
+	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
+$$;
+
+
+--
+-- Name: is_uuid(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_uuid(p_value text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether the text is a UUID in its common form; no text is none.
+select coalesce(p_value ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$', false)
+$_$;
+
+
+--
 -- Name: is_zone(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2374,6 +3627,48 @@ $_$;
 
 
 --
+-- Name: judge_platforms(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.judge_platforms(p_workspace_id text, p_items jsonb, p_answers jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What the calls that were just settled say about their platforms; their groups are locked. One post that was sent ends an outage.
+-- Failures for reasons of the platform add up over channels until the breaker opens. What else a call came to says nothing: much of it
+-- is found out before the platform is asked.
+-- Reads: deliveries, channels. Writes: platform_limits, events(breaker).
+declare
+	v_group record;
+begin
+	for v_group in
+		select c.platform, c.rate_group, bool_or(o.sent) as sent,
+			array_agg(distinct d.channel_id) filter (where o.outage) as channels,
+			array_agg(d.delivery_id) filter (where o.outage) as deliveries,
+			(array_agg(o.error) filter (where o.outage))[1] as error
+		from jsonb_array_elements(p_items) with ordinality i (item, n)
+		cross join lateral (select autopost.normalised_error(i.item -> 'outcome' -> 'error') as error) e
+		cross join lateral (
+			select i.item -> 'outcome' -> 'ok' = 'true' as sent, i.item -> 'outcome' -> 'ok' = 'false' and autopost.is_outage(e.error) as outage, e.error) o
+		cross join lateral (select d.delivery_id, d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = (i.item ->> 'delivery_id')::uuid limit 1) d
+		cross join lateral (select c.platform, c.rate_group from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+		where p_answers -> (i.n - 1)::int -> 'applied' = 'true' and not p_answers -> (i.n - 1)::int ? 'repeated'
+		and (o.sent or o.outage)
+		group by c.platform, c.rate_group
+		order by c.platform, c.rate_group
+	loop
+		if v_group.sent then
+			perform autopost.end_outage(p_workspace_id, v_group.platform, v_group.rate_group);
+		else
+			perform autopost.count_outage(p_workspace_id, v_group.platform, v_group.rate_group, v_group.channels, v_group.deliveries, v_group.error);
+		end if;
+	end loop;
+end
+$$;
+
+
+--
 -- Name: keep_channel_gate(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2381,25 +3676,51 @@ CREATE FUNCTION autopost.keep_channel_gate() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Keeps a channel's gate true under plain row edits: makes it with the channel, moves it with its rate group, opens it when the
--- channel is enabled, resumed, may do more at once or at other hours.
+-- A channel is born with its gate.
 begin
-	if tg_op = 'INSERT' then
-		insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
-		values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
-		return null;
-	end if;
-	if (new.platform, new.rate_group) is distinct from (old.platform, old.rate_group) then
-		update autopost.channel_gates g
-		set platform = new.platform, rate_group = new.rate_group
-		where g.workspace_id = new.workspace_id
-		and g.channel_id = new.channel_id;
-	end if;
-	if (new.enabled, new.paused_until, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
-	is distinct from (old.enabled, old.paused_until, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
-		perform autopost.rearm_gate(new.workspace_id, new.channel_id, 0);
-	end if;
+	insert into autopost.channel_gates (workspace_id, channel_id, platform, rate_group)
+	values (new.workspace_id, new.channel_id, new.platform, new.rate_group);
 	return null;
+end
+$$;
+
+
+--
+-- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_quota() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A quota acts on the next claim: the gates that the old one moved open, and a group has a row to be held by. Uses of a subject
+-- without a quota are forgotten: a new one begins to count with its first claim.
+declare
+	v_quota autopost.quotas;
+begin
+	if tg_op = 'DELETE' then
+		v_quota := old;
+		delete from autopost.quota_uses u
+		where u.workspace_id = old.workspace_id and u.subject = old.subject
+		and not exists (
+			select 1 from autopost.quotas q
+			where q.workspace_id = old.workspace_id and q.subject = old.subject and q.window_seconds <> old.window_seconds);
+	else
+		new.updated_at := autopost.now_ts();
+		v_quota := new;
+	end if;
+	if v_quota.channel_id is not null then
+		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
+	else
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+	if tg_op = 'DELETE' then
+		return old;
+	end if;
+	return new;
 end
 $$;
 
@@ -2430,6 +3751,21 @@ begin
 		values (coalesce(v_kind, to_jsonb(new) ->> 'kind'), new.secret_hash, new.workspace_id, v_subject);
 	end if;
 	return null;
+end
+$$;
+
+
+--
+-- Name: kept_from(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.kept_from(p_key text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- What is older is past the retention that a setting names. A day is given on top: whoever reckons in whole days, or began to look before
+-- this instant, still finds what the setting promises.
+begin
+	return autopost.now_ts() - autopost.setting_interval(p_key) - interval '1 day';
 end
 $$;
 
@@ -2518,8 +3854,11 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery);
+	end if;
 	update autopost.deliveries d
-	set status = p_status,
+	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
 		last_error = coalesce(p_error, d.last_error),
@@ -2533,6 +3872,79 @@ begin
 	and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: leave_gates(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.leave_gates(p_workspace_id text, p_visited jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Moves the gates that a claim holds and has visited, once its rows are sending: in flight by what was taken, and to when the channel is worth the
+-- next visit. Full or disabled: never (the commit, the row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it
+-- before the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot, if it limits]}.
+-- Reads: channels, deliveries. Writes: channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
+	v_ready jsonb;
+begin
+	select coalesce(jsonb_object_agg(u.channel_id, case
+		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel then 'infinity'::timestamptz
+		when c.window_mode = 'windowed' then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
+			greatest(case when c.rate_rps > 0 then c.next_allowed_at end, (p_visited -> u.channel_id ->> 1)::timestamptz))
+		else w.wish end), '{}')
+	into v_ready
+	from unnest(v_channels) u (channel_id)
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (select g.inflight from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (select case
+		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now then greatest(c.paused_until, c.cooldown_until)
+		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+	update autopost.channel_gates g
+	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
+		ready_at = (v_ready ->> g.channel_id)::timestamptz
+	where g.workspace_id = p_workspace_id
+	and g.channel_id = any (v_channels);
+end
+$$;
+
+
+--
+-- Name: length_in(text, boolean, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.length_in(p_text text, p_html boolean, p_unit text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Length of a rendered text as a platform counts it: in the unit markup the tags count too.
+select autopost.measure(case p_unit when 'markup' then p_text else autopost.visible_text(p_text, p_html) end, p_unit)
+$$;
+
+
+--
+-- Name: lift_auth_hold(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lift_auth_hold() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
+-- earlier by hand, or ran out.
+begin
+	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
+		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
+	then
+		new.auth_held := false;
+		if new.auth_ref <> old.auth_ref then
+			new.paused_until := null;
+		end if;
+	end if;
+	return new;
 end
 $$;
 
@@ -2557,6 +3969,79 @@ $$;
 
 
 --
+-- Name: link_media(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.link_media() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Notes which media of the origin a new message refers to: they stay as long as it does.
+-- Writes: message_media.
+begin
+	insert into autopost.message_media (workspace_id, message_id, blob_ref)
+	select distinct new.workspace_id, new.message_id, b.value ->> 'blob_ref'
+	from jsonb_array_elements(new.payload -> 'media') b
+	where b.value ? 'blob_ref';
+	return null;
+end
+$$;
+
+
+--
+-- Name: links_with_params(text, boolean, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.links_with_params(p_text text, p_html boolean, p_params jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text whose links, those of tags and those that are written out, have the parameters. Code keeps what is written.
+declare
+	v_token text;
+	v_url text;
+	v_code int := 0;
+	v_out text := '';
+begin
+	for v_token in
+		select m[1] from regexp_matches(p_text, case when p_html then '(<[^<>]*>|https?://(?:[^\s<>"&]|&amp;)+|[^<h]+|h|<)' else '(https?://[^\s<>"]+|[^h]+|h)' end, 'gi') m
+	loop
+		if p_html and v_token ~ '^<a href="' then
+			v_token := '<a href="' || replace(autopost.html_escape(autopost.url_with_params(
+				autopost.html_unescape(substr(v_token, 10, char_length(v_token) - 11)), p_params)), '"', '&quot;') || '">';
+		elsif p_html and v_token ~ '^</?(pre|code)\y' then
+			v_code := v_code + case when left(v_token, 2) = '</' then -1 else 1 end;
+		elsif v_code = 0 and v_token ~* '^https?://' then
+			v_url := regexp_replace(v_token, '[.,:;!?''")\]»”’…]+$', '');
+			v_token := case when p_html then autopost.html_escape(autopost.url_with_params(autopost.html_unescape(v_url), p_params))
+				else autopost.url_with_params(v_url, p_params) end || substr(v_token, char_length(v_url) + 1);
+		end if;
+		v_out := v_out || v_token;
+	end loop;
+	return v_out;
+end
+$_$;
+
+
+--
+-- Name: list_all_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_all_workspaces() RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The workspaces that the caller may speak for, whatever their status: what is past its time goes from those that rest, too.
+-- Looks across workspaces. Reads: workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where autopost.may_speak_for(w.workspace_id)
+	order by w.workspace_id;
+end
+$$;
+
+
+--
 -- Name: channel_auth; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -2567,6 +4052,7 @@ CREATE TABLE autopost.channel_auth (
     rotated_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
+ALTER TABLE ONLY autopost.channel_auth ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.channel_auth FORCE ROW LEVEL SECURITY;
 
@@ -2586,6 +4072,7 @@ CREATE TABLE autopost.channel_gates (
     CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY autopost.channel_gates ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
 
@@ -2616,7 +4103,11 @@ CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
     c.route_filter,
     c.settings,
     c.created_at,
-    c.updated_at
+    c.updated_at,
+    c.auth_held,
+    c.auth_lost_at,
+    l.quota_until AS group_quota_until,
+    l.breaker_opened_at AS group_breaker_opened_at
    FROM (((autopost.channels c
      JOIN autopost.channel_gates g ON (((g.workspace_id = c.workspace_id) AND (g.channel_id = c.channel_id))))
      LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
@@ -2782,22 +4273,90 @@ CREATE FUNCTION autopost.list_events(p_workspace_id text, p_filter jsonb, p_limi
 -- Raises AP001 for an unknown key, a since that is no instant, or a limit out of 1 to 10000. Reads: list_events (view).
 declare
 	v_since timestamptz := autopost.timestamp_of(p_filter ->> 'since');
+	v_message_id uuid := p_filter ->> 'message_id';
+	v_deliveries uuid[]; -- of the message: its events are found by them
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, array['delivery_id', 'message_id', 'channel_id', 'action', 'since'], p_limit);
 	if p_filter ? 'since' and v_since is null then
 		perform autopost.refuse('filter', 'since is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
 	end if;
+	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
 	select v.* from autopost.list_events v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'delivery_id' or v.delivery_id = (p_filter ->> 'delivery_id')::uuid)
-	and (not p_filter ? 'message_id' or v.message_id = (p_filter ->> 'message_id')::uuid)
+	and (v_message_id is null or v.delivery_id = any (v_deliveries) or (v.message_id = v_message_id and v.delivery_id is null))
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (v_since is null or v.ts >= v_since)
 	order by v.ts desc, v.id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_templates(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_templates(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.templates
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The templates of a workspace by name and platform, newest version first; version 0 is a built-in one. p_filter: template_id, platform.
+-- Raises AP001 for a wrong filter, and for a limit out of 1 to 10000. Reads: templates.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{template_id,platform}', p_limit);
+	return query
+	select l.* from (
+		select t.* from autopost.templates t where t.workspace_id = p_workspace_id
+		union all
+		select b.* from autopost.builtin_templates(p_workspace_id) b
+	) l
+	where l.template_id = coalesce(p_filter ->> 'template_id', l.template_id) and l.platform = coalesce(p_filter ->> 'platform', l.platform)
+	order by l.template_id, l.platform, l.version desc
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_unreferenced_origins(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_unreferenced_origins(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Media of the origin whose time is over: those that were not seen for origin_retention_days (large video:
+-- origin_retention_large_video_days) and that no message and no waiting submission refers to, and those that were forgotten but not
+-- removed yet. The way of each: forget_media_origin; where it answers "last", the object goes; then remove_media_origin.
+-- Returns [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen first. Raises AP001 for a limit that is not positive.
+-- Reads: media_origin, message_media, submissions.
+declare
+	v_before timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('limit', p_limit > 0);
+	v_before := autopost.now_ts() - least(autopost.setting_interval('origin_retention_days'), autopost.setting_interval('origin_retention_large_video_days'));
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('blob_ref', x.blob_ref, 'origin_url', x.origin_url, 'size_bytes', x.size_bytes,
+			'last_seen_at', x.last_seen_at, 'forgotten', x.deleted_at is not null) order by x.last_seen_at, x.blob_ref), '[]')
+		from (
+			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.last_seen_at < v_before
+			and o.last_seen_at < autopost.origin_kept_from(o)
+			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
+			order by o.last_seen_at
+			limit p_limit)
+			union all
+			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
+			where o.workspace_id = p_workspace_id and o.deleted_at is not null
+			order by o.deleted_at
+			limit p_limit)
+			limit p_limit) x);
 end
 $$;
 
@@ -2860,22 +4419,102 @@ begin
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
 		on conflict (workspace_id, platform, rate_group) do nothing;
-		perform 1 from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id
-		and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels))
-		order by l.platform, l.rate_group
-		for no key update of l;
+		perform autopost.lock_groups(p_workspace_id, v_channels);
 	end if;
-	perform 1 from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
-	order by c.channel_id
-	for no key update of c;
+	perform autopost.lock_channels(p_workspace_id, v_channels);
 	perform 1 from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = any (p_delivery_ids)
 	order by d.channel_id, d.delivery_id
 	for no key update of d;
+end
+$$;
+
+
+--
+-- Name: lock_for_requeue(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_for_requeue(p_workspace_id text, p_delivery_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Takes what putting these deliveries back into the queue touches. Their messages too: an enqueue of the same content, which holds its
+-- message, ends first, so that whether it is in flight there can be seen.
+-- Locks, in this order: channels (channel_id), messages (content_hash), deliveries (channel_id, delivery_id).
+begin
+	perform autopost.lock_channels(p_workspace_id, array(
+		select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = any (array(
+		select d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)))
+	order by m.hash_version, m.content_hash
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+end
+$$;
+
+
+--
+-- Name: lock_for_start(text, uuid[], text[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_for_start(p_workspace_id text, p_ids uuid[], p_channel_ids text[], p_late boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Takes what the beginning of these calls may touch. Only who takes new slots moves groups and channels; the rest must not see them change.
+-- Locks, in this order: platform_limits if p_late, channels (channel_id; shared unless p_late), deliveries (channel_id, delivery_id).
+begin
+	if p_late then
+		perform autopost.lock_groups(p_workspace_id, p_channel_ids);
+		perform autopost.lock_channels(p_workspace_id, p_channel_ids);
+	else
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+		order by c.channel_id
+		for share of c;
+	end if;
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
+
+--
+-- Name: lock_gates(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_gates(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Locks: channel_gates (channel_id).
+begin
+	perform 1 from autopost.channel_gates g
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids)
+	order by g.channel_id
+	for no key update of g;
+end
+$$;
+
+
+--
+-- Name: lock_groups(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_groups(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Locks: platform_limits of these channels' rate groups, as far as there are any (platform, rate_group).
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id
+	and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids))
+	order by l.platform, l.rate_group
+	for no key update of l;
 end
 $$;
 
@@ -2890,6 +4529,56 @@ CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
 -- One begin or end of a scope at a time. Of the transaction, not of the session: it works through poolers.
 begin
 	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
+end
+$$;
+
+
+--
+-- Name: longest_dedup_ttl(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.longest_dedup_ttl() RETURNS interval
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The longest dedup window of any channel in sight.
+-- Reads: channels.
+begin
+	return (select coalesce(max(make_interval(hours => coalesce(c.dedup_ttl_hours, 168))), '0') from autopost.channels c);
+end
+$$;
+
+
+--
+-- Name: lose_auth(text, autopost.channels, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
+-- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
+-- again. At most 2000 channels and 500 deliveries at a time; gates are not touched, a claim that comes by moves them.
+-- Locks: channels (skip locked), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
+declare
+	v_auth_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
+	v_now timestamptz := autopost.now_ts();
+	v_ids text[];
+begin
+	select array_agg(l.channel_id order by l.channel_id) into v_ids
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id <> p_channel.channel_id
+		and not (c.auth_held and c.paused_until > v_now)
+		and autopost.current_auth_ref(p_workspace_id, c) = v_auth_ref
+		limit 2000
+		for no key update of c skip locked) l;
+	update autopost.channels c
+	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
+	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
+		jsonb_build_object('until', p_until, 'auth_ref', v_auth_ref, 'refused_on', p_channel.channel_id))
+	from unnest(v_ids) u (id);
+	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
 end
 $$;
 
@@ -2920,7 +4609,7 @@ CREATE FUNCTION autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid
 -- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
 -- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
 -- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
--- Raises AP001 without operator or reason. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates,
+-- Raises AP001 without operator or reason. Locks: channels, messages, deliveries, channel_gates. Writes: deliveries, channel_gates,
 -- events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
@@ -2933,7 +4622,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
-	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+	perform autopost.lock_for_requeue(p_workspace_id, p_delivery_ids);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
 	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
 		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
@@ -3136,6 +4825,20 @@ $$;
 
 
 --
+-- Name: measure(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.measure(p_text text, p_unit text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Length in a platform's unit: weighted, bytes, else UTF-16 code units.
+begin
+	return case p_unit when 'weighted' then autopost.weighted_length(p_text) when 'bytes' then octet_length(convert_to(p_text, 'UTF8')) else autopost.utf16_length(p_text) end;
+end
+$$;
+
+
+--
 -- Name: media_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3180,28 +4883,6 @@ begin
 	return v_errors;
 end
 $_$;
-
-
---
--- Name: platforms; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.platforms (
-    platform text NOT NULL,
-    dialect text NOT NULL,
-    text_limit integer NOT NULL,
-    caption_limit integer NOT NULL,
-    counts_markup boolean NOT NULL,
-    media_per_step integer NOT NULL,
-    together jsonb NOT NULL,
-    media_bytes jsonb NOT NULL,
-    album_buttons boolean NOT NULL,
-    item_captions boolean NOT NULL,
-    buttons_per_row integer NOT NULL,
-    button_rows integer NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text])))
-);
 
 
 --
@@ -3254,38 +4935,86 @@ $$;
 
 
 --
--- Name: move_visited_gates(text, text[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.move_visited_gates(p_workspace_id text, p_visited text[], p_taken jsonb, p_now timestamp with time zone, p_group_slot timestamp with time zone) RETURNS void
+CREATE FUNCTION autopost.missing_values(p_template autopost.templates, p_values jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The placeholders that need a value and have none.
+select array(
+	select t.name from autopost.template_tokens(p_template.body) t where not t.optional and t.name is not null and not p_values ? t.name group by t.name order by min(t.n))
+$$;
+
+
+--
+-- Name: move_channel_gates(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_channel_gates() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Keeps gates true under plain row edits: moves them with their rate group, opens them when their channels are enabled, resumed, may do
+-- more at once or at other hours. Once a statement, in the order of the channels whatever the order of the rows: so whoever takes gates
+-- for an enqueue or a commit never waits for this in a circle. A union shows what changed without a join, whose plan would be kept from
+-- the first edit, of one row, for one of all. A trigger that sees all rows of a statement cannot be bound to columns: stamp_channel tells it
+-- whether there is anything to do, so that what claims and commits move costs nothing.
+-- Locks: channel_gates (workspace_id, channel_id). Writes: channel_gates.
+declare
+	v_changed record;
+begin
+	perform set_config('autopost.channels_stirred', '', true);
+	for v_changed in
+		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
+			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode, r.posting_window)) > 1 as stirred
+		from (
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel, o.rate_rps, o.timezone, o.window_mode, o.posting_window
+			from before_rows o
+			union
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel, n.rate_rps, n.timezone, n.window_mode, n.posting_window
+			from after_rows n) r
+		group by r.workspace_id, r.channel_id
+		having count(*) > 1
+		order by r.workspace_id, r.channel_id
+	loop
+		if v_changed.moved then
+			update autopost.channel_gates g
+			set platform = c.platform, rate_group = c.rate_group
+			from autopost.channels c
+			where g.workspace_id = v_changed.workspace_id and g.channel_id = v_changed.channel_id
+			and c.workspace_id = v_changed.workspace_id and c.channel_id = v_changed.channel_id;
+		end if;
+		if v_changed.stirred then
+			perform autopost.rearm_gate(v_changed.workspace_id, v_changed.channel_id, 0);
+		end if;
+	end loop;
+	return null;
+end
+$$;
+
+
+--
+-- Name: move_slots(text, text[], bigint[], bigint[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_slots(p_workspace_id text, p_channels text[], p_steps bigint[], p_next bigint[], p_now timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Moves the gates that a claim holds and has visited: in flight by what was taken, and to when the channel is worth the next
--- visit (p_taken: channel -> rows claimed; p_group_slot: the group's next slot, if it limits). Full or disabled: never (the commit, the
--- row edit opens it). Paused, cooling down, out of slots: then. Else what is due next. None of it before the posting window opens.
--- Reads: channels, deliveries. Writes: channel_gates.
+-- Moves the limited ones of these locked channels to their next free slots, where they have moved.
+-- Writes: channels.
 declare
-	v_ready timestamptz[];
-	v_taken int[];
-	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+	v_next jsonb;
+	v_moved text[];
 begin
-	select array_agg(case
-			when not c.enabled or g.inflight + t.taken >= c.max_parallel then 'infinity'::timestamptz
-			else autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-				case when coalesce(greatest(c.paused_until, c.cooldown_until), p_now) > p_now then greatest(c.paused_until, c.cooldown_until)
-					else greatest(p_now, autopost.next_due(p_workspace_id, u.channel_id), case when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end,
-				greatest(case when c.rate_rps > 0 then c.next_allowed_at end, p_group_slot)) end order by u.n),
-		array_agg(t.taken order by u.n)
-	into v_ready, v_taken
-	from unnest(p_visited) with ordinality u (channel_id, n)
-	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-	cross join lateral (select coalesce((p_taken ->> u.channel_id)::int, 0) as taken) t;
-	update autopost.channel_gates g
-	set inflight = g.inflight + v_taken[array_position(p_visited, g.channel_id)],
-		ready_at = v_ready[array_position(p_visited, g.channel_id)]
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (p_visited);
+	select jsonb_object_agg(u.channel_id, p_now + u.next * interval '1 microsecond'), array_agg(u.channel_id) into v_next, v_moved
+	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
+	where u.step > 0 and u.next > 0;
+	update autopost.channels c
+	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	where c.workspace_id = p_workspace_id
+	and c.channel_id = any (v_moved)
+	and c.next_allowed_at is distinct from (v_next ->> c.channel_id)::timestamptz;
 end
 $$;
 
@@ -3299,6 +5028,30 @@ CREATE FUNCTION autopost.new_id() RETURNS uuid
     AS $$
 -- A fresh UUID version 7.
 select autopost.uuid_v7_of(clock_timestamp(), gen_random_uuid()::text)
+$$;
+
+
+--
+-- Name: newest_template(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.newest_template(p_workspace_id text, p_name text, p_platform text) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The newest enabled version of a template, the platform's before that of all; no row's type where there is none.
+-- Reads: templates.
+declare
+	v_template autopost.templates;
+begin
+	select t.* into v_template from autopost.templates t
+	where t.workspace_id = p_workspace_id and t.template_id = p_name and t.platform in (p_platform, '*') and t.enabled
+	order by t.platform = '*', t.version desc
+	limit 1;
+	if v_template.template_id is null and p_name in ('image', 'video', 'combat') then
+		select b.* into v_template from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_name;
+	end if;
+	return v_template;
+end
 $$;
 
 
@@ -3406,6 +5159,21 @@ $$;
 
 
 --
+-- Name: normalize_buttons(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_buttons(p_buttons jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Rows of buttons without the empty ones.
+select coalesce(jsonb_agg((
+		select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
+		from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
+from jsonb_array_elements(coalesce(p_buttons, '[]')) with ordinality r
+$$;
+
+
+--
 -- Name: normalize_media(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3443,13 +5211,26 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value)) order by l.ordinality), '[]')
 		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
 	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', nullif((select coalesce(jsonb_agg((
-			select jsonb_agg(jsonb_build_object('text', autopost.normalize_text(b.value ->> 'text', 'None'), 'url', autopost.canonical_url(b.value ->> 'url')) order by b.ordinality)
-			from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality) filter (where r.value <> '[]'), '[]')
-		from jsonb_array_elements(coalesce(p_raw -> 'buttons', '[]')) with ordinality r), '[]'),
-	'variants', nullif((select coalesce(jsonb_object_agg(v.key, jsonb_build_object('text', autopost.normalize_text(v.value ->> 'text', p_raw ->> 'parse_mode'))), '{}')
+	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
+	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
+	'variants', nullif((select coalesce(jsonb_object_agg(v.key, autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
 		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
+$$;
+
+
+--
+-- Name: normalize_template(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_template(p_template jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The template that a post names, its values as text in their normal form, without blank ones.
+select jsonb_build_object('name', p_template ->> 'name', 'vars', coalesce((
+	select jsonb_object_agg(v.key, v.value) from (
+		select e.key, autopost.normalize_text(e.value, 'None') as value from jsonb_each_text(coalesce(p_template -> 'vars', '{}')) e) v
+	where v.value <> ''), '{}'))
 $$;
 
 
@@ -3489,6 +5270,50 @@ $$;
 
 
 --
+-- Name: normalize_variant(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a variant says otherwise than its post, whose parse_mode is given. An empty text, link, media or buttons takes away.
+select jsonb_strip_nulls(jsonb_build_object(
+	'text', autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+	'parse_mode', p_variant ->> 'parse_mode',
+	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
+	'media', p_variant -> 'media',
+	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
+	'disable_preview', p_variant -> 'disable_preview'))
+$$;
+
+
+--
+-- Name: note_hints(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_hints(p_workspace_id text, p_run_id uuid, p_items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Keeps with the run what came with its posts to route them: the hints of their payloads, the tags of their source.
+-- p_items: [{"raw", "trace_id", "route_tags"}]. The row of a run is taken last, after gates. Writes: ingest_runs.
+declare
+	v_hints jsonb;
+begin
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('trace_id', i.value -> 'trace_id', 'routing', nullif(i.value -> 'raw' -> 'routing', '{}'),
+		'tags', nullif(i.value -> 'route_tags', '[]'))) order by i.ordinality)
+	into v_hints
+	from jsonb_array_elements(p_items) with ordinality i
+	where coalesce(nullif(i.value -> 'raw' -> 'routing', '{}'), nullif(i.value -> 'route_tags', '[]')) is not null;
+	if v_hints is not null then
+		update autopost.ingest_runs r
+		set hints = r.hints || v_hints
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id and jsonb_array_length(r.hints) < 1000;
+	end if;
+end
+$$;
+
+
+--
 -- Name: now_ts(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3498,6 +5323,45 @@ CREATE FUNCTION autopost.now_ts() RETURNS timestamp with time zone
 -- The engine's clock: every deciding instant is read through here, after locks are held.
 -- Tests replace this function; production has no hook.
 select clock_timestamp()
+$$;
+
+
+--
+-- Name: oldest_receipt(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_receipt(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the oldest receipt was taken that still answers for a message or a submission; 'infinity' where there is none. A receipt is taken
+-- before what it answers for is stored or seen again.
+-- Reads: ingress_receipts.
+begin
+	return coalesce((
+		select r.received_at from autopost.ingress_receipts r
+		where r.workspace_id = p_workspace_id
+		order by r.receipt_id
+		limit 1), 'infinity');
+end
+$$;
+
+
+--
+-- Name: oldest_submission(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_submission(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the oldest submission that is kept came to its end, perhaps as a message; 'infinity' where there is none.
+-- Reads: submissions.
+begin
+	return coalesce((
+		select s.updated_at from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
+		order by s.updated_at
+		limit 1), 'infinity');
+end
 $$;
 
 
@@ -3521,6 +5385,33 @@ begin
 			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end, 'name one of the rows of autopost.workspace_endpoints');
 	end if;
 	return v_ids[1];
+end
+$$;
+
+
+--
+-- Name: open_fanout(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.open_fanout(p_workspace_id text, p_post jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The job of a post that goes to more channels than one transaction should take, durable with the post's message. It goes to those that
+-- it is routed to when their range is worked on: a channel made or changed meanwhile is judged as it is then, or not at all.
+-- Returns its part of the enqueue's answer; enqueued is what is planned until the job is done.
+-- Reads: channels. Writes: fanout_jobs.
+declare
+	v_planned int;
+begin
+	select count(*) into v_planned
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id
+	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'), autopost.texts_of(p_post -> 'exclude'));
+	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned, next_attempt_at, created_at, updated_at)
+	values (p_workspace_id, autopost.new_id(), (p_post ->> 'message_id')::uuid, (p_post ->> 'run_id')::uuid, (p_post ->> 'trace_id')::uuid,
+		p_post, v_planned, autopost.now_ts(), (p_post ->> 'not_before')::timestamptz, (p_post ->> 'not_before')::timestamptz);
+	perform pg_notify('autopost_wake', 'fanout');
+	return jsonb_build_object('fanout', 'running', 'planned', v_planned, 'enqueued', v_planned, 'deduped', 0, 'invalid', 0, 'skipped', 0, 'deliveries', '[]'::jsonb);
 end
 $$;
 
@@ -3594,6 +5485,132 @@ $$;
 
 
 --
+-- Name: origin_in_use(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.origin_in_use(p_workspace_id text, p_blob_ref text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Whether a message refers to a medium, or a submission that still waits.
+-- Reads: message_media, submissions.
+begin
+	return exists (
+		select 1 from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.blob_ref = p_blob_ref)
+	or exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+end
+$$;
+
+
+--
+-- Name: media_origin; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.media_origin (
+    workspace_id text NOT NULL,
+    blob_ref text NOT NULL,
+    origin_url text NOT NULL,
+    sha256 text,
+    content_type text,
+    size_bytes bigint,
+    kind text,
+    width integer,
+    height integer,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    ref_count bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT media_origin_blob_ref_check CHECK ((blob_ref <> ''::text)),
+    CONSTRAINT media_origin_size_bytes_check CHECK ((size_bytes >= 0))
+);
+
+ALTER TABLE ONLY autopost.media_origin FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: origin_kept_from(autopost.media_origin); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.origin_kept_from(p_origin autopost.media_origin) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- Since when this medium must have been seen to be kept: large video goes earlier than the rest.
+begin
+	return autopost.now_ts() - autopost.setting_interval(case
+		when (p_origin.kind = 'video' or p_origin.content_type like 'video/%') and p_origin.size_bytes >= autopost.setting('large_video_bytes_threshold')
+		then 'origin_retention_large_video_days' else 'origin_retention_days' end);
+end
+$$;
+
+
+--
+-- Name: orphans(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.orphans(p_workspace_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- What refers to nothing, of that time: {"kind": table and reference, "id", "refers_to"}. Of each table the newest 100,000 rows are looked at.
+-- Reads: events, deliveries, messages, channels, ingress_receipts, submissions, message_media, media_origin, media_blobs.
+begin
+	return query
+	select jsonb_build_object('kind', r.kind, 'id', e.id, 'refers_to', r.refers_to)
+	from (
+		select x.id, x.delivery_id, x.message_id, x.channel_id from autopost.events x
+		where x.workspace_id = p_workspace_id and x.ts >= p_from and x.ts < p_to
+		order by x.ts desc limit 100000) e
+	cross join lateral (values
+		('events.delivery_id', e.delivery_id::text, e.delivery_id is not null and not exists (
+			select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id offset 0)),
+		('events.message_id', e.message_id::text, e.message_id is not null and not exists (
+			select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = e.message_id offset 0)),
+		('events.channel_id', e.channel_id, e.channel_id is not null and not exists (
+			select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id offset 0))) r (kind, refers_to, lost)
+	where r.lost
+	union all
+	select jsonb_build_object('kind', 'ingress_receipts.answer', 'id', r.receipt_id, 'refers_to', coalesce(r.answer ->> 'message_id', r.answer ->> 'submission_id'))
+	from (
+		select x.receipt_id, x.answer from autopost.ingress_receipts x
+		where x.workspace_id = p_workspace_id and x.endpoint_kind = 'webhook_push' and x.received_at >= p_from and x.received_at < p_to
+		limit 100000) r
+	where not exists (
+		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (r.answer ->> 'message_id')::uuid offset 0)
+	and not exists (
+		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (r.answer ->> 'submission_id')::uuid offset 0)
+	union all
+	select jsonb_build_object('kind', 'submissions.message_id', 'id', s.submission_id, 'refers_to', s.message_id)
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.status = 'enqueued' and s.updated_at >= p_from and s.updated_at < p_to
+	and not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id offset 0)
+	union all
+	select jsonb_build_object('kind', 'deliveries.ingest_run_id', 'id', d.delivery_id, 'refers_to', d.ingest_run_id)
+	from (
+		select x.delivery_id, x.ingest_run_id from autopost.deliveries x
+		where x.workspace_id = p_workspace_id and x.delivery_id >= autopost.uuid_v7_of(p_from, '') and x.delivery_id < autopost.uuid_v7_of(p_to, '')
+		order by x.delivery_id desc limit 100000) d
+	where d.ingest_run_id is not null
+	and not exists (select 1 from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = d.ingest_run_id offset 0)
+	union all
+	select jsonb_build_object('kind', 'messages.media', 'id', m.message_id, 'refers_to', l.blob_ref)
+	from autopost.messages m
+	join autopost.message_media l on l.workspace_id = p_workspace_id and l.message_id = m.message_id
+	where m.workspace_id = p_workspace_id and m.created_at >= p_from and m.created_at < p_to
+	and not exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = l.blob_ref and o.deleted_at is null offset 0)
+	union all
+	select jsonb_build_object('kind', 'media_blobs.blob_ref', 'id', b.provider || '/' || b.auth_ref || '/' || b.kind, 'refers_to', b.blob_ref)
+	from autopost.media_blobs b
+	where b.workspace_id = p_workspace_id and b.updated_at >= p_from and b.updated_at < p_to
+	and not exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = b.blob_ref and o.deleted_at is null offset 0);
+end
+$$;
+
+
+--
 -- Name: outcome_refusal(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3604,7 +5621,6 @@ CREATE FUNCTION autopost.outcome_refusal(p_item jsonb) RETURNS void
 declare
 	v_outcome jsonb := p_item -> 'outcome';
 begin
-	perform autopost.require_uuid('delivery_id', p_item ->> 'delivery_id');
 	perform autopost.require('claim_token', p_item ->> 'claim_token' <> '');
 	if jsonb_typeof(v_outcome) is distinct from 'object' or jsonb_typeof(v_outcome -> 'ok') is distinct from 'boolean' then
 		perform autopost.refuse('outcome', 'has no "ok"', 'pass {"ok": true, "provider_message_id": "…"} or {"ok": false, "error": {…}}');
@@ -3682,7 +5698,7 @@ begin
 		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
 		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
-	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' then
+	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
 		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
@@ -3700,13 +5716,162 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
 	end if;
-	if exists (select 1 from jsonb_each(p_raw -> 'variants') v where jsonb_typeof(v.value) <> 'object' or jsonb_typeof(v.value -> 'text') is distinct from 'string') then
-		v_errors := v_errors || autopost.field_error('variants', 'each variant must be {"text": "…"}', 'correct the variant');
+	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
+end
+$$;
+
+
+--
+-- Name: pick_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pick_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Picks and locks up to p_limit due deliveries of one rate group: its own gate, then the gates of its channels in the order in which they
+-- became ready, then of each channel as many rows as it may have in flight and has slots for, turn by turn: the first row of every channel, then
+-- the second of those that may have two, …
+-- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work.
+-- Returns the ids, {delivery_id: send_at} of those that got a slot, {channel_id: [rows picked, the group's next slot]} of every gate visited, and
+-- the subjects with quotas, which are spent once the rows are claimed.
+-- A join by key is written as a lateral probe with a limit: a plain join may read all channels of a workspace for each row.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
+-- Writes: platform_limits, channels.
+declare
+	v_limit autopost.platform_limits;
+	v_now timestamptz;
+	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
+	v_gate record;
+	v_share int := greatest(1, p_limit / 100); -- of the rows asked for, what one channel gives while others wait
+	v_wanted int;
+	v_visited text[] := '{}';
+	v_inflight int[] := '{}';
+	v_open text[]; -- of those visited, what may send now
+	v_rooms int[]; -- how many more of each may be in flight
+	v_next bigint[]; -- and its next free slot, in microseconds from now
+	v_steps bigint[];
+	v_windowed boolean[]; -- whose slots must lie inside a window
+	v_places int[]; -- of each row, its channel's place in v_open
+	v_costs int[];
+	v_spaced record;
+	v_limited boolean;
+	v_turns int;
+	v_more boolean;
+begin
+	o_ids := '{}';
+	o_slots := '{}';
+	o_visited := '{}';
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+		for no key update of l skip locked;
+		if not found then
+			return;
+		end if;
 	end if;
-	if p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('template.name', 'there is no template of this name', 'leave template out and send text');
+	v_now := autopost.now_ts();
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or (v_limit.rate_rps > 0 and autopost.slot_offset(v_limit.next_allowed_at, v_now) >= v_horizon) then
+		return;
 	end if;
-	return v_errors;
+	if v_limit.breaker_opened_at is not null then
+		p_limit := autopost.probes_now(v_limit, v_now);
+		if p_limit = 0 then
+			return;
+		end if;
+	end if;
+
+	v_wanted := p_limit;
+	for v_gate in
+		select g.channel_id, g.inflight, c.max_parallel - g.inflight as room
+		from (
+			select g.channel_id, g.inflight from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
+			and g.ready_at <= v_now and g.ready_at < 'infinity'
+			order by g.ready_at
+			limit p_limit
+			for no key update of g skip locked) g
+		cross join lateral (select c.max_parallel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
+	loop
+		v_visited := array_append(v_visited, v_gate.channel_id);
+		v_inflight := array_append(v_inflight, v_gate.inflight);
+		v_wanted := v_wanted - least(v_gate.room, v_share);
+		exit when v_wanted <= 0;
+	end loop;
+
+	-- Looked at once the gates are held: who disables or pauses a channel moves its gate.
+	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(autopost.slot_offset(o.next_allowed_at, v_now) order by o.n),
+		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(o.window_mode = 'windowed' order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+	into v_open, v_rooms, v_next, v_steps, v_windowed, v_limited
+	from (
+		select u.channel_id, u.n, c.rate_rps, c.window_mode, l.next_allowed_at,
+			c.max_parallel - u.inflight as room
+		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
+		cross join lateral (
+			select c.max_parallel, c.rate_rps, c.window_mode, c.enabled, c.paused_until, c.cooldown_until, c.timezone, c.posting_window from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		left join lateral (
+			select c.channel_id, c.next_allowed_at from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			for no key update of c skip locked) l on true
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		and (c.window_mode <> 'windowed' or autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now)
+		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
+	) o
+	where o.room > 0;
+
+	select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
+	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+
+	-- As many turns as it takes to fill the limit: mostly one round of the loop.
+	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
+	loop
+		select coalesce(array_agg(r.delivery_id order by r.turn, r.n), '{}'), array_agg(r.n order by r.turn, r.n), array_agg(r.cost order by r.turn, r.n),
+			coalesce(bool_or(r.turn = v_turns and r.turn < r.room), false)
+		into o_ids, v_places, v_costs, v_more
+		from (
+			select d.delivery_id, u.n::int as n, u.room, d.cost, row_number() over (partition by u.n order by d.due_at, d.delivery_id) as turn
+			from unnest(v_open, v_rooms) with ordinality u (channel_id, room, n)
+			cross join lateral (
+				select d.delivery_id, d.due_at, case when v_limited then autopost.step_cost(d.render_meta) end as cost
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status in ('queued', 'retry') and d.due_at <= v_now
+				order by d.due_at, d.delivery_id
+				limit least(v_turns, u.room)
+				for no key update of d skip locked) d
+			order by turn, n
+			limit p_limit) r;
+		exit when cardinality(o_ids) >= p_limit or not v_more;
+		v_turns := least(p_limit, v_turns * 4);
+	end loop;
+
+	if v_limited then
+		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
+		if true = any (v_windowed) then
+			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_windowed, v_now);
+		end if;
+		select coalesce(array_agg(s.id order by s.n), '{}'), coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond') filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
+		into o_ids, o_slots, v_places
+		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
+		where s.slot is not null;
+		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
+		if v_limit.rate_rps > 0 and o_ids <> '{}' then
+			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
+			update autopost.platform_limits l
+			set next_allowed_at = v_limit.next_allowed_at
+			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		end if;
+	end if;
+	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
+		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
+	end if;
+	select coalesce(jsonb_object_agg(u.channel_id, jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)), '{}') into o_visited
+	from unnest(v_visited) u (channel_id)
+	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place) group by p.place) t on t.channel_id = u.channel_id;
 end
 $$;
 
@@ -3773,6 +5938,7 @@ begin
 		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta) || autopost.holds(
 			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
+				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
@@ -3843,6 +6009,44 @@ begin
 		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
 end
 $$;
+
+
+--
+-- Name: plan_steps(jsonb, jsonb, boolean, autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_steps(p_body jsonb, p_media jsonb, p_buttons boolean, p_platform autopost.platforms, p_long_text text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- The calls that show a text and media. A text goes with the first media where it may be their caption, else ahead of them; under
+-- caption_reply its beginning is the caption and the rest answers it.
+declare
+	v_bare boolean := btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = '';
+	v_steps jsonb;
+	v_texts jsonb;
+	v_captioned boolean; -- the first media have captions of their own
+begin
+	if p_media = '[]' and (p_body ->> 'length')::int <= p_platform.text_limit then
+		return '[{"step": "text", "text": true}]';
+	elsif p_media = '[]' then
+		return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null);
+	end if;
+	v_steps := autopost.with_captions(autopost.media_steps(p_media, p_platform), p_media, (p_body -> 'html')::boolean);
+	if v_bare then
+		return jsonb_set(v_steps, '{0,text}', 'false');
+	end if;
+	v_captioned := coalesce(case when p_platform.item_captions then v_steps #> '{0,captions,0}' <> 'null' else v_steps -> 0 -> 'captions' @? '$[*] ? (@ != null)' end, false);
+	if not v_captioned and (p_body ->> 'length')::int <= p_platform.caption_limit
+		and not (p_buttons and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1)
+	then
+		return jsonb_set(v_steps, '{0,text}', 'true');
+	elsif not v_captioned and (p_body ->> 'length')::int > p_platform.caption_limit and p_long_text = 'caption_reply' then
+		v_texts := autopost.text_steps(p_body, p_platform.caption_limit, p_platform.text_limit, v_steps -> 0 ->> 'step');
+		return jsonb_build_array(v_steps -> 0 || (v_texts -> 0)) || (v_steps - 0) || (v_texts - 0);
+	end if;
+	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
+end
+$_$;
 
 
 --
@@ -3925,6 +6129,48 @@ $$;
 
 
 --
+-- Name: post_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with a raw post in this workspace: its envelope, then its template. Reads: platforms, templates.
+declare
+	v_errors jsonb := autopost.payload_errors(p_raw);
+begin
+	return case when v_errors = '[]' then autopost.template_errors(p_workspace_id, p_raw) else v_errors end;
+end
+$$;
+
+
+--
+-- Name: post_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- Reads: platforms, channels.
+begin
+	return autopost.unknown_fields(p_raw) || (
+		select coalesce(jsonb_agg(w.name order by w.name), '[]')
+		from (
+			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
+			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+			union all
+			select 'variants.' || v.key || '.' || f.key
+			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
+				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
+			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+		) w);
+end
+$$;
+
+
+--
 -- Name: posting_window_error(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3969,7 +6215,7 @@ CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS
 -- Reads: media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.payload_errors(v_raw);
+	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
 	if v_errors = '[]' then
@@ -3986,6 +6232,354 @@ begin
 		'source_ref', v_raw -> 'source_ref',
 		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+end
+$$;
+
+
+--
+-- Name: preview_template(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.preview_template(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- How a post would look by a template, stored (p_template null: the newest enabled one) or still being written (as put_template takes it), on a platform.
+-- p_payload: a raw payload; its template.vars are the sample, and it needs no text. Writes nothing.
+-- Returns {"status": "ok", "text", "truncated", "length", "limit", "template_version", "meta"}, or {"status": "invalid", "errors": [{"field", "reason", "remedy"}]}.
+-- Raises AP001 for a wrong argument. Reads: platforms, templates.
+declare
+	v_platform autopost.platforms;
+	v_template autopost.templates;
+	v_raw jsonb;
+	v_payload jsonb;
+	v_choice jsonb;
+	v_errors jsonb;
+	v_out jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('template_id', p_template_id <> ''), autopost.require('payload', jsonb_typeof(p_payload) = 'object');
+	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
+	if v_platform.platform is null then
+		perform autopost.refuse('platform', format('%s is unknown', coalesce(p_platform, 'null')), 'use one of autopost.platforms');
+	end if;
+	v_template := case when p_template is null then autopost.newest_template(p_workspace_id, p_template_id, p_platform)
+		else autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template) end;
+	v_raw := p_payload || jsonb_build_object('template', jsonb_build_object('name', p_template_id, 'vars', coalesce(p_payload -> 'template' -> 'vars', '{}')));
+	v_errors := case when v_template.template_id is null then autopost.field_error('template.name', format('there is no template %s', p_template_id), 'write it first')
+		else autopost.template_faults(v_template) end || autopost.payload_errors(v_raw);
+	if v_errors = '[]' then
+		v_errors := autopost.value_errors(array[v_template], v_raw);
+	end if;
+	if v_errors = '[]' then
+		v_payload := autopost.normalize_payload(v_raw);
+		v_choice := jsonb_strip_nulls(jsonb_build_object('platform', p_platform, 'send_mode', 'mixed', 'parse_mode', v_payload -> 'parse_mode'));
+		v_out := autopost.render(v_payload, v_platform, autopost.in_template(v_template, v_payload, v_choice), '{}');
+		v_errors := case when v_out ->> 'verdict' = 'queued' then v_errors else autopost.field_error('payload', v_out ->> 'reason', 'change the template or the sample') end;
+	end if;
+	if v_errors <> '[]' then
+		return jsonb_build_object('status', 'invalid', 'errors', v_errors);
+	end if;
+	return jsonb_build_object('status', 'ok', 'text', v_out -> 'text', 'truncated', coalesce(v_out #> '{meta,truncated}', 'false'), 'length', v_out #> '{meta,length}',
+		'limit', coalesce(v_template.max_length, v_platform.template_limit, v_platform.text_limit), 'template_version', v_out -> 'template_version', 'meta', v_out -> 'meta');
+end
+$$;
+
+
+--
+-- Name: probe_pause(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.probe_pause(p_probes integer) RETURNS interval
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The pause after so many probes of an open breaker.
+begin
+	return (
+		select least(autopost.setting_interval('breaker_probe_cap_seconds'),
+			autopost.setting_interval('breaker_probe_seconds') * 2 ^ least(p_probes, 20)));
+end
+$$;
+
+
+--
+-- Name: probes_now(autopost.platform_limits, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.probes_now(p_limit autopost.platform_limits, p_now timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- How many deliveries of a group with an open breaker, whose row is locked, may be claimed: 1 when it is time for a probe and
+-- none is in flight, else 0. One that is still in flight then is given another pause: its end is not announced if its lease ran out.
+-- Reads: deliveries. Writes: platform_limits.
+begin
+	if p_limit.probe_at > p_now then
+		return 0;
+	end if;
+	if exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_limit.workspace_id and d.delivery_id = p_limit.probe_id and d.status = 'sending'
+	) then
+		update autopost.platform_limits l
+		set probe_at = p_now + autopost.probe_pause(p_limit.probes)
+		where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+		return 0;
+	end if;
+	return 1;
+end
+$$;
+
+
+--
+-- Name: purge_audit_log(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_audit_log(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes the oldest rows of the audit log that are past audit_retention_days, as far as they follow each other: at most 5,000. The chain
+-- goes on from the seal of the last one removed. Returns {"purged", "more"}. Locks: audit_heads. Writes: admin_audit_log, audit_heads.
+declare
+	v_before timestamptz;
+	v_base bigint;
+	v_last bigint;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	select h.base_seq into v_base from autopost.audit_heads h where h.workspace_id = p_workspace_id for no key update of h;
+	v_before := autopost.kept_from('audit_retention_days');
+	select max(x.seq) into v_last
+	from (
+		select l.seq, bool_and(l.ts < v_before) over (order by l.seq) and l.seq = v_base + row_number() over (order by l.seq) as past
+		from autopost.admin_audit_log l
+		where l.workspace_id = p_workspace_id and l.seq between v_base + 1 and v_base + 5000) x
+	where x.past;
+	if v_last is null then
+		return '{"purged": 0, "more": false}';
+	end if;
+	update autopost.audit_heads h
+	set base_seq = v_last, base_hash = (
+		select l.hash from autopost.admin_audit_log l where l.workspace_id = p_workspace_id and l.seq = v_last)
+	where h.workspace_id = p_workspace_id;
+	delete from autopost.admin_audit_log l
+	where l.workspace_id = p_workspace_id and l.seq between v_base + 1 and v_last;
+	return jsonb_build_object('purged', v_last - v_base, 'more', v_last = v_base + 5000);
+end
+$$;
+
+
+--
+-- Name: purge_deliveries(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes deliveries that ended before delivery_retention_days: looks at the next 1,000 after p_after (null: from the oldest), in the
+-- order of their ids, which is that of their making. One stays while an event of its time tells of its message: its own, or that of a
+-- repeat that was dropped because of it. Locks, then looks, so that an event that came meanwhile counts.
+-- Returns {"purged", "after": where to go on, null when all were looked at}.
+-- Locks: deliveries (skip locked). Reads: events. Writes: deliveries.
+declare
+	v_before timestamptz;
+	v_kept interval := autopost.setting_interval('delivery_retention_days');
+	v_end uuid;
+	v_ids uuid[];
+	v_messages uuid[];
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('delivery_retention_days');
+	v_end := autopost.uuid_v7_of(v_before, '');
+	select array_agg(x.delivery_id order by x.delivery_id) into v_ids
+	from (
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id > coalesce(p_after, '00000000-0000-0000-0000-000000000000') and d.delivery_id < v_end
+		and d.status in ('sent', 'failed_permanent', 'dead', 'deduped') and coalesce(d.finished_at, d.updated_at) < v_before
+		order by d.delivery_id
+		limit 1000
+		for update skip locked) x;
+	v_messages := array(
+		select distinct d.message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
+	with told as materialized (
+		select u.message_id, t.since
+		from unnest(v_messages) u (message_id)
+		cross join lateral (
+			select e.ts as since from autopost.events e
+			where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+			order by e.ts
+			limit 1) t
+	)
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and not exists (
+		select 1 from told t
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
+	get diagnostics v_count = row_count;
+	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+end
+$$;
+
+
+--
+-- Name: purge_messages(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_messages(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes messages that nothing needs any more: no delivery and no event of it is left, no receipt or submission leads to it, and it was
+-- last seen before message_retention_days, every dedup window and every receipt's time. Looks at the next 1,000 that have no delivery,
+-- oldest first, after p_after (null: from the oldest).
+-- A row is locked before it is looked at again: an enqueue of the same content either holds it, and it stays, or waits here, and stores
+-- it anew. FOR UPDATE, since it is to be removed; a row that somebody holds is left to them.
+-- Returns {"purged", "after": where to go on, null when all were looked at}.
+-- Locks: messages (skip locked). Reads: deliveries, events, ingress_receipts, submissions, channels. Writes: messages, message_media.
+declare
+	v_before timestamptz;
+	v_ids uuid[];
+	v_times timestamptz[];
+	v_told uuid[];
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := least(
+		autopost.kept_from('message_retention_days'), autopost.kept_from('receipt_ttl_hours'), autopost.kept_from('pull_receipt_ttl_hours'),
+		autopost.now_ts() - autopost.longest_dedup_ttl() - interval '1 day',
+		autopost.oldest_receipt(p_workspace_id) - interval '1 day', autopost.oldest_submission(p_workspace_id) - interval '1 day');
+	select array_agg(x.message_id order by x.created_at, x.message_id), array_agg(x.created_at order by x.created_at, x.message_id) into v_ids, v_times
+	from (
+		select m.message_id, m.created_at from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.created_at < v_before and m.last_seen_at < v_before
+		and (m.created_at, m.message_id) > (coalesce((p_after ->> 0)::timestamptz, '-infinity'), coalesce((p_after ->> 1)::uuid, '00000000-0000-0000-0000-000000000000'))
+		and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id offset 0)
+		order by m.created_at, m.message_id
+		limit 1000
+		for update of m skip locked) x;
+	select array_agg(u.message_id) into v_told
+	from unnest(v_ids) u (message_id)
+	cross join lateral (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
+		limit 1) e;
+	delete from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids) and m.message_id <> all (coalesce(v_told, '{}'))
+	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id offset 0);
+	get diagnostics v_count = row_count;
+	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then jsonb_build_array(v_times[1000], v_ids[1000]) end);
+end
+$$;
+
+
+--
+-- Name: purge_receipts(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes receipts whose time is over, of pushes and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, pull_receipts (skip locked). Writes: ingress_receipts, pull_receipts.
+declare
+	v_now timestamptz;
+	v_pushes uuid[];
+	v_source_ids text[];
+	v_source_refs text[];
+	v_pulls int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.now_ts();
+	select array_agg(x.receipt_id) into v_pushes
+	from (
+		select r.receipt_id from autopost.ingress_receipts r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.ingress_receipts r
+	where r.workspace_id = p_workspace_id and r.receipt_id = any (v_pushes);
+	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
+	from (
+		select r.source_id, r.source_ref from autopost.pull_receipts r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.pull_receipts r
+	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
+	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
+	get diagnostics v_pulls = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_pulls, 'more', greatest(cardinality(v_pushes), v_pulls) = 5000);
+end
+$$;
+
+
+--
+-- Name: purge_runs(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_runs(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes ingest runs older than run_retention_days, and than the events of their posts: at most 5,000, oldest first. A run stays
+-- while one of its posts still waits as a submission. Returns {"purged", "more"}.
+-- Locks: ingest_runs (skip locked). Reads: submissions. Writes: ingest_runs.
+declare
+	v_before timestamptz;
+	v_ids uuid[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := least(autopost.kept_from('run_retention_days'), autopost.kept_from('event_retention_days'));
+	select array_agg(x.run_id) into v_ids
+	from (
+		select r.run_id from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.started_at < v_before and coalesce(r.finished_at, r.started_at) < v_before
+		and not exists (
+			select 1 from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.run_id = r.run_id and s.status in ('new', 'fetching', 'pending') offset 0)
+		order by r.started_at
+		limit 5000
+		for update of r skip locked) x;
+	delete from autopost.ingest_runs r
+	where r.workspace_id = p_workspace_id and r.run_id = any (v_ids);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+end
+$$;
+
+
+--
+-- Name: purge_submissions(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes submissions whose story ended before delivery_retention_days, and that no receipt still answers for: at most 5,000, oldest
+-- first. One that waits for a decision or its media stays, however old. Returns {"purged", "more"}.
+-- Locks: submissions (skip locked). Reads: ingress_receipts. Writes: submissions.
+declare
+	v_before timestamptz;
+	v_receipt timestamptz;
+	v_ids uuid[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('delivery_retention_days');
+	v_receipt := autopost.oldest_receipt(p_workspace_id) - interval '1 day';
+	select array_agg(x.submission_id) into v_ids
+	from (
+		select s.submission_id from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
+		and s.updated_at < least(v_before, v_receipt)
+		order by s.updated_at
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
 end
 $$;
 
@@ -4046,15 +6640,73 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there.
--- Writes: settings.
+-- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, and for a retention
+-- that would break a promise: shorter than a channel's dedup window, or events outliving deliveries. Looks across workspaces.
+-- Locks: settings. Reads: channels. Writes: settings.
 begin
+	perform autopost.enter_all_workspaces();
 	perform autopost.require('value', p_value is not null);
+	if p_key like '%\_retention\_days' then
+		-- One of them at a time: they are judged together, and so is a channel's dedup window meanwhile.
+		perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for no key update of s;
+	end if;
 	update autopost.settings s set value = p_value, updated_at = autopost.now_ts() where s.key = p_key and s.value is distinct from p_value;
 	if not found then
 		perform autopost.setting(p_key);
+	elsif p_key like '%\_retention\_days' then
+		perform autopost.check_retention(p_key);
 	end if;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: put_template(text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_template(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Writes the next version of a template of a platform, or of all (null or '*'); posts that are enqueued from now on use it.
+-- p_template: {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"}.
+-- Returns {"applied": true, "template_id", "platform", "version"}, or {"applied": false} with reason unchanged (and the version) or invalid
+-- (and "errors": [{"field", "reason", "remedy"}]). Raises AP001 for a wrong argument.
+-- Locks: workspaces. Writes: templates, admin_audit_log.
+declare
+	v_act jsonb;
+	v_new autopost.templates;
+	v_old autopost.templates;
+	v_faults jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require('template_id', p_template_id <> '');
+	if coalesce(p_platform, '*') <> '*' and not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use one of autopost.platforms, or * for all');
+	end if;
+	v_new := autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template);
+	v_faults := autopost.template_faults(v_new);
+	if v_faults <> '[]' then
+		return jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_faults);
+	end if;
+	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+	select t.* into v_old from autopost.templates t
+	where t.workspace_id = p_workspace_id and t.template_id = v_new.template_id and t.platform = v_new.platform
+	order by t.version desc
+	limit 1;
+	if v_old.enabled and to_jsonb(v_old) - '{version,created_at}'::text[] = to_jsonb(v_new) - '{version,created_at}'::text[] then
+		return jsonb_build_object('applied', false, 'reason', 'unchanged', 'template_id', v_old.template_id, 'platform', v_old.platform, 'version', v_old.version);
+	end if;
+	v_new.version := coalesce(v_old.version, 0) + 1;
+	v_new.created_at := autopost.now_ts();
+	insert into autopost.templates (workspace_id, template_id, platform, version, body, defaults, vars, sanitize, parse_mode, max_length, enabled, created_at)
+	values (p_workspace_id, v_new.template_id, v_new.platform, v_new.version, v_new.body, v_new.defaults, v_new.vars, v_new.sanitize, v_new.parse_mode,
+		v_new.max_length, v_new.enabled, v_new.created_at);
+	perform autopost.audit(p_workspace_id, 'put_template', 'template:' || v_new.template_id || '/' || v_new.platform, v_act,
+		coalesce(jsonb_strip_nulls(to_jsonb(v_old)) - 'workspace_id', '{}'), jsonb_strip_nulls(to_jsonb(v_new)) - 'workspace_id');
+	return jsonb_build_object('applied', true, 'template_id', v_new.template_id, 'platform', v_new.platform, 'version', v_new.version);
 end
 $$;
 
@@ -4130,6 +6782,32 @@ $$;
 
 
 --
+-- Name: quota_free_at(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_free_at(p_workspace_id text, p_subject text, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the quotas of a subject next leave room; null when they do now. A claim that is open counts as a call that begins now:
+-- the earliest that it can be.
+-- Reads: quotas, quota_uses.
+begin
+	return (
+		select max(least(u.used_at, p_now) + make_interval(secs => q.window_seconds))
+		from autopost.quotas q
+		cross join lateral (
+			select u.used_at from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = p_subject
+			and u.used_at > p_now - make_interval(secs => q.window_seconds)
+			order by u.used_at desc
+			offset q.max_sends - 1
+			limit 1) u
+		where q.workspace_id = p_workspace_id and q.subject = p_subject);
+end
+$$;
+
+
+--
 -- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4146,6 +6824,67 @@ from (values
 		'its turn at the rate group''s rate_rps', jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
 ) h (n, gate, until, lifts, more, holds)
 where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+
+--
+-- Name: ready_fanout_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_fanout_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Workspaces with a fan-out job that could be worked on now. Looks across workspaces.
+-- Reads: workspaces, fanout_jobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
+	and exists (select 1 from autopost.fanout_jobs j
+		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= v_now)
+	order by w.workspace_id
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: ready_groups(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_groups(p_workspace_id text) RETURNS TABLE(platform text, rate_group text, ready_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The rate groups of a workspace in which something waits for its time, and when a claim of each could give something. One probe of
+-- channel_gates_armed a group, however many gates it has.
+-- Reads: channel_gates, platform_limits, settings.
+declare
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+begin
+	return query
+	with recursive grp as (
+		(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.ready_at < 'infinity'
+		order by g.platform, g.rate_group, g.ready_at limit 1)
+		union all
+		select n.platform, n.rate_group, n.ready_at
+		from grp, lateral (
+			select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.ready_at < 'infinity'
+			and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
+			order by g.platform, g.rate_group, g.ready_at limit 1) n
+	)
+	select grp.platform, grp.rate_group, autopost.group_ready_at(grp.ready_at, l.row, v_ahead)
+	from grp
+	left join lateral (
+		select l from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true;
+end
 $$;
 
 
@@ -4302,6 +7041,9 @@ begin
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
 			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
 		end if;
+		if v_due < v_gate.ready_at then
+			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
+		end if;
 		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
 			update autopost.channel_gates g
 			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)
@@ -4363,7 +7105,7 @@ begin
 	v_now := autopost.now_ts();
 	v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.payload_errors(i.value) as errors
+		select i.value as raw, i.ordinality::int as n, autopost.post_errors(p_workspace_id, i.value) as errors
 		from jsonb_array_elements(p_items) with ordinality i
 		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
@@ -4404,7 +7146,7 @@ begin
 	loop
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
-	for v_item in select i.ordinality::int as n, autopost.unknown_fields(i.value) as fields
+	for v_item in select i.ordinality::int as n, autopost.post_warnings(p_workspace_id, i.value) as fields
 		from jsonb_array_elements(p_items) with ordinality i where jsonb_typeof(i.value) = 'object'
 	loop
 		if v_item.fields <> '[]' then
@@ -4610,7 +7352,8 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
     AS $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when p_value::text ~* '(token|secret|password|authorization|api_?key|bearer|basic[\s\\]|@|\+\d|\d{6}:[a-z0-9_-]{30})' then autopost.redact_deep(p_value)
+	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%bearer%,%basic%,%@%}')
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
 
@@ -4638,18 +7381,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.redact_deep(p_value jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- redact for every string inside a JSON value, and for whatever stands under a key that names a secret; keys stay.
-select case jsonb_typeof(p_value)
-	when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-	when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
-		from jsonb_array_elements(p_value) with ordinality e)
-	when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-		when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-		else autopost.redact_deep(o.value) end), '{}')
-		from jsonb_each(p_value) o)
-	else p_value end
+begin
+	return case jsonb_typeof(p_value)
+		when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
+		when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+			from jsonb_array_elements(p_value) with ordinality e)
+		when 'object' then (select coalesce(jsonb_object_agg(o.key, case
+			when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token' and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+			else autopost.redact_deep(o.value) end), '{}')
+			from jsonb_each(p_value) o)
+		else p_value end;
+end
 $_$;
 
 
@@ -4825,109 +7570,155 @@ $$;
 
 
 --
--- Name: render(jsonb, autopost.platforms, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: remove_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.render(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION autopost.remove_media_origin(p_workspace_id text, p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: parse_mode, send_mode, variant).
--- Returns {"verdict": "queued", "text", "meta"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
--- Called once per platform and choice, not per channel. Limits are the platform's (autopost.platforms).
+-- Removes the row of a forgotten medium, once its object is gone or left to others. Returns {"applied": true}, or {"applied": false,
+-- "reason": "unknown" | "not_forgotten"}: it was put again meanwhile. Locks: media_origin. Writes: media_origin.
 declare
-	v_mode text := p_choice ->> 'send_mode';
-	v_media jsonb := case when v_mode = 'text' then '[]' else coalesce(p_payload -> 'media', '[]') end;
-	v_body jsonb;
-	v_caption jsonb;
-	v_captions jsonb := '[]'; -- of each medium, rendered
-	v_steps jsonb := '[]';
-	v_notes jsonb := '[]';
-	v_buttons jsonb := p_payload -> 'buttons';
-	v_length int;
-	v_apart boolean; -- the text goes ahead of the media, as a message of its own
-	v_refusal text;
-	v_item record;
+	v_origin autopost.media_origin;
 begin
-	v_body := autopost.render_text(coalesce(p_choice ->> 'variant', p_payload ->> 'text'), p_payload ->> 'link', p_choice ->> 'parse_mode', p_platform.dialect);
-	if v_body ? 'error' then
-		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
-	elsif v_media = '[]' and (v_mode = 'media' or btrim(v_body ->> 'plain') = '') then
-		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	select o.* into v_origin from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
+	for update of o;
+	if v_origin.blob_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_origin.deleted_at is null then
+		return '{"applied": false, "reason": "not_forgotten"}';
 	end if;
-	v_refusal := autopost.media_refusal(v_media, p_platform, p_sizes);
-	if v_refusal is not null then
-		return autopost.render_refused(v_refusal);
-	end if;
-	if v_mode = 'text' and p_payload ? 'media' then
-		v_notes := v_notes || '["media dropped: the channel takes text only"]';
-	end if;
-	if jsonb_array_length(v_buttons) > p_platform.button_rows or exists (
-		select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row
-	) then
-		return autopost.render_refused(format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row));
-	end if;
-	v_length := autopost.utf16_length(v_body ->> case when p_platform.counts_markup then 'text' else 'plain' end);
-	if v_length > p_platform.text_limit then
-		return autopost.render_refused(format('text has %s characters, %s takes at most %s', v_length, p_platform.platform, p_platform.text_limit));
-	end if;
-	if v_media <> '[]' then
-		v_steps := autopost.media_steps(v_media, p_platform);
-		for v_item in select e.value ->> 'caption' as caption, e.ordinality - 1 as n from jsonb_array_elements(v_media) with ordinality e loop
-			v_caption := autopost.render_text(v_item.caption, null, 'None', p_platform.dialect);
-			if autopost.utf16_length(v_caption ->> 'plain') > p_platform.caption_limit then
-				return autopost.render_refused(format('media[%s].caption is longer than %s characters', v_item.n, p_platform.caption_limit));
-			end if;
-			v_captions := v_captions || case
-				when v_item.caption is null then 'null'::jsonb
-				when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') then to_jsonb(autopost.html_escape(v_item.caption))
-				else to_jsonb(v_item.caption) end;
-		end loop;
-		v_apart := btrim(v_body ->> 'plain') <> '' and (
-			v_length > p_platform.caption_limit
-			or case when p_platform.item_captions then v_captions -> 0 <> 'null' else exists (
-				select 1 from jsonb_array_elements_text(v_steps -> 0 -> 'items') i where v_captions -> i.value::int <> 'null') end
-			or (v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(v_steps -> 0 -> 'items') > 1));
-		if v_captions <> '[]' and exists (select 1 from jsonb_array_elements(v_captions) c where c.value <> 'null') then
-			v_steps := (select jsonb_agg(s.value || jsonb_build_object('captions',
-				(select jsonb_agg(v_captions -> i.value::int order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
-				from jsonb_array_elements(v_steps) with ordinality s);
-		end if;
-		if v_buttons is not null and not p_platform.album_buttons and not v_apart and jsonb_array_length(v_steps -> 0 -> 'items') > 1 then
-			v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
-			v_buttons := null;
-		end if;
-	end if;
-	if v_media = '[]' or v_apart then
-		v_steps := jsonb_build_array(jsonb_build_object('step', 'text', 'text', true)) || v_steps;
-	else
-		v_steps := jsonb_set(v_steps, '{0,text}', to_jsonb(btrim(v_body ->> 'plain') <> ''));
-	end if;
-	return jsonb_build_object('verdict', 'queued', 'text', v_body ->> 'text', 'meta', jsonb_strip_nulls(jsonb_build_object(
-		'parse_mode', case when p_choice ->> 'parse_mode' in ('HTML', 'Markdown') and p_platform.dialect <> 'plain' then 'HTML' end,
-		'disable_preview', coalesce(p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
-		'buttons', v_buttons,
-		'length', v_length,
-		'length_limit', p_platform.text_limit,
-		'notes', nullif(v_notes, '[]'),
-		'steps', v_steps)));
+	delete from autopost.media_origin o where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
+	return '{"applied": true}';
 end
 $$;
 
 
 --
--- Name: render_choice(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: render(jsonb, autopost.platforms, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.render_choice(p_payload jsonb, p_channel autopost.channels) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION autopost.render(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Preflight and rendering of one payload for one way of showing it on one platform (p_choice: rendering_choice, through with_template).
+-- Returns {"verdict": "queued", "text", "meta", "template_version"}, {"verdict": "skipped", "reason"} or {"verdict": "failed_permanent", "reason"}.
+-- Called once per platform and choice, not per channel. Limits are the platform's (autopost.platforms).
+declare
+	v_mode text := p_choice ->> 'send_mode';
+	v_given jsonb := coalesce(p_payload -> 'media', '[]');
+	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int); -- places in media; a variant may take some of them
+	v_media jsonb;
+	v_body jsonb;
+	v_plain text;
+	v_steps jsonb;
+	v_notes jsonb := '[]';
+	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
+	v_refusal text := p_choice ->> 'refusal';
+begin
+	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
+		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]') from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
+	if v_refusal is not null then
+		return autopost.render_refused(v_refusal);
+	end if;
+	v_body := autopost.render_body(p_payload, p_platform, p_choice);
+	if v_body ? 'error' then
+		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
+	end if;
+	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
+	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
+	elsif v_media = '[]' and p_platform.needs_media then
+		return jsonb_build_object('verdict', 'skipped', 'reason', format('%s takes posts with media only', p_platform.platform));
+	end if;
+	if v_mode = 'text' and p_payload ? 'media' then
+		v_notes := v_notes || '["media dropped: the channel takes text only"]';
+	end if;
+	if v_buttons is not null and p_platform.button_rows = 0 then
+		v_notes := v_notes || jsonb_build_array(format('buttons dropped: %s has none', p_platform.platform));
+		v_buttons := null;
+	end if;
+	v_refusal := coalesce(
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes), autopost.caption_refusal(v_media, p_platform)) end,
+		case when jsonb_array_length(v_buttons) > p_platform.button_rows
+			or exists (select 1 from jsonb_array_elements(v_buttons) r where jsonb_array_length(r.value) > p_platform.buttons_per_row)
+			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows, p_platform.buttons_per_row) end,
+		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
+			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
+			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
+				p_platform.platform, p_platform.text_limit) end,
+		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
+			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
+	if v_refusal is not null then
+		return autopost.render_refused(v_refusal);
+	end if;
+	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
+		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
+	then
+		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
+		v_buttons := null;
+	end if;
+	if v_media <> v_given and v_mode <> 'text' then
+		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
+				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality) from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end order by s.ordinality)
+			from jsonb_array_elements(v_steps) with ordinality s);
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text', 'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
+		'parse_mode', case when (v_body -> 'html')::boolean then 'HTML' end,
+		'disable_preview', coalesce(p_choice -> 'variant' -> 'disable_preview', p_payload -> 'disable_preview', p_choice -> 'disable_preview'),
+		'buttons', case when p_choice ? 'utm' then autopost.buttons_with_params(v_buttons, p_choice -> 'utm') else v_buttons end,
+		'length', v_body -> 'length',
+		'length_limit', p_platform.text_limit,
+		'truncated', v_body -> 'truncated',
+		'title', case when p_platform.title_limit is not null then autopost.shorten_text(translate(
+			coalesce(p_payload #>> '{template,vars,title}', substring(btrim(v_plain, E' \n') from '^[^\n]+')), p_platform.forbidden, ''), false, p_platform.title_limit, 'utf16') end,
+		'notes', nullif(v_notes, '[]'),
+		'steps', v_steps)));
+end
+$_$;
+
+
+--
+-- Name: render_body(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_body(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- All of a channel that decides how a payload looks there: channels with the same choice share one rendering.
-select jsonb_strip_nulls(jsonb_build_object(
-	'platform', p_channel.platform,
-	'parse_mode', coalesce(p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
-	'send_mode', p_channel.send_mode,
-	'disable_preview', p_channel.settings -> 'disable_preview',
-	'variant', coalesce(p_payload -> 'variants' -> p_channel.channel_id ->> 'text', p_payload -> 'variants' -> p_channel.platform ->> 'text')))
+-- The text of a payload as one of its showings has it, with its link and the channel's link parameters; what is too long for its template
+-- or its channel is cut before the link. Returns {"text", "html", "unit", "length", "truncated"} or {"error"}.
+declare
+	v_mode text := coalesce(p_choice ->> 'body_mode', p_choice ->> 'parse_mode', 'None');
+	v_html boolean := v_mode <> 'None' and p_platform.dialect <> 'plain';
+	v_unit text := case when p_platform.counts_markup then 'markup' else p_platform.length_unit end;
+	v_limit int := least(case when p_choice ? 'template_version' then coalesce((p_choice ->> 'max_length')::int, p_platform.template_limit) end,
+		case when p_choice ->> 'long_text' = 'truncate' then p_platform.text_limit end);
+	v_source text := coalesce(p_choice ->> 'body', p_choice -> 'variant' ->> 'text', p_payload ->> 'text');
+	v_whole jsonb;
+	v_text text; -- without the link that is added
+	v_link text;
+	v_out text;
+begin
+	v_whole := autopost.render_text(v_source, coalesce(p_choice -> 'variant' -> 'link', p_payload -> 'link') #>> '{}', v_mode, p_platform.dialect);
+	if v_whole ? 'error' then
+		return v_whole;
+	end if;
+	v_out := translate(v_whole ->> 'text', p_platform.forbidden, '');
+	v_out := case when p_choice ? 'utm' then autopost.links_with_params(v_out, v_html, p_choice -> 'utm') else v_out end;
+	if autopost.length_in(v_out, v_html, v_unit) > v_limit then
+		v_text := translate(autopost.render_text(v_source, null, v_mode, p_platform.dialect) ->> 'text', p_platform.forbidden, '');
+		v_text := case when p_choice ? 'utm' then autopost.links_with_params(v_text, v_html, p_choice -> 'utm') else v_text end;
+		v_link := substr(v_out, char_length(v_text) + 1);
+		v_out := autopost.shorten_text(v_text, v_html, v_limit - autopost.measure(v_link, v_unit), v_unit) || v_link;
+		v_whole := v_whole || '{"truncated": true}';
+	end if;
+	return jsonb_build_object('text', v_out, 'html', v_html, 'unit', v_unit, 'length', autopost.length_in(v_out, v_html, v_unit), 'truncated', v_whole -> 'truncated');
+end
 $$;
 
 
@@ -4954,7 +7745,7 @@ CREATE FUNCTION autopost.render_text(p_text text, p_link text, p_parse_mode text
 declare
 	v_html text;
 	v_text text := coalesce(p_text, '');
-	v_link text := case when p_link is null or strpos(v_text, p_link) > 0 or strpos(v_text, rtrim(p_link, '/')) > 0 then '' else p_link end;
+	v_link text := case when p_link is null or strpos(replace(v_text, '&amp;', '&'), rtrim(p_link, '/')) > 0 then '' else p_link end;
 	v_gap text := case when v_text <> '' and v_link <> '' then E'\n\n' else '' end;
 	v_out jsonb;
 begin
@@ -4967,6 +7758,132 @@ begin
 		return jsonb_build_object('text', v_out ->> 'plain', 'plain', v_out ->> 'plain');
 	end if;
 	return v_out;
+end
+$$;
+
+
+--
+-- Name: rendering_choice(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rendering_choice(p_rendering text[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What rendering_of says, as render takes it.
+select jsonb_strip_nulls(jsonb_build_object(
+	'platform', p_rendering[1],
+	'parse_mode', p_rendering[2],
+	'send_mode', p_rendering[3],
+	'disable_preview', p_rendering[4]::jsonb,
+	'template_ref', p_rendering[5],
+	'long_text', p_rendering[6]::jsonb,
+	'utm', p_rendering[7]::jsonb,
+	'variant', p_rendering[8]::jsonb))
+$$;
+
+
+--
+-- Name: rendering_of(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) RETURNS text[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- All of a channel that decides how a payload looks there: channels that agree in it share one rendering. rendering_choice names it.
+select array[
+	p_channel.platform,
+	coalesce(autopost.variant_of(p_payload, p_channel) ->> 'parse_mode', p_payload ->> 'parse_mode', p_channel.settings ->> 'parse_mode'),
+	p_channel.send_mode,
+	(p_channel.settings -> 'disable_preview')::text,
+	p_channel.template_ref,
+	(p_channel.settings -> 'long_text')::text,
+	nullif(p_channel.settings -> 'utm', '{}')::text,
+	autopost.variant_of(p_payload, p_channel)::text]
+$$;
+
+
+--
+-- Name: report_orphans(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.report_orphans(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What was written on the newest whole day (UTC) and refers to nothing, though no foreign key watches it. In a sound system it finds
+-- nothing. Takes no lock and writes nothing.
+-- Returns {"day", "orphans": [{"kind", "count", "sample": [{"id", "refers_to"}, up to five]}]}. Reads: as orphans.
+declare
+	v_day timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_day := date_trunc('day', autopost.now_ts(), 'UTC') - interval '1 day';
+	return jsonb_build_object('day', to_char(v_day at time zone 'UTC', 'YYYY-MM-DD'), 'orphans', (
+		select coalesce(jsonb_agg(jsonb_build_object('kind', k.kind, 'count', k.n, 'sample', k.sample) order by k.kind), '[]')
+		from (
+			select o.value ->> 'kind' as kind, count(*) as n, jsonb_agg(o.value - 'kind' order by o.value ->> 'id') filter (where o.place <= 5) as sample
+			from (
+				select f.found as value, row_number() over (partition by f.found ->> 'kind' order by f.found ->> 'id') as place
+				from autopost.orphans(p_workspace_id, v_day, v_day + interval '1 day') f (found)) o
+			group by o.value ->> 'kind') k));
+end
+$$;
+
+
+--
+-- Name: requeue_auth_lost(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_auth_lost(p_workspace_id text, p_auth_ref text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The one act after a credential is good again: its channels that wait because it was refused go on, as by resume_channel, and what failed
+-- because of it, since then, is put back as by manual_requeue, the oldest 1000 at a time. p_auth_ref is what the channels use now: the new one
+-- after rotate_auth.
+-- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
+-- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
+-- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
+-- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_ids text[];
+	v_held text[];
+	v_deliveries uuid[];
+	v_answer jsonb;
+	v_requeue jsonb := '{"requeued": 0, "results": []}';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	v_ids := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
+	if v_ids = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
+	end if;
+	if not p_dry_run then
+		perform autopost.lock_channels(p_workspace_id, v_ids);
+		perform autopost.lock_for_commit(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids), false);
+		perform 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_ids)
+		order by g.channel_id
+		for no key update of g;
+	end if;
+	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
+	v_held := array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
+	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
+	if v_held <> '{}' then
+		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',
+			'subject', 'auth:' || p_auth_ref, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+	end if;
+	if p_dry_run then
+		v_requeue := autopost.requeue_resumed_preview(p_workspace_id, v_deliveries, v_held);
+	elsif v_deliveries <> '{}' then
+		v_requeue := autopost.manual_requeue(p_workspace_id, v_deliveries, p_operator, p_reason);
+	end if;
+	return v_answer || jsonb_build_object('applied', v_held <> '{}' or v_requeue -> 'requeued' <> '0', 'dry_run', p_dry_run,
+		'requeued', v_requeue -> 'requeued', 'results', v_requeue -> 'results', 'more', cardinality(v_deliveries) = 1000);
 end
 $$;
 
@@ -4999,6 +7916,31 @@ $$;
 
 
 --
+-- Name: requeue_resumed_preview(text, uuid[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_resumed_preview(p_workspace_id text, p_delivery_ids uuid[], p_resumed text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What manual_requeue would answer to these deliveries if those channels were resumed before.
+-- Reads: deliveries, channels.
+begin
+	return (
+		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results', coalesce(jsonb_agg(jsonb_strip_nulls(
+			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason)) order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+		from autopost.deliveries d
+		cross join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
+		cross join lateral (
+			select autopost.requeue_obstacle(p_workspace_id, d,
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed()) else x.c end) as reason) o
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$$;
+
+
+--
 -- Name: require(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5020,15 +7962,15 @@ $$;
 
 CREATE FUNCTION autopost.require_uuid(p_argument text, p_value text) RETURNS void
     LANGUAGE plpgsql STABLE
-    AS $_$
+    AS $$
 -- Raises AP001 unless the text is a UUID.
 begin
 	perform autopost.require(p_argument, p_value is not null);
-	if p_value !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+	if not autopost.is_uuid(p_value) then
 		perform autopost.refuse(p_argument, 'is no UUID', 'pass the id as it was answered');
 	end if;
 end
-$_$;
+$$;
 
 
 --
@@ -5170,6 +8112,62 @@ $$;
 
 
 --
+-- Name: retake_slots(text, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- New slots for claimed deliveries that came too late for theirs, in this order, within slot_horizon_ms from p_now. Groups and channels are locked.
+-- Returns {delivery_id: slot}, null where nothing limits any more, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
+declare
+	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
+	v_late record;
+	v_limit autopost.platform_limits;
+	v_next bigint[];
+	v_steps bigint[];
+	v_spaced record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select r.platform, r.rate_group, array_agg(distinct r.channel_id) as channels,
+			array_agg(r.id order by r.n) as ids, array_agg(r.place order by r.n) as places, array_agg(r.cost order by r.n) as costs
+		from (
+			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost,
+				dense_rank() over (partition by c.platform, c.rate_group order by c.channel_id)::int as place
+			from unnest(p_ids) with ordinality u (id, n)
+			cross join lateral (
+				select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			cross join lateral (
+				select c.channel_id, c.platform, c.rate_group from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c) r
+		group by r.platform, r.rate_group
+	loop
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group;
+		select array_agg(case when c.rate_rps > 0 then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
+			array_agg(autopost.slot_micros(c.rate_rps) order by c.channel_id)
+		into v_next, v_steps
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
+		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon);
+		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
+		update autopost.platform_limits l
+		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
+		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group and l.rate_rps > 0;
+		v_slots := v_slots || (
+			select coalesce(jsonb_object_agg(s.id, case when v_limit.rate_rps > 0 or v_steps[s.place] > 0 then p_now + s.slot * interval '1 microsecond' end), '{}')
+			from unnest(v_late.ids, v_spaced.o_slots, v_late.places) s (id, slot, place)
+			where s.slot is not null);
+	end loop;
+	return v_slots;
+end
+$$;
+
+
+--
 -- Name: retry_delay(autopost.retry_policies, integer, numeric, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5234,8 +8232,9 @@ CREATE FUNCTION autopost.rotate_auth(p_workspace_id text, p_channel_id text, p_n
     AS $$
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
--- that is under way ends first, and none begins.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform}, or {"applied": false,
+-- that is under way ends first, and none begins. A pause because the old credential was refused is over.
+-- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
+-- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
 -- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
 -- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
@@ -5283,9 +8282,10 @@ begin
 			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
 		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform));
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
+		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
 end
 $$;
 
@@ -5295,13 +8295,53 @@ $$;
 --
 
 CREATE FUNCTION autopost.route_matches(p_filter jsonb, p_tags text[]) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- Whether a channel's route_filter lets a message with these tags through; no filter lets everything through.
 select p_filter is null or (
-	(coalesce(jsonb_array_length(p_filter -> 'include_any'), 0) = 0 or p_filter -> 'include_any' ?| p_tags)
-	and coalesce(p_filter -> 'include_all', '[]') <@ to_jsonb(p_tags)
+	(coalesce(p_filter -> 'include_any', '[]') = '[]' or p_filter -> 'include_any' ?| p_tags)
+	and (p_filter -> 'include_all' is null or p_filter -> 'include_all' <@ to_jsonb(p_tags))
 	and not coalesce(p_filter -> 'exclude' ?| p_tags, false))
+$$;
+
+
+--
+-- Name: route_post(text, jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_post(p_workspace_id text, p_post jsonb, p_after text, p_limit integer, OUT ids text[], OUT ttls integer[], OUT choices integer[], OUT renderings jsonb) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels after p_after, in their order and p_limit at most, that get a post: their ids, their dedup windows in hours, and of each
+-- which of renderings (counted from 1) it shares. Ranges of the primary key, so that no plan visits all channels for a few.
+-- Reads: channels.
+declare
+	v_payload jsonb := p_post -> 'payload';
+	v_tags text[] := autopost.texts_of(p_post -> 'tags');
+	v_include text[] := autopost.texts_of(p_post -> 'include');
+	v_exclude text[] := autopost.texts_of(p_post -> 'exclude');
+	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
+	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
+begin
+	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id order by c.channel_id desc limit 1));
+	with routed as materialized (
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, c) as rendering
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		and c.channel_id > p_after
+		and c.channel_id between coalesce(v_first, '') and v_last
+		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		order by c.channel_id
+		limit p_limit
+	), ways as materialized (
+		select d.rendering, row_number() over ()::int as n from (select distinct r.rendering from routed r) d
+	)
+	select array_agg(r.channel_id order by r.channel_id), array_agg(r.ttl order by r.channel_id), array_agg(w.n order by r.channel_id),
+		(select jsonb_agg(autopost.rendering_choice(k.rendering) order by k.n) from ways k)
+	into ids, ttls, choices, renderings
+	from routed r
+	full join ways w using (rendering); -- full, though each has its match: it is never done row by row, however few rows are expected
+end
 $$;
 
 
@@ -5345,6 +8385,80 @@ begin
 			and d.status in ('queued', 'retry')
 			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
 			limit 10000) x);
+end
+$$;
+
+
+--
+-- Name: run_fanout(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.run_fanout(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- One range of the workspace's oldest fan-out job: p_limit channels, at most the setting fanout_chunk_channels. Call it again while it
+-- answers "running" or "done"; a call that is lost, with all it did, loses nothing. One job at a time, so that posts keep their order in every
+-- channel; one whose range fails is put off, and lets the next go first.
+-- Returns {"status": "running" | "done" | "failed" (put off until "next_attempt_at") | "busy" (another works on it) | "idle", "job_id",
+-- "message_id", "run_id", "planned", "enqueued", "deduped", "invalid", "skipped"}. Raises AP001 for a wrong argument.
+-- Locks, in this order: fanout_jobs (skip locked), messages, channel_gates.
+-- Writes: fanout_jobs, deliveries, events, channel_gates, ingest_runs.
+declare
+	v_id uuid;
+	v_job autopost.fanout_jobs;
+	v_limit int;
+	v_message text;
+	v_state text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('limit', p_limit > 0);
+	v_limit := least(p_limit, autopost.setting('fanout_chunk_channels')::int);
+	select j.job_id into v_id from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running' and j.next_attempt_at <= autopost.now_ts()
+	order by j.job_id limit 1;
+	if v_id is null then
+		return '{"status": "idle"}';
+	end if;
+	select j.* into v_job from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = v_id and j.status = 'running'
+	for no key update of j skip locked;
+	if v_job.job_id is null then
+		return jsonb_build_object('status', 'busy', 'job_id', v_id);
+	end if;
+	begin
+		v_job := autopost.fan_out_next(v_job, v_limit);
+	exception when others then
+		-- Whatever it is, it must not hold up the posts behind this one for ever. It stands in last_error.
+		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+		update autopost.fanout_jobs j
+		set attempt = j.attempt + 1, next_attempt_at = autopost.now_ts() + least(300, 2 ^ least(j.attempt, 10)) * interval '1 second',
+			last_error = autopost.redact(jsonb_build_object('code', v_state, 'message', v_message)), updated_at = autopost.now_ts()
+		where j.workspace_id = p_workspace_id and j.job_id = v_id
+		returning j.* into v_job;
+	end;
+	return jsonb_strip_nulls(autopost.fanout_counts(v_job) || jsonb_build_object('status', case when v_job.attempt > 0 then 'failed' else v_job.status end,
+		'job_id', v_job.job_id, 'message_id', v_job.message_id, 'run_id', v_job.run_id, 'planned', v_job.planned,
+		'next_attempt_at', case when v_job.attempt > 0 then v_job.next_attempt_at end, 'error', v_job.last_error));
+end
+$$;
+
+
+--
+-- Name: sanitize_value(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sanitize_value(p_value text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A value in one line without @mentions, control characters and invisible ones.
+declare
+	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
+begin
+	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
+		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
+	end loop;
+	return btrim(autopost.collapse_spaces(v_value));
 end
 $$;
 
@@ -5450,6 +8564,80 @@ $$;
 
 
 --
+-- Name: settle_all_sent(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_all_sent(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Settles in a few statements what a batch mostly is: calls that succeeded, under the present claim. All is locked.
+-- Returns {place in p_items: answer}; what is missing is settled one by one.
+-- Reads: events. Writes: deliveries, channels, channel_gates, events(sent).
+declare
+	v_now timestamptz;
+	v_items jsonb;
+	v_tokens jsonb;
+	v_since timestamptz;
+	v_calls jsonb;
+	v_ids uuid[];
+	v_channels text[];
+	v_prefix text;
+	v_salt text := gen_random_uuid();
+	v_answers jsonb;
+	v_freed jsonb;
+begin
+	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
+		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'), array_agg((i.value ->> 'delivery_id')::uuid)
+	into v_items, v_tokens, v_ids
+	from jsonb_array_elements(p_items) with ordinality i
+	where i.value -> 'outcome' -> 'ok' = 'true';
+	select array_agg(distinct d.channel_id), min(d.claimed_at) into v_channels, v_since from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
+	if v_channels is null then
+		return '{}';
+	end if;
+	v_now := autopost.now_ts();
+	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	with done as (
+		update autopost.deliveries d
+		set status = 'sent',
+			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
+			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.last_call_at),
+			(provider_message_id, render_meta) = (
+				select o.outcome ->> 'provider_message_id',
+					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object' then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
+				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
+			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
+			v_items -> d.delivery_id::text as item
+	), told as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
+			autopost.redact(jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
+				'raw', jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at', 'raw', d.item -> 'outcome' -> 'raw'))))
+		from done d
+	), freed as (
+		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1]) as places
+		from done d
+		group by d.channel_id
+	)
+	select (select jsonb_object_agg(d.item ->> 'place', d.answer) from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
+	into v_answers, v_freed;
+	update autopost.channels c
+	set error_streak = 0
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	perform autopost.free_places(p_workspace_id, v_freed);
+	return v_answers;
+end
+$$;
+
+
+--
 -- Name: settle_item(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5502,11 +8690,14 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A failure that trying again cannot mend. Scope delivery: this row alone. Scope channel: the channel pauses, and after a streak is
--- disabled. Scope platform: the rate group rests. Rows are locked by now.
+-- disabled; where the credential itself is refused, for as long as its queue may wait, and with all that use it. Scope platform: the rate
+-- group rests. Rows are locked by now.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(failed_permanent, channel_paused, channel_disabled, cooldown).
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds');
+	v_lost boolean := autopost.is_auth_lost(p_error);
+	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
+		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -5517,6 +8708,8 @@ begin
 		set error_streak = c.error_streak + 1,
 			paused_until = greatest(c.paused_until, v_paused_until),
 			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now) then v_now else c.auth_lost_at end,
+			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
 			updated_at = v_now
 		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
 		returning c.error_streak into v_streak;
@@ -5526,10 +8719,39 @@ begin
 			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null, p_error,
 				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
 		end if;
+		if v_lost then
+			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
+		end if;
 	elsif p_error ->> 'scope' = 'platform' then
 		perform autopost.cool_down(p_workspace_id, p_channel, 'platform', v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: settle_quota(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A claim that counts against quotas is over: its call counts from when it began; one that never began is given back.
+-- Locks: platform_limits (skip locked). Writes: quota_uses, platform_limits.
+declare
+	v_began_at timestamptz := autopost.call_started_at(p_delivery);
+begin
+	if v_began_at is not null then
+		update autopost.quota_uses u
+		set used_at = greatest(v_began_at, p_delivery.send_at)
+		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
+		return;
+	end if;
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
+	perform autopost.hold_group(p_workspace_id, c.platform, c.rate_group, null) from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 end
 $$;
 
@@ -5568,13 +8790,21 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound.
+-- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
 begin
+	if v_granted then
+		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
+		update autopost.deliveries d
+		set granted_attempts = p_delivery.granted_attempts
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	end if;
 	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
@@ -5582,7 +8812,8 @@ begin
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.leave_flight(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
-	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error, jsonb_build_object('next_retry_at', v_next));
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
+		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
 	return autopost.leave_flight(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
 end
 $$;
@@ -5620,6 +8851,59 @@ begin
 		else autopost.now_ts() + autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
+end
+$$;
+
+
+--
+-- Name: shorten_text(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shorten_text(p_text text, p_html boolean, p_limit integer, p_unit text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text cut to a limit, after a word where there is one, with an ellipsis; as it is where it fits.
+declare
+	v_at int;
+begin
+	if autopost.length_in(p_text, p_html, p_unit) <= p_limit then
+		return p_text;
+	end if;
+	v_at := autopost.fitting_length(p_text, p_html, p_limit - autopost.measure('…', p_unit), p_unit);
+	v_at := case when v_at > 0 then (autopost.cut_place(autopost.visible_text(p_text, p_html), v_at, true))[1] else 0 end;
+	return regexp_replace((autopost.cut_markup(p_text, v_at, p_html))[1], '((?:</[a-z0-9-]+>)*)$', '…\1');
+end
+$_$;
+
+
+--
+-- Name: show_post(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- the version of the template that made the text.
+-- Reads: platforms, media_origin.
+declare
+	v_sizes jsonb;
+	v_shown jsonb;
+begin
+	select coalesce(jsonb_object_agg(o.blob_ref, o.size_bytes), '{}') into v_sizes
+	from autopost.media_origin o
+	where o.workspace_id = p_workspace_id
+	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
+	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
+		select autopost.render(p_payload, p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
+		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
+		verdicts[v_n] := v_shown ->> 'verdict';
+		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'validation_failed', 'known', true, 'message', v_shown ->> 'reason') end;
+		texts[v_n] := coalesce(v_shown ->> 'text', '');
+		metas[v_n] := coalesce(v_shown -> 'meta', '{}');
+		templates[v_n] := coalesce(v_shown ->> 'template_version', 'text-1');
+	end loop;
 end
 $$;
 
@@ -5672,6 +8956,30 @@ $_$;
 
 
 --
+-- Name: slot_micros(numeric); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_micros(p_rate_rps numeric) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- How far a call of cost 1 moves a gate of this rate, in microseconds; 0 for a gate that does not limit. Ten years at most.
+select case when p_rate_rps > 0 then least(315360000000000, ceil(1000000 / p_rate_rps))::bigint else 0 end
+$$;
+
+
+--
+-- Name: slot_offset(timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_offset(p_next_allowed_at timestamp with time zone, p_now timestamp with time zone) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- From p_now to a gate's next free slot, in microseconds; 0 where it is free already.
+select case when p_next_allowed_at > p_now then least(315360000000000, extract(epoch from p_next_allowed_at - p_now) * 1000000)::bigint else 0 end
+$$;
+
+
+--
 -- Name: slot_step(numeric, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5680,6 +8988,62 @@ CREATE FUNCTION autopost.slot_step(p_rate_rps numeric, p_cost integer) RETURNS i
     AS $$
 -- How far a call of this cost moves a gate of this rate; null for a gate that does not limit.
 select case when p_rate_rps > 0 then make_interval(secs => (p_cost / p_rate_rps)::float8) end
+$$;
+
+
+--
+-- Name: slots_in_window(text, bigint[], integer[], text[], boolean[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slots_in_window(p_workspace_id text, p_slots bigint[], p_places integer[], p_channels text[], p_windowed boolean[], p_now timestamp with time zone) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The slots, without those that lie ahead and outside the posting window of their channel.
+-- Reads: channels.
+begin
+	return (
+		select array_agg(case when s.slot > 0 and p_windowed[s.place] and (
+				select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, a.slot_at) > a.slot_at from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = p_channels[s.place])
+			then null else s.slot end order by s.n)
+		from unnest(p_slots, p_places) with ordinality s (slot, place, n)
+		cross join lateral (select p_now + s.slot * interval '1 microsecond' as slot_at) a);
+end
+$$;
+
+
+--
+-- Name: space_slots(integer[], integer[], bigint[], bigint[], bigint, bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.space_slots(p_places integer[], p_costs integer[], p_next bigint[], p_steps bigint[], p_group_next bigint, p_group_step bigint, p_latest bigint, OUT o_slots bigint[], OUT o_next bigint[], OUT o_group_next bigint) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Gives calls their rate slots, in their order; all times are microseconds from one instant. p_places: of each call, the place of its channel in p_next
+-- (its next free slot) and p_steps (slot_micros of its rate); likewise its group. A call whose slot would be after p_latest gets none and moves nothing.
+declare
+	v_place int;
+	v_at bigint;
+begin
+	o_next := p_next;
+	o_group_next := p_group_next;
+	o_slots := '{}';
+	for v_call in 1..coalesce(cardinality(p_places), 0) loop
+		v_place := p_places[v_call];
+		v_at := greatest(o_next[v_place], o_group_next);
+		if v_at > p_latest then
+			o_slots := array_append(o_slots, null);
+			continue;
+		end if;
+		o_slots := array_append(o_slots, v_at);
+		if p_steps[v_place] > 0 then
+			o_next[v_place] := v_at + p_costs[v_call] * p_steps[v_place];
+		end if;
+		if p_group_step > 0 then
+			o_group_next := v_at + p_costs[v_call] * p_group_step;
+		end if;
+	end loop;
+end
 $$;
 
 
@@ -5705,6 +9069,89 @@ CREATE FUNCTION autopost.speaks_for_owner() RETURNS boolean
 -- Whether the caller may act as the owner: only then does a passed p_now decide anything.
 select pg_catalog.pg_has_role(autopost.speaker(), 'autopost_owner', 'member')
 $$;
+
+
+--
+-- Name: spend_quota(text, text, text, text[], text[], uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.spend_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The last act of a claim under quotas, which it has locked: what it took counts from now, uses that no window reaches any more
+-- go, and the gates of subjects that are used up move to when there is room, at most quota_recheck_seconds ahead. The group's row
+-- is left to whoever holds it: a claim waits for nothing, and the next one tries again.
+-- Locks: platform_limits (skip locked). Reads: quotas. Writes: quota_uses, deliveries, channel_gates, platform_limits.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_latest timestamptz := v_now + autopost.setting_interval('quota_recheck_seconds');
+	v_group text := autopost.group_subject(p_platform, p_rate_group);
+	v_until timestamptz;
+	v_held uuid[];
+begin
+	with used as (
+		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
+		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity'
+		from autopost.deliveries d
+		cross join lateral (values ('channel:' || d.channel_id), (v_group)) s (subject)
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids) and s.subject = any (p_subjects)
+		returning delivery_id)
+	select array_agg(distinct u.delivery_id) into v_held from used u;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
+	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	update autopost.channel_gates g
+	set ready_at = greatest(g.ready_at, least(v_latest, autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now)))
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
+	and 'channel:' || g.channel_id = any (p_subjects)
+	and autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now) is not null;
+	v_until := autopost.quota_free_at(p_workspace_id, v_group, v_now);
+	if v_until is not null then
+		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
+	end if;
+end
+$$;
+
+
+--
+-- Name: split_text(text, boolean, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.split_text(p_text text, p_html boolean, p_first integer, p_limit integer, p_unit text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A rendered text in parts: the first within p_first, the others within p_limit, cut after paragraphs, lines, sentences or words.
+declare
+	v_rest text := p_text;
+	v_window text; -- as much of the rest as decides where to cut
+	v_beyond text;
+	v_plain text;
+	v_parts text[] := '{}';
+	v_limit int := p_first;
+	v_place int[];
+begin
+	loop
+		v_window := left(v_rest, case p_unit when 'markup' then 2 else 8 end * v_limit + 4096);
+		v_window := case when v_window = v_rest then v_rest else regexp_replace(v_window, '<[^<>]*$', '') end;
+		v_plain := autopost.visible_text(v_window, p_html);
+		exit when v_window = v_rest and (v_plain = '' or autopost.length_in(v_rest, p_html, p_unit) <= v_limit);
+		v_place := case when v_plain = '' then '{1,1}' -- nothing but tags so far
+			else autopost.cut_place(v_plain, greatest(autopost.fitting_length(v_window, p_html, v_limit, p_unit), 1), false) end;
+		if v_place[2] >= char_length(v_plain) then
+			v_window := v_rest; -- the cut must see what is open there
+		end if;
+		v_beyond := substr(v_rest, char_length(v_window) + 1);
+		v_parts := v_parts || (autopost.cut_markup(v_window, v_place[1], p_html))[1];
+		v_rest := (autopost.cut_markup(v_window, v_place[2], p_html))[2] || v_beyond;
+		v_limit := p_limit;
+	end loop;
+	return v_parts || case when v_plain <> '' or v_parts = '{}' then array[v_rest] else '{}' end;
+end
+$_$;
 
 
 --
@@ -5739,6 +9186,11 @@ CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
 -- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
 begin
 	new.updated_at := autopost.now_ts();
+	if coalesce(new.paused_until, '-infinity') < old.paused_until -- a longer pause needs nothing: the next claim that comes by moves the gate
+	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
+	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
+		perform set_config('autopost.channels_stirred', 'yes', true); -- for move_channel_gates, when the statement is over
+	end if;
 	return new;
 end
 $$;
@@ -5757,56 +9209,12 @@ CREATE FUNCTION autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_c
 -- call that is recorded already gets the next one.
 -- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
 -- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
--- Locks, in this order: platform_limits if a new slot is needed, channels (shared), deliveries, channel_gates.
+-- Locks, in this order: platform_limits if a new slot is needed, channels (shared, unless a new slot is needed), deliveries, channel_gates.
 -- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
-	v_delivery autopost.deliveries;
-	v_channel autopost.channels;
-	v_limit autopost.platform_limits;
-	v_obstacle text;
-	v_now timestamptz;
-	v_slot timestamptz;
-	v_late boolean;
-	v_began boolean;
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
-	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_late := v_delivery.send_at < autopost.now_ts() - autopost.setting_interval('slot_tolerance_ms')
-		and v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token;
-	if v_late then
-		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta),
-			case when v_began then 'infinity' else autopost.now_ts() + autopost.setting_interval('slot_horizon_ms') end);
-	end if;
-	select c.* into v_channel from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id
-	for share of c;
-	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
-	select d.* into v_delivery from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
-	for no key update of d;
-	v_now := autopost.now_ts();
-	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_claim_token or v_delivery.sending_lease_until <= v_now then
-		return '{"applied": false, "reason": "stale"}';
-	end if;
-	v_began := autopost.call_started_at(v_delivery) is not null;
-	v_obstacle := autopost.start_obstacle(v_status, v_channel, v_limit, coalesce(v_slot, v_delivery.send_at), v_now);
-	if v_obstacle is not null and not v_began then
-		perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
-		return jsonb_build_object('applied', false, 'reason', v_obstacle);
-	end if;
-	if v_late then
-		update autopost.deliveries d
-		set send_at = v_slot
-		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-		v_delivery.send_at := v_slot;
-	end if;
-	if v_began then
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline', v_delivery.sending_lease_until);
-	end if;
-	return autopost.begin_call(p_workspace_id, v_delivery, v_delivery.send_at);
+	return autopost.start_items(p_workspace_id, jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
 end
 $$;
 
@@ -5819,20 +9227,11 @@ CREATE FUNCTION autopost.start_call_batch(p_workspace_id text, p_items jsonb) RE
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Everything that may be needed is locked first, in the
--- order of the house. Returns an array of its answers in the same order.
-declare
-	v_answers jsonb := '[]';
-	v_item jsonb;
+-- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
-	perform autopost.require_uuid('delivery_id', i.value ->> 'delivery_id') from jsonb_array_elements(p_items) i;
-	perform autopost.lock_for_commit(p_workspace_id, array(select (i.value ->> 'delivery_id')::uuid from jsonb_array_elements(p_items) i), true);
-	for v_item in select i.value from jsonb_array_elements(p_items) i loop
-		v_answers := v_answers || autopost.start_call(p_workspace_id, (v_item ->> 'delivery_id')::uuid, v_item ->> 'claim_token');
-	end loop;
-	return v_answers;
+	return autopost.start_items(p_workspace_id, p_items);
 end
 $$;
 
@@ -5854,6 +9253,31 @@ $$;
 
 
 --
+-- Name: start_items(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Locks: as begin_calls, then channel_gates where a claim may be handed back.
+declare
+	v_done record := autopost.begin_calls(p_workspace_id, p_items);
+	v_answers jsonb[];
+	v_item record;
+begin
+	if jsonb_array_length(p_items) > (select count(*) from jsonb_object_keys(v_done.o_begun)) then
+		perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
+	end if;
+	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun from jsonb_array_elements(p_items) with ordinality i loop
+		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, v_done.o_status, v_item.value, v_done.o_late));
+	end loop;
+	return coalesce(to_jsonb(v_answers), '[]');
+end
+$$;
+
+
+--
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5868,7 +9292,8 @@ select case
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
 	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
-	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
+	when p_channel.window_mode = 'windowed'
+		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
 
@@ -5961,7 +9386,7 @@ begin
 	end if;
 	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
-	v_errors := autopost.payload_errors(p_raw_payload);
+	v_errors := autopost.post_errors(p_workspace_id, p_raw_payload);
 	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
 		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
 			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
@@ -6057,7 +9482,7 @@ declare
 	v_done jsonb;
 begin
 	for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i loop
-		if autopost.payload_errors(v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
+		if autopost.post_errors(p_workspace_id, v_item.value -> 'raw') = '[]' and autopost.unfetched_media(v_item.value -> 'raw') then
 			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind, v_item.value, p_run_id, p_now);
 		else
 			v_ready := v_ready || v_item.value;
@@ -6163,6 +9588,256 @@ $$;
 
 
 --
+-- Name: tell_dropped(text, jsonb, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_dropped(p_workspace_id text, p_post jsonb, p_dropped text[], p_before integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- dedup_suppressed for the channels that had this content already: an event each up to 1,000 of a post, those of p_before (earlier
+-- ranges of its job) included; above that one with the channels in meta.
+-- Writes: events.
+declare
+	v_message_id uuid := (p_post ->> 'message_id')::uuid;
+	v_meta jsonb := jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id');
+begin
+	if cardinality(p_dropped) + p_before > 1000 then
+		perform autopost.emit_note(p_workspace_id, 'dedup_suppressed', 'ok', null, v_message_id, null, v_meta || jsonb_build_object('channels', p_dropped));
+	else
+		insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, gen_random_uuid(), v_message_id, u.channel_id, autopost.now_ts(), 'dedup_suppressed', 0, 'ok', v_meta
+		from unnest(p_dropped) u (channel_id);
+	end if;
+end
+$$;
+
+
+--
+-- Name: tell_fan_out(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_fan_out(p_workspace_id text, p_post jsonb, p_counts jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The enqueue event of a post: one a message and run, with what became of all its channels.
+-- Writes: events.
+begin
+	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
+		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: template_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with the template that a raw post names, on whatever platform: an array of {field, reason, remedy}. Reads: platforms, templates.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_templates autopost.templates[];
+begin
+	if v_name is null then
+		return '[]';
+	end if;
+	select array_agg(n) into v_templates
+	from autopost.platforms p, autopost.newest_template(p_workspace_id, v_name, p.platform) n
+	where n.template_id is not null;
+	if v_templates is null then
+		return autopost.field_error('template.name', format('there is no template %s', v_name), 'write it first, or leave template out and send text');
+	end if;
+	return autopost.value_errors(v_templates, p_raw);
+end
+$$;
+
+
+--
+-- Name: template_faults(autopost.templates); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_faults(p_template autopost.templates) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- What is wrong with a template as it is written: an array of {field, reason, remedy}.
+declare
+	v_vars text[] := autopost.template_vars(p_template) || '{text,link}'::text[];
+	v_errors jsonb := '[]';
+	v_bad text;
+begin
+	if coalesce(p_template.template_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', true) then
+		v_errors := v_errors || autopost.field_error('template_id', 'is no name', 'use 1 to 64 letters, digits, points, dashes and underscores');
+	end if;
+	if coalesce(btrim(p_template.body) = '' or length(p_template.body) > 20000 or p_template.body ~ '[\uE000-\uE003]', true) then
+		v_errors := v_errors || autopost.field_error('body', 'has not 1 to 20000 characters, or private ones', 'write text with placeholders like {title}');
+	end if;
+	select substr(p_template.body, 1 + t.before, 30) into v_bad
+	from (select k.n, k.raw, (sum(length(k.raw)) over (order by k.n) - length(k.raw))::int as before from autopost.template_tokens(p_template.body) k) t
+	where t.raw in ('{', '}')
+	order by t.n
+	limit 1;
+	if v_bad is not null then
+		v_errors := v_errors || autopost.field_error('body', 'has a brace that makes no placeholder: ' || v_bad, 'write {name} or {name?}, and {{ or }} for a brace');
+	end if;
+	if (select count(*) from autopost.template_tokens(p_template.body) t where t.name is not null) > 100 then
+		v_errors := v_errors || autopost.field_error('body', 'has more than 100 placeholders', 'use fewer');
+	end if;
+	for v_bad in select distinct t.name from autopost.template_tokens(p_template.body) t where t.name <> all (v_vars) order by 1 loop
+		v_errors := v_errors || autopost.field_error('body', format('names {%s}, which is not declared', v_bad), 'use ' || array_to_string(v_vars, ', '));
+	end loop;
+	if exists (select 1 from unnest(p_template.vars) v where v !~ '^[A-Za-z][A-Za-z0-9_]{0,63}$') then
+		v_errors := v_errors || autopost.field_error('vars', 'holds something that is no name', 'use letters, digits and underscores, a letter first');
+	end if;
+	if exists (select 1 from jsonb_each(p_template.defaults) d where d.key <> all (v_vars) or jsonb_typeof(d.value) not in ('string', 'number', 'boolean')) then
+		v_errors := v_errors || autopost.field_error('defaults', 'has a name that is not declared, or a value that is no text', 'correct the defaults');
+	end if;
+	if exists (select 1 from unnest(p_template.sanitize) s where s <> all (v_vars)) then
+		v_errors := v_errors || autopost.field_error('sanitize', 'has a name that is not declared', 'use ' || array_to_string(v_vars, ', '));
+	end if;
+	return v_errors;
+end
+$_$;
+
+
+--
+-- Name: template_form_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_form_errors(p_template jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the form of a post's {"name", "vars"}; whether there is such a template is template_errors' to know.
+select case
+	when p_template is null then '[]'::jsonb
+	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key, 'is no text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000) end
+$$;
+
+
+--
+-- Name: template_of(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_of(p_workspace_id text, p_template_id text, p_platform text, p_template jsonb) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- A template as a person writes it: {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"}, all but body optional. One that is named like a
+-- built-in one has its vars and sanitize, unless it says otherwise. Raises AP001 for what is no template.
+declare
+	v_template autopost.templates;
+	v_bad text;
+begin
+	perform autopost.require('template', jsonb_typeof(p_template) = 'object');
+	select k into v_bad from jsonb_object_keys(p_template) k where k not in ('body', 'defaults', 'vars', 'sanitize', 'parse_mode', 'max_length') limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('template', format('has the unknown key %L', v_bad), 'use body, defaults, vars, sanitize, parse_mode, max_length');
+	elsif exists (select 1 from jsonb_each(p_template) f
+		join (values ('body', 'string'), ('defaults', 'object'), ('vars', 'array'), ('sanitize', 'array'), ('parse_mode', 'string'), ('max_length', 'number')) w (key, kind) on w.key = f.key
+		where jsonb_typeof(f.value) not in (w.kind, 'null'))
+		or coalesce(p_template ->> 'parse_mode', 'None') not in ('HTML', 'Markdown', 'None')
+		or coalesce((p_template ->> 'max_length')::numeric, 1) not between 1 and 100000
+	then
+		perform autopost.refuse('template', 'has a field of a wrong type', 'body and parse_mode (HTML, Markdown, None) are strings, vars and sanitize arrays, defaults an object, max_length a number from 1');
+	end if;
+	select b.vars, b.sanitize into v_template.vars, v_template.sanitize from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_template_id;
+	v_template.workspace_id := p_workspace_id;
+	v_template.template_id := p_template_id;
+	v_template.platform := coalesce(p_platform, '*');
+	v_template.body := p_template ->> 'body';
+	v_template.defaults := coalesce(nullif(p_template -> 'defaults', 'null'), '{}');
+	v_template.vars := case jsonb_typeof(p_template -> 'vars') when 'array' then array(select jsonb_array_elements_text(p_template -> 'vars')) else v_template.vars end;
+	v_template.sanitize := case jsonb_typeof(p_template -> 'sanitize') when 'array' then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else coalesce(v_template.sanitize, '{}') end;
+	v_template.parse_mode := coalesce(p_template ->> 'parse_mode', 'None');
+	v_template.max_length := (p_template ->> 'max_length')::numeric::int;
+	v_template.enabled := true;
+	return v_template;
+end
+$$;
+
+
+--
+-- Name: template_tokens(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_tokens(p_body text) RETURNS TABLE(n bigint, raw text, name text, optional boolean, literal text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A template's body in its parts, in order: placeholders {name} and {name?}, and what is written. {{ and }} are braces.
+select m.n, m.part[1], m.part[2], m.part[3] is not null, case when m.part[2] is null then replace(replace(m.part[1], '{{', '{'), '}}', '}') end
+from regexp_matches(p_body, '(\{\{|\}\}|\{([A-Za-z][A-Za-z0-9_]{0,63})(\?)?\}|[^{}]+|[{}])', 'g') with ordinality m (part, n)
+$$;
+
+
+--
+-- Name: template_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_values(p_template autopost.templates, p_vars jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The values for a template: its defaults under what was given; a blank one counts as none.
+select coalesce(jsonb_object_agg(v.key, v.value), '{}')
+from (
+	select e.key, case when e.key = any (p_template.sanitize) then autopost.sanitize_value(e.value) else e.value end as value
+	from jsonb_each_text(p_template.defaults || coalesce(p_vars, '{}')) e
+	where btrim(e.value) <> ''
+) v
+where v.value <> ''
+$$;
+
+
+--
+-- Name: template_vars(autopost.templates); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_vars(p_template autopost.templates) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The names that a post may give a template.
+select coalesce(p_template.vars, array(
+	select t.name from autopost.template_tokens(p_template.body) t where t.name is not null
+	union select k from jsonb_object_keys(p_template.defaults) k
+	order by 1))
+$$;
+
+
+--
+-- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.text_steps(p_body jsonb, p_first integer, p_limit integer, p_reply_to text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A text as steps: one that is called text where it fits, else parts text-1, text-2, … that bear their own body. With p_reply_to the first
+-- part, of at most p_first, is that step's, and the others answer it.
+select case when p_reply_to is null and (p_body ->> 'length')::int <= p_limit then '[{"step": "text", "text": true}]' else (
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+		'step', case when p_reply_to is null then 'text-' || t.n when t.n = 1 then p_reply_to else 'text-' || t.n - 1 end,
+		'text', true, 'body', t.part, 'reply_to', case when t.n > 1 then p_reply_to end)) order by t.n)
+	from unnest(autopost.split_text(p_body ->> 'text', (p_body -> 'html')::boolean, p_first, p_limit, p_body ->> 'unit')) with ordinality t (part, n)) end
+$$;
+
+
+--
+-- Name: texts_of(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.texts_of(p_array jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A JSON array of texts; null for what is none.
+select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
+$$;
+
+
+--
 -- Name: time_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6180,8 +9855,8 @@ from (values
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
-	(8, 'group_quota', (to_jsonb(p_limit) ->> 'quota_until')::timestamptz, 'room in the window of the rate group''s quota'),
-	(9, 'breaker', case when to_jsonb(p_limit) ->> 'breaker_opened_at' is not null then greatest(p_now, (to_jsonb(p_limit) ->> 'probe_at')::timestamptz) + interval '1 microsecond' end,
+	(8, 'group_quota', p_limit.quota_until, 'room in the window of the rate group''s quota'),
+	(9, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
 		'a probe that succeeds: the platform is taken to be down')
 ) h (n, gate, until, lifts)
 where h.until > p_now and isfinite(h.until)
@@ -6328,6 +10003,45 @@ $$;
 
 
 --
+-- Name: url_encode(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.url_encode(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A value of a query: letters, digits and -._~ stay, every other byte becomes %XX.
+select coalesce(string_agg(case when chr(b.code) ~ '[A-Za-z0-9._~-]' and b.code < 128 then chr(b.code) else '%' || upper(lpad(to_hex(b.code), 2, '0')) end, '' order by b.n), '')
+from (
+	select n, get_byte(convert_to(p_text, 'UTF8'), n) as code from generate_series(0, octet_length(convert_to(p_text, 'UTF8')) - 1) n
+) b
+$$;
+
+
+--
+-- Name: url_with_params(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.url_with_params(p_url text, p_params jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- An http or https URL with parameters behind its query and before its fragment; those that it has already stay as they are. Any other
+-- URL is returned as it is.
+declare
+	v_part text[] := regexp_match(p_url, '^(https?://[^?#]*)(\?[^#]*)?(#.*)?$', 'i');
+	v_new text;
+begin
+	select string_agg(p.key || '=' || autopost.url_encode(p.value), '&' order by p.key) into v_new
+	from jsonb_each_text(p_params) p
+	where coalesce(v_part[2], '') !~ ('[?&]' || p.key || '(=|&|$)');
+	if v_part is null or v_new is null then
+		return p_url;
+	end if;
+	return v_part[1] || case when coalesce(v_part[2], '?') = '?' then '?' else v_part[2] || '&' end || v_new || coalesce(v_part[3], '');
+end
+$_$;
+
+
+--
 -- Name: utf16_length(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6346,11 +10060,136 @@ $$;
 CREATE FUNCTION autopost.uuid_v7_of(p_at timestamp with time zone, p_name text) RETURNS uuid
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- A UUID version 7 of an instant (microseconds kept, so that ids sort by time) and a name; the same for the same arguments.
-select (
-	lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+-- A UUID version 7 of an instant and a name; the same for the same arguments.
+select (autopost.uuid_v7_prefix(p_at) || substr(md5(p_name), 1, 15))::uuid
+$$;
+
+
+--
+-- Name: uuid_v7_prefix(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.uuid_v7_prefix(p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The first 17 hexadecimal digits of a UUID version 7 of an instant, microseconds kept, so that ids sort by time. 15 more make an id.
+select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
 	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-	|| '8' || substr(md5(p_name), 1, 15))::uuid
+	|| '8'
+$$;
+
+
+--
+-- Name: uuids_of(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.uuids_of(p_items jsonb, p_argument text) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The UUIDs under this key of the objects of an array, in their order. Raises AP001 for the first that has none.
+declare
+	v_ids uuid[];
+begin
+	v_ids := array(select (i.value ->> p_argument)::uuid from jsonb_array_elements(p_items) with ordinality i order by i.ordinality);
+	perform autopost.require(p_argument, array_position(v_ids, null) is null);
+	return v_ids;
+exception when invalid_text_representation then
+	perform autopost.require_uuid(p_argument, i.value ->> p_argument) from jsonb_array_elements(p_items) i;
+	raise;
+end
+$$;
+
+
+--
+-- Name: value_errors(autopost.templates[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.value_errors(p_templates autopost.templates[], p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the values that a raw post gives the templates of one name: one that none declares, one that is needed and is not there.
+declare
+	v_name text := p_raw -> 'template' ->> 'name';
+	v_declared text[] := '{text,link}';
+	v_missing text[] := '{}';
+	v_template autopost.templates;
+	v_var text;
+	v_errors jsonb := '[]';
+begin
+	foreach v_template in array p_templates loop
+		v_declared := v_declared || autopost.template_vars(v_template);
+		v_missing := v_missing || autopost.missing_values(v_template, autopost.given_values(v_template, p_raw, null));
+	end loop;
+	for v_var in select k from jsonb_object_keys(coalesce(p_raw -> 'template' -> 'vars', '{}')) k where k <> all (v_declared) order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is not declared by template %s', v_name), 'leave it out');
+	end loop;
+	for v_var in select distinct m from unnest(v_missing) m order by 1 loop
+		v_errors := v_errors || autopost.field_error('template.vars.' || v_var, format('is missing or blank, and template %s needs it', v_name), 'give it a value');
+	end loop;
+	return v_errors;
+end
+$$;
+
+
+--
+-- Name: variant_of(jsonb, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variant_of(p_payload jsonb, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
+select case when p_payload ? 'variants' then
+	nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}') end
+$$;
+
+
+--
+-- Name: variants_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variants_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the variants of a raw payload, whose media and buttons are in order.
+declare
+	v_errors jsonb := '[]';
+	v_variant record;
+	v_at text;
+	v_media jsonb;
+begin
+	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
+		v_at := 'variants.' || v_variant.key;
+		if jsonb_typeof(v_variant.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			continue;
+		elsif not v_variant.value ?| array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] then
+			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say', 'give text, parse_mode, link, media, buttons or disable_preview');
+		end if;
+		if exists (select 1 from jsonb_each(v_variant.value) f
+			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
+			where jsonb_typeof(f.value) <> w.kind)
+		then
+			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type', 'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+			continue;
+		end if;
+		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		end if;
+		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.link', 'is no http or https URL', 'give an absolute URL without spaces, or "" for none');
+		end if;
+		v_media := v_variant.value -> 'media';
+		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
+			or m.value not in (select to_jsonb(g) from generate_series(0, coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
+		then
+			v_errors := v_errors || autopost.field_error(v_at || '.media', 'is no choice of the post''s media', 'give their places, each once, beginning with 0');
+		end if;
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e);
+	end loop;
+	return v_errors;
+end
 $$;
 
 
@@ -6398,7 +10237,7 @@ begin
 		from autopost.verify_i13(p_workspace_id) with ordinality v (found, n);
 	return query select 'I14', 'no retry before the platforms wait or the policys', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i14(p_workspace_id) with ordinality v (found, n);
-	return query select 'I15', 'no call while its channel is paused or disabled', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I15', 'no call while its channel is paused or disabled, or beside the probe of an open breaker', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i15(p_workspace_id) with ordinality v (found, n);
 	return query select 'I16', 'no call before its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i16(p_workspace_id) with ordinality v (found, n);
@@ -6420,11 +10259,11 @@ begin
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i27(p_workspace_id) with ordinality v (found, n);
-	return query select 'I29', 'no slot further ahead than the horizon', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I29', 'no slot further ahead than the horizon, no call beyond a quota', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i29(p_workspace_id) with ordinality v (found, n);
 	return query select 'I31', 'a receipt has its message or its submission', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
-	return query select 'I35', 'what a person did is in the log', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+	return query select 'I35', 'what a person did is in the log, which is one chain, whole and unchanged', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
 	return query select 'I36', 'no token in events and errors', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i36(p_workspace_id) with ordinality v (found, n);
@@ -6710,6 +10549,7 @@ CREATE FUNCTION autopost.verify_i15(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- As far as rows and events tell: the latest pause of each channel while its row still bears it, and the latest disabling while
 -- neither a post nor a person has ended its streak. A pause or resume by a plain row edit, and a workspace's status, leave no event.
+-- And calls since a breaker opened that still is, which are its probes; a call that began at the same moment is let pass.
 with shut as (
 	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
@@ -6725,6 +10565,15 @@ where case s.action
 and not exists (
 	select 1 from autopost.events o
 	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled' and o.ts between s.ts and e.ts)
+union all
+select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at, 'probes', l.probes, 'calls', n.calls)
+from autopost.platform_limits l
+cross join lateral (
+	select count(*) as calls from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
+	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
+where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes
 $$;
 
 
@@ -6772,8 +10621,16 @@ $$;
 CREATE FUNCTION autopost.verify_i17(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- Each post that a run answered for is a message or a submission, each submission that was enqueued is a message, each enqueue event
--- counts the rows and the drops of its post, and what was dropped as a repeat has an earlier delivery that it repeats.
+-- Each post that a run answered for is a message or a submission, and has its fan-out where one was promised; each submission that was
+-- enqueued is a message; each enqueue event, and until there is one the job, counts the rows and the drops of its post; and what was
+-- dropped as a repeat has an earlier delivery that it repeats.
+with told as (
+	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+	union all
+	select j.message_id, j.trace_id::text, autopost.fanout_counts(j) from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+)
 select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
 from autopost.ingest_runs r
 cross join lateral jsonb_array_elements(r.items) i
@@ -6781,7 +10638,10 @@ where r.workspace_id = p_workspace_id
 and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
 and case i.value ->> 'status'
 	when 'enqueued' then not exists (
-		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+			select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (i.value ->> 'message_id')::uuid)
+		or (i.value ->> 'fanout' = 'running' and not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.run_id = (i.value ->> 'run_id')::uuid and j.trace_id = (i.value ->> 'trace_id')::uuid))
 	when 'accepted' then not exists (
 		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (i.value ->> 'submission_id')::uuid) end
 union all
@@ -6791,21 +10651,20 @@ where s.workspace_id = p_workspace_id and s.status = 'enqueued'
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id)
 union all
-select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.meta, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
-from autopost.events e
+select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.said, 'deliveries', coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
+from told e
 left join (
 	select d.message_id, d.trace_id::text as trace_id, count(*) as n, count(*) filter (where d.status <> 'deduped') as passed
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
-	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.meta ->> 'trace_id'
+	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.trace_id
 left join (
 	select s.message_id, s.meta ->> 'trace_id' as trace_id, sum(coalesce(jsonb_array_length(s.meta -> 'channels'), 1)) as n
 	from autopost.events s
 	where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
-	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.meta ->> 'trace_id'
-where e.workspace_id = p_workspace_id and e.action = 'enqueue'
-and ((e.meta ->> 'enqueued')::int + (e.meta ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
-	or (e.meta ->> 'deduped')::int <> coalesce(x.n, 0))
+	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
+where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
 union all
 select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id, 'ts', e.ts)
 from autopost.events e
@@ -6837,6 +10696,7 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
@@ -6957,7 +10817,8 @@ CREATE FUNCTION autopost.verify_i24(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- Counted, so that a lost event and a doubled one both show: each claim that is over was ended by one event, each end that a person
--- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event.
+-- did not undo stands, each attempt granted has the event that granted it; and each delivery's post has one enqueue event, for which
+-- its job stands while it is fanned out.
 with told as (
 	select e.delivery_id,
 		count(distinct e.attempt) filter (where e.attempt > 0
@@ -6966,7 +10827,7 @@ with told as (
 		count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
 		count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip')) as ends,
 		count(*) filter (where e.action = 'manual_requeue') as requeues,
-		count(*) filter (where e.action in ('manual_requeue', 'released')) as grants
+		count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	group by e.delivery_id
@@ -6975,6 +10836,9 @@ posts as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, count(*) as n from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 	group by e.message_id, e.meta ->> 'trace_id'
+	union all
+	select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
 )
 select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
@@ -7100,6 +10964,8 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
 -- gate further ahead. A gate without a rate does not limit, whatever its time.
+-- And quotas: calls reckoned from the events, once the claims from before the quota, or the channel's row, last changed are over; and what
+-- is kept for a claim that is over.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.rate_rps > 0
@@ -7111,6 +10977,26 @@ where l.workspace_id = p_workspace_id and l.rate_rps > 0
 and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
 	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
+union all
+select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds, 'max_sends', s.max_sends,
+	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
+from (
+	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
+		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
+	from autopost.channels c
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (subject)
+	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
+	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+	where c.workspace_id = p_workspace_id) s
+where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
+union all
+select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt', u.attempt)
+from autopost.quota_uses u
+left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
+where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
+and (d.status = 'sending' and d.attempt = u.attempt) is not true
 $$;
 
 
@@ -7149,11 +11035,38 @@ $$;
 CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- An event that names an operator has its row in the log, written in the same transaction. Configuration changed by plain rows leaves
--- neither.
+-- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
+-- And the chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
+-- seal, and is what its own seal says.
+(select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
+from (
+	select l.seq, l.id, case
+		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
+		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
+		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+	from (
+		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
+			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
+		from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id) l
+	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
+	union all
+	select h.seq, null, 'rows are missing before the head'
+	from autopost.audit_heads h
+	left join lateral (
+		select x.seq, x.hash from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id
+		order by x.seq desc limit 1) e on true
+	where h.workspace_id = p_workspace_id
+	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
+) c
+where c.what is not null
+order by c.seq)
+union all
 select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
 from autopost.events e
 where e.workspace_id = p_workspace_id and e.meta ? 'operator'
+and e.ts > autopost.now_ts() - (select autopost.setting_interval('audit_retention_days'))
 and not exists (
 	select 1 from autopost.admin_audit_log a
 	where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
@@ -7254,8 +11167,10 @@ $$;
 CREATE FUNCTION autopost.verify_kept_since(p_workspace_id text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
--- From when on all events are there: retention drops whole days. Of a delivery made before, the beginning may be gone.
-select date_trunc('day', min(e.ts), 'UTC') from autopost.events e
+-- From when on all events are there: retention drops whole days, sooner or later after their time. Of a delivery made before, the
+-- beginning may be gone.
+select greatest(date_trunc('day', min(e.ts), 'UTC'), date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
+from autopost.events e
 where e.workspace_id = p_workspace_id
 $$;
 
@@ -7313,6 +11228,47 @@ select case p_action
 	when 'manual_skip' then 'dead'
 	when 'dedup_suppressed' then 'deduped' end
 $$;
+
+
+--
+-- Name: visible_text(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.visible_text(p_text text, p_html boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a reader sees of a text in an HTML dialect, or of a plain one.
+select case when p_html then autopost.html_unescape(regexp_replace(p_text, '<[^<>]*>', '', 'g')) else p_text end
+$$;
+
+
+--
+-- Name: weighted_length(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.weighted_length(p_text text) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Length in X's weights: a link counts 23, an emoji sequence 2, letters of the smaller alphabets and usual punctuation 1, all else 2.
+-- Without its scheme a name is a link where its last label has two letters or is a common one; X's whole list is the adapter's to know.
+declare
+	v_text text := translate(normalize(p_text, NFC), chr(1) || chr(2), '');
+	v_host constant text := '(?:(?!-)[a-z0-9_-]{1,63}\.)+';
+	v_host_of_words constant text := '(?:(?:(?!-)[a-z0-9_-]{1,63}|[a-z0-9_\u00A1-\u1FFF\u2C00-\u2FFF\u3040-\uD7FF-]{1,52})\.)+'; -- 63 in punycode at most, of most words
+	v_rest constant text := '(?![a-z0-9@_-])(?::[0-9]{1,5})?(?:/(?:[a-z0-9\u00C0-\u024F\u0400-\u052F!*'';:=+,.$%#~_@/&|()\[\]-]*[a-z0-9\u00C0-\u024F\u0400-\u052F=_#/+&)-])?)?'
+		|| '(?:\?[a-z0-9!?*''@();:&=+$/%#\[\]_.,~|-]*[a-z0-9_&=#/-])?';
+	v_name constant text := '(?:[a-z]{2}|com|org|net|edu|gov|mil|int|info|biz|name|pro|mobi|asia|travel|museum|app|dev|page|blog|shop|store|online|site|website|space|'
+		|| 'tech|cloud|digital|agency|studio|design|media|news|live|video|music|games|world|today|life|club|team|work|email|link|click|xyz|top|moscow|tatar|рф|москва)';
+	v_glyph constant text := '[\u203C\u2049\u2122\u2139\u2194-\u21AA\u231A-\u23FF\u24C2\u25AA-\u27BF\u2934\u2935\u2B05-\u2B55\u3030\u303D\u3297\u3299\U0001F000-\U0001FAFF][\uFE0F\U0001F3FB-\U0001F3FF]?';
+	v_emoji constant text := '(?:[\u00A9\u00AE]\uFE0F|[0-9#*]\uFE0F?\u20E3|[\U0001F1E6-\U0001F1FF]{2}|\U0001F3F4[\U000E0020-\U000E007E]+\U000E007F|'
+		|| v_glyph || '(?:\u200D' || v_glyph || ')*)';
+begin
+	v_text := regexp_replace(v_text, '(?<![a-z0-9@＠$#＃_.-])(?:https?://' || v_host_of_words || '(?:xn--[a-z0-9-]+|[a-z\u00A1-\u1FFF\u3040-\uD7FF]{2,63})|' || v_host || v_name || ')' || v_rest, chr(1), 'gi');
+	v_text := regexp_replace(v_text, v_emoji, chr(2), 'g');
+	return 22 * (char_length(v_text) - char_length(replace(v_text, chr(1), '')))
+		+ 2 * char_length(v_text) - char_length(regexp_replace(replace(v_text, chr(2), U&'\3000'), '[^\u0001-\u10FF\u2000-\u200D\u2010-\u201F\u2032-\u2037]', '', 'g'));
+end
+$_$;
 
 
 --
@@ -7390,6 +11346,7 @@ begin
 			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
@@ -7445,6 +11402,22 @@ $$;
 
 
 --
+-- Name: with_captions(jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_captions(p_steps jsonb, p_media jsonb, p_html boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Steps of media with the captions of these, where any has one.
+select case when not exists (select 1 from jsonb_array_elements(p_media) e where e.value ? 'caption') then p_steps else (
+	select jsonb_agg(s.value || jsonb_build_object('captions', (
+		select jsonb_agg(case when p_html then to_jsonb(autopost.html_escape(p_media -> i.value::int ->> 'caption')) else p_media -> i.value::int -> 'caption' end order by i.ordinality)
+		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
+	from jsonb_array_elements(p_steps) with ordinality s) end
+$$;
+
+
+--
 -- Name: with_progress(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7465,6 +11438,97 @@ from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
+$$;
+
+
+--
+-- Name: with_template(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_template(p_workspace_id text, p_payload jsonb, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- A way of showing a payload (rendering_choice) in its template: the post's, else the channel's, else the one named default; as it is where there is
+-- none. A variant's text replaces the post's template, and is the {text} of the others. Reads: templates.
+declare
+	v_platform text := p_choice ->> 'platform';
+	v_name text := case when not coalesce(p_choice -> 'variant' ? 'text', false) then p_payload -> 'template' ->> 'name' end;
+	v_template autopost.templates;
+begin
+	if v_name is not null then
+		v_template := autopost.newest_template(p_workspace_id, v_name, v_platform);
+		if v_template.template_id is null and not p_payload ? 'text' then
+			return p_choice || jsonb_build_object('refusal', format('there is no template %s for %s, and no text', v_name, v_platform));
+		end if;
+	end if;
+	if v_template.template_id is null and p_choice ? 'template_ref' then
+		v_template := autopost.newest_template(p_workspace_id, p_choice ->> 'template_ref', v_platform);
+		if v_template.template_id is null then
+			return p_choice || jsonb_build_object('refusal', format('the channel names the template %s, which is not there', p_choice ->> 'template_ref'));
+		end if;
+	end if;
+	if v_template.template_id is null then
+		v_template := autopost.newest_template(p_workspace_id, 'default', v_platform);
+	end if;
+	return case when v_template.template_id is null then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
+end
+$$;
+
+
+--
+-- Name: within_quota(text, text, text, text[], integer[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_rooms integer[], p_limit integer, OUT subjects text[], OUT rooms integer[], OUT room integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- What quotas leave of a claim: of the rooms of these channels, and of its limit. Subjects are those whose quotas it has locked, null
+-- where there are none. A subject that somebody else is claiming under has no room for now.
+-- Each statement has a snapshot of its own: uses are counted after the quota is locked.
+-- Locks: quotas (skip locked). Reads: quotas, quota_uses.
+declare
+	v_subjects text[]; -- those that have a quota
+	v_locked text[]; -- a subject for each of its rows
+	v_left jsonb; -- of those whose rows are all locked
+	v_now timestamptz;
+begin
+	rooms := p_rooms;
+	room := p_limit;
+	if p_channel_ids is null or not exists (select 1 from autopost.quotas q where q.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	select array_agg(distinct q.subject) into v_subjects from autopost.quotas q
+	where q.workspace_id = p_workspace_id
+	and q.subject = any (autopost.group_subject(p_platform, p_rate_group) || array(select 'channel:' || c.id from unnest(p_channel_ids) c (id)));
+	if v_subjects is null then
+		return;
+	end if;
+	select array_agg(l.subject) into v_locked
+	from (
+		select q.subject from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+		for no key update of q skip locked) l;
+	v_now := autopost.now_ts();
+	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
+	from (
+		select q.subject, greatest(0, min(q.max_sends - u.n)) as n
+		from autopost.quotas q
+		cross join lateral (
+			select count(*)::int as n from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = q.subject
+			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+		group by q.subject
+		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
+	select array_agg(k.subject) into subjects from jsonb_object_keys(v_left) k (subject);
+	rooms := array(
+		select case when 'channel:' || c.id = any (v_subjects) then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
+		from unnest(p_channel_ids, p_rooms) with ordinality c (id, room, n)
+		order by c.n);
+	if autopost.group_subject(p_platform, p_rate_group) = any (v_subjects) then
+		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
+	end if;
+end
 $$;
 
 
@@ -7508,28 +11572,6 @@ $$;
 
 
 --
--- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.admin_audit_log (
-    workspace_id text NOT NULL,
-    id uuid NOT NULL,
-    ts timestamp with time zone NOT NULL,
-    operator text NOT NULL,
-    action text NOT NULL,
-    reason text NOT NULL,
-    subject text NOT NULL,
-    before jsonb NOT NULL,
-    after jsonb NOT NULL,
-    CONSTRAINT admin_audit_log_action_check CHECK ((action <> ''::text)),
-    CONSTRAINT admin_audit_log_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT admin_audit_log_reason_check CHECK ((reason <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.admin_audit_log FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -7547,6 +11589,21 @@ CREATE TABLE autopost.api_keys (
 );
 
 ALTER TABLE ONLY autopost.api_keys FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: audit_heads; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.audit_heads (
+    workspace_id text NOT NULL,
+    seq bigint DEFAULT 0 NOT NULL,
+    hash text DEFAULT repeat('0'::text, 64) NOT NULL,
+    base_seq bigint DEFAULT 0 NOT NULL,
+    base_hash text DEFAULT repeat('0'::text, 64) NOT NULL
+);
+
+ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -7612,6 +11669,7 @@ CREATE TABLE autopost.events_default (
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
+ALTER TABLE ONLY autopost.events_default ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.events_default FORCE ROW LEVEL SECURITY;
 
@@ -7630,6 +11688,7 @@ CREATE TABLE autopost.ingest_runs (
     finished_at timestamp with time zone,
     stats_json jsonb DEFAULT '{}'::jsonb NOT NULL,
     items jsonb DEFAULT '[]'::jsonb NOT NULL,
+    hints jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text])))
 );
 
@@ -7689,28 +11748,16 @@ ALTER TABLE ONLY autopost.media_blobs FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: media_origin; Type: TABLE; Schema: autopost; Owner: -
+-- Name: message_media; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.media_origin (
+CREATE TABLE autopost.message_media (
     workspace_id text NOT NULL,
-    blob_ref text NOT NULL,
-    origin_url text NOT NULL,
-    sha256 text,
-    content_type text,
-    size_bytes bigint,
-    kind text,
-    width integer,
-    height integer,
-    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    ref_count bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    deleted_at timestamp with time zone,
-    CONSTRAINT media_origin_blob_ref_check CHECK ((blob_ref <> ''::text)),
-    CONSTRAINT media_origin_size_bytes_check CHECK ((size_bytes >= 0))
+    message_id uuid NOT NULL,
+    blob_ref text NOT NULL
 );
 
-ALTER TABLE ONLY autopost.media_origin FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -7734,6 +11781,7 @@ CREATE TABLE autopost.messages (
     seen_count bigint DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
+ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
 
@@ -7789,6 +11837,51 @@ CREATE TABLE autopost.pull_sources (
 );
 
 ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.quota_uses (
+    workspace_id text NOT NULL,
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    subject text NOT NULL,
+    used_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.quotas (
+    workspace_id text NOT NULL,
+    subject text GENERATED ALWAYS AS (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ('channel:'::text || channel_id)
+    ELSE ((('group:'::text || platform) || '/'::text) || rate_group)
+END) STORED NOT NULL,
+    window_seconds integer NOT NULL,
+    max_sends integer NOT NULL,
+    channel_id text,
+    platform text,
+    rate_group text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quotas_check CHECK (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
+    ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
+END),
+    CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
+    CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
+);
+
+ALTER TABLE ONLY autopost.quotas FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -7891,11 +11984,27 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: admin_audit_log admin_audit_log_workspace_id_seq_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.admin_audit_log
+    ADD CONSTRAINT admin_audit_log_workspace_id_seq_key UNIQUE (workspace_id, seq);
+
+
+--
 -- Name: api_keys api_keys_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
 ALTER TABLE ONLY autopost.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (workspace_id, key_id);
+
+
+--
+-- Name: audit_heads audit_heads_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.audit_heads
+    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (workspace_id);
 
 
 --
@@ -7979,6 +12088,14 @@ ALTER TABLE ONLY autopost.events_default
 
 
 --
+-- Name: fanout_jobs fanout_jobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_pkey PRIMARY KEY (workspace_id, job_id);
+
+
+--
 -- Name: ingest_runs ingest_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8016,6 +12133,14 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_pkey PRIMARY KEY (workspace_id, blob_ref);
+
+
+--
+-- Name: message_media message_media_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_media
+    ADD CONSTRAINT message_media_pkey PRIMARY KEY (workspace_id, message_id, blob_ref);
 
 
 --
@@ -8075,6 +12200,22 @@ ALTER TABLE ONLY autopost.pull_sources
 
 
 --
+-- Name: quota_uses quota_uses_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quota_uses
+    ADD CONSTRAINT quota_uses_pkey PRIMARY KEY (workspace_id, delivery_id, attempt, subject);
+
+
+--
+-- Name: quotas quotas_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_pkey PRIMARY KEY (workspace_id, subject, window_seconds);
+
+
+--
 -- Name: retry_policies retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8123,6 +12264,14 @@ ALTER TABLE ONLY autopost.submissions
 
 
 --
+-- Name: templates templates_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.templates
+    ADD CONSTRAINT templates_pkey PRIMARY KEY (workspace_id, template_id, platform, version);
+
+
+--
 -- Name: workspace_endpoints workspace_endpoints_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8143,6 +12292,13 @@ ALTER TABLE ONLY autopost.workspaces
 --
 
 CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspace_id, platform, rate_group, ready_at) WHERE (ready_at < 'infinity'::timestamp with time zone);
+
+
+--
+-- Name: channels_auth_held; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_auth_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE auth_held;
 
 
 --
@@ -8230,20 +12386,6 @@ CREATE INDEX events_default_ts_idx ON autopost.events_default USING brin (ts);
 
 
 --
--- Name: events_started; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_started ON ONLY autopost.events USING btree (workspace_id, delivery_id, attempt, ts) WHERE (action = 'send_attempt'::text);
-
-
---
--- Name: events_default_workspace_id_delivery_id_attempt_ts_idx; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_default_workspace_id_delivery_id_attempt_ts_idx ON autopost.events_default USING btree (workspace_id, delivery_id, attempt, ts) WHERE (action = 'send_attempt'::text);
-
-
---
 -- Name: events_delivery; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -8261,14 +12403,35 @@ CREATE INDEX events_default_workspace_id_delivery_id_ts_idx ON autopost.events_d
 -- Name: events_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX events_message ON ONLY autopost.events USING btree (workspace_id, message_id, ts) WHERE (message_id IS NOT NULL);
+CREATE INDEX events_message ON ONLY autopost.events USING btree (workspace_id, message_id, ts) WHERE ((message_id IS NOT NULL) AND (delivery_id IS NULL));
 
 
 --
 -- Name: events_default_workspace_id_message_id_ts_idx; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX events_default_workspace_id_message_id_ts_idx ON autopost.events_default USING btree (workspace_id, message_id, ts) WHERE (message_id IS NOT NULL);
+CREATE INDEX events_default_workspace_id_message_id_ts_idx ON autopost.events_default USING btree (workspace_id, message_id, ts) WHERE ((message_id IS NOT NULL) AND (delivery_id IS NULL));
+
+
+--
+-- Name: fanout_jobs_message; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_message ON autopost.fanout_jobs USING btree (workspace_id, message_id);
+
+
+--
+-- Name: fanout_jobs_run; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_run ON autopost.fanout_jobs USING btree (workspace_id, run_id);
+
+
+--
+-- Name: fanout_jobs_running; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX fanout_jobs_running ON autopost.fanout_jobs USING btree (workspace_id, job_id) WHERE (status = 'running'::text);
 
 
 --
@@ -8300,6 +12463,20 @@ CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USI
 
 
 --
+-- Name: media_origin_seen; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX media_origin_seen ON autopost.media_origin USING btree (workspace_id, last_seen_at) WHERE (deleted_at IS NULL);
+
+
+--
+-- Name: message_media_ref; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX message_media_ref ON autopost.message_media USING btree (workspace_id, blob_ref);
+
+
+--
 -- Name: messages_created; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -8314,10 +12491,24 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
+-- Name: platform_limits_failing; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX platform_limits_failing ON autopost.platform_limits USING btree (workspace_id) WHERE (failing_channels <> '{}'::text[]);
+
+
+--
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
+
+
+--
+-- Name: quota_uses_subject; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id, subject, used_at);
 
 
 --
@@ -8332,6 +12523,20 @@ CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (worksp
 --
 
 CREATE INDEX submissions_due ON autopost.submissions USING btree (workspace_id, next_attempt_at) WHERE (status = 'fetching'::text);
+
+
+--
+-- Name: submissions_final; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id, updated_at) WHERE (status = ANY (ARRAY['skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text]));
+
+
+--
+-- Name: submissions_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text]));
 
 
 --
@@ -8363,13 +12568,6 @@ ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
 
 
 --
--- Name: events_default_workspace_id_delivery_id_attempt_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
---
-
-ALTER INDEX autopost.events_started ATTACH PARTITION autopost.events_default_workspace_id_delivery_id_attempt_ts_idx;
-
-
---
 -- Name: events_default_workspace_id_delivery_id_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
 --
 
@@ -8391,6 +12589,13 @@ CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_
 
 
 --
+-- Name: channels guard_dedup_ttl; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_dedup_ttl BEFORE INSERT OR UPDATE OF dedup_ttl_hours ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.guard_dedup_ttl();
+
+
+--
 -- Name: deliveries guard_initial_status; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -8398,17 +12603,31 @@ CREATE TRIGGER guard_initial_status BEFORE INSERT ON autopost.deliveries FOR EAC
 
 
 --
+-- Name: templates guard_template; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR EACH ROW EXECUTE FUNCTION autopost.guard_template();
+
+
+--
 -- Name: deliveries guard_transition; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW EXECUTE FUNCTION autopost.guard_transition();
+CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
 
 
 --
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_channel_gate AFTER INSERT OR UPDATE OF enabled, paused_until, max_parallel, rate_rps, platform, rate_group, timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+CREATE TRIGGER keep_channel_gate AFTER INSERT ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_channel_gate();
+
+
+--
+-- Name: quotas keep_quota; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_quota BEFORE INSERT OR DELETE OR UPDATE ON autopost.quotas FOR EACH ROW EXECUTE FUNCTION autopost.keep_quota();
 
 
 --
@@ -8426,10 +12645,38 @@ CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, s
 
 
 --
+-- Name: channels lift_auth_hold; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER lift_auth_hold BEFORE UPDATE OF paused_until, auth_ref ON autopost.channels FOR EACH ROW WHEN (old.auth_held) EXECUTE FUNCTION autopost.lift_auth_hold();
+
+
+--
+-- Name: messages link_media; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER link_media AFTER INSERT ON autopost.messages FOR EACH ROW WHEN ((new.payload ? 'media'::text)) EXECUTE FUNCTION autopost.link_media();
+
+
+--
+-- Name: channels move_channel_gates; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER move_channel_gates AFTER UPDATE ON autopost.channels REFERENCING OLD TABLE AS before_rows NEW TABLE AS after_rows FOR EACH STATEMENT WHEN ((current_setting('autopost.channels_stirred'::text, true) = 'yes'::text)) EXECUTE FUNCTION autopost.move_channel_gates();
+
+
+--
 -- Name: admin_audit_log refuse_change; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON autopost.admin_audit_log FOR EACH ROW EXECUTE FUNCTION autopost.refuse_change();
+CREATE TRIGGER refuse_change BEFORE UPDATE ON autopost.admin_audit_log FOR EACH ROW EXECUTE FUNCTION autopost.refuse_change();
+
+
+--
+-- Name: admin_audit_log refuse_removal; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER refuse_removal BEFORE DELETE ON autopost.admin_audit_log FOR EACH ROW WHEN ((old.ts >= autopost.kept_from('audit_retention_days'::text))) EXECUTE FUNCTION autopost.refuse_change();
 
 
 --
@@ -8474,6 +12721,14 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 ALTER TABLE ONLY autopost.api_keys
     ADD CONSTRAINT api_keys_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: audit_heads audit_heads_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.audit_heads
+    ADD CONSTRAINT audit_heads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -8533,6 +12788,22 @@ ALTER TABLE ONLY autopost.deliveries
 
 
 --
+-- Name: fanout_jobs fanout_jobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: fanout_jobs fanout_jobs_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.fanout_jobs
+    ADD CONSTRAINT fanout_jobs_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
+
+
+--
 -- Name: ingest_runs ingest_runs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8562,6 +12833,14 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: message_media message_media_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_media
+    ADD CONSTRAINT message_media_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
 
 
 --
@@ -8613,6 +12892,30 @@ ALTER TABLE ONLY autopost.pull_sources
 
 
 --
+-- Name: quotas quotas_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: quotas quotas_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channels(workspace_id, channel_id) ON DELETE CASCADE;
+
+
+--
+-- Name: quotas quotas_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.quotas
+    ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: submissions submissions_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -8626,6 +12929,14 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.submissions
     ADD CONSTRAINT submissions_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: templates templates_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.templates
+    ADD CONSTRAINT templates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -8655,6 +12966,12 @@ ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.api_keys ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: audit_heads; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: channel_auth; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -8699,6 +13016,12 @@ ALTER TABLE autopost.events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.events_default ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: fanout_jobs; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.fanout_jobs ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: ingest_runs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -8723,6 +13046,12 @@ ALTER TABLE autopost.media_blobs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.media_origin ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: message_media; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: messages; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -8740,6 +13069,13 @@ CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING 
 --
 
 CREATE POLICY owner_session ON autopost.api_keys TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: audit_heads owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -8792,6 +13128,13 @@ CREATE POLICY owner_session ON autopost.events_default TO autopost_owner USING (
 
 
 --
+-- Name: fanout_jobs owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.fanout_jobs TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: ingest_runs owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -8817,6 +13160,13 @@ CREATE POLICY owner_session ON autopost.media_blobs TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.media_origin TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: message_media owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -8855,6 +13205,20 @@ CREATE POLICY owner_session ON autopost.pull_sources TO autopost_owner USING ((C
 
 
 --
+-- Name: quota_uses owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.quota_uses TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: quotas owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -8873,6 +13237,13 @@ CREATE POLICY owner_session ON autopost.secret_lookup TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.submissions TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: templates owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.templates TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -8914,6 +13285,18 @@ ALTER TABLE autopost.pull_receipts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.pull_sources ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: quota_uses; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: quotas; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -8932,6 +13315,12 @@ ALTER TABLE autopost.secret_lookup ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.submissions ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: templates; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.templates ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: admin_audit_log workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -8943,6 +13332,13 @@ CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = curre
 --
 
 CREATE POLICY workspace ON autopost.api_keys USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: audit_heads workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -8995,6 +13391,13 @@ CREATE POLICY workspace ON autopost.events_default USING ((workspace_id = curren
 
 
 --
+-- Name: fanout_jobs workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.fanout_jobs USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: ingest_runs workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -9020,6 +13423,13 @@ CREATE POLICY workspace ON autopost.media_blobs USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.media_origin USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: message_media workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -9058,6 +13468,20 @@ CREATE POLICY workspace ON autopost.pull_sources USING ((workspace_id = current_
 
 
 --
+-- Name: quota_uses workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.quota_uses USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: quotas workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: role_workspaces workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -9076,6 +13500,13 @@ CREATE POLICY workspace ON autopost.secret_lookup USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.submissions USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: templates workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.templates USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
