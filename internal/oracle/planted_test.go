@@ -141,7 +141,7 @@ var inTheLog = []planted{
 // inCalls are bugs that show in when and how often the platform was called.
 var inCalls = []planted{
 	{invariant: "I11", bug: "a slot counts for half", plant: func(h *house) {
-		h.breaks("slot_step", "p_cost / p_rate_rps", "p_cost / p_rate_rps / 2")
+		h.breaks("slot_micros", "ceil(1000000 / p_rate_rps)", "ceil(500000 / p_rate_rps)")
 		h.do(`update autopost.channels set rate_rps = 1, max_parallel = 2 where channel_id = 'plain'`)
 		h.ahead("5 seconds")
 		h.do(`select test.say('plain', 'side'), test.say('plain', 'by side')`)
@@ -157,7 +157,8 @@ var inCalls = []planted{
 		h.do(`select test.start('plain')`)
 	}},
 	{invariant: "I13", bug: "a call begins inside the wait of its group", plant: func(h *house) {
-		h.breaks("claim_group", "v_limit.cooldown_until > v_now or ", "")
+		h.breaks("group_ready_at", "p_limit.cooldown_until, ", "")
+		h.breaks("pick_group", "v_limit.cooldown_until, ", "")
 		h.breaks("start_obstacle", "greatest(p_channel.cooldown_until, p_limit.cooldown_until)", "p_channel.cooldown_until")
 		h.channels("neighbour")
 		h.do(`update autopost.channels set rate_group = 'plain' where channel_id = 'neighbour'`)
