@@ -225,8 +225,7 @@ func (c *crowd) operate(int) {
 	case 7:
 		c.ask("skip", `select autopost.skip_deliveries('w', `+some("retry")+`, 'olga', 'a test', false)`)
 	case 8:
-		if err := c.db.Err(`with l as materialized (`+inOrder+`) update autopost.channels c set max_parallel = 1 + (random() * 4)::int, title = 'edited'
-			from l where c.workspace_id = 'w' and c.channel_id = l.channel_id and c.rate_group = $1`, group); err != nil {
+		if err := c.db.Err(`update autopost.channels c set max_parallel = 1 + (random() * 4)::int, title = 'edited' where c.channel_id = $1`, channel); err != nil {
 			c.complain("plain edit", err)
 		}
 		c.count("plain edit")
