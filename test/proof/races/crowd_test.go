@@ -59,7 +59,7 @@ func newCrowd(t *testing.T, channels, sessions int) *crowd {
 	c.db.Exec(`update autopost.channels set on_unknown = 'hold' where rate_group = 'g1'`)
 	config, err := pgxpool.ParseConfig(c.db.URL("engine"))
 	require.NoError(t, err)
-	config.MaxConns = int32(sessions) //nolint:gosec // some dozens
+	config.MaxConns = int32(sessions)
 	c.pool, err = pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(c.pool.Close)
