@@ -23,7 +23,7 @@ func seed(t *testing.T) *rand.Rand {
 	n, err := strconv.ParseUint(cmp.Or(os.Getenv("AUTOPOST_SEED"), fmt.Sprint(time.Now().UnixNano())), 10, 64)
 	require.NoError(t, err)
 	t.Logf("AUTOPOST_SEED=%d", n)
-	return rand.New(rand.NewPCG(n, 0)) //nolint:gosec // a choice of cases, repeatable
+	return rand.New(rand.NewPCG(n, 0))
 }
 
 // interleavings lists all orders in which k actors can take their two steps.

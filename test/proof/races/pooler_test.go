@@ -190,7 +190,7 @@ auth_type = any
 listen_port = 6432
 unix_socket_dir = %s
 default_pool_size = %d
-`, config.Host, config.Port, config.Database, config.User, config.Password, socket, servers), 0o644)) //nolint:gosec // read by another user
+`, config.Host, config.Port, config.Database, config.User, config.Password, socket, servers), 0o644))
 	cmd := exec.CommandContext(t.Context(), program, "-q", ini)
 	if os.Getuid() == 0 { // it refuses to be root
 		nobody, err := user.Lookup("postgres")
@@ -199,7 +199,7 @@ default_pool_size = %d
 		gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 		for at := dir; at != os.TempDir() && len(at) > 1; at = filepath.Dir(at) {
-			require.NoError(t, os.Chmod(at, 0o755)) //nolint:gosec // that other user must get in
+			require.NoError(t, os.Chmod(at, 0o755))
 		}
 		require.NoError(t, os.Chown(socket, int(uid), int(gid)))
 	}

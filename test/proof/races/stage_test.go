@@ -2,14 +2,12 @@ package races_test
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"autopost"
@@ -265,13 +263,4 @@ func (a *actor) step() bool {
 		a.taken++
 	}
 	return true
-}
-
-// sqlState is the code of what PostgreSQL answered.
-func sqlState(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
-		return refused.Code
-	}
-	return ""
 }

@@ -67,7 +67,7 @@ func (c *crowd) drain() {
 	var left int64
 	beat := time.NewTicker(20 * time.Millisecond)
 	defer beat.Stop()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-beat.C {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); <-beat.C {
 		for work := c.claim("drain", 100); len(work) > 0; work = c.claim("drain", 100) {
 			c.deliver(work)
 		}
