@@ -110,7 +110,7 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 		return to
 	}
 	to = append(to, Action{Kind: Crash, Worker: i, Delivery: w.Delivery})
-	if db.State.Releases < c.Releases {
+	if db.Releases < c.Releases {
 		to = append(to, Action{Kind: Release, Worker: i, Delivery: w.Delivery})
 	}
 	switch w.Phase {

@@ -164,23 +164,23 @@ func (x *explorer) unmoved(at int32, a Action, before, after *State) {
 // ends walks the steps of progress depth first: a circle would be a run that never
 // ends, and where no step is left everything must have its end.
 func (x *explorer) ends() {
-	const open, done = -1, 0
+	const open, unseen = -1, 0
 	rank := make([]int32, len(x.states)) // longest run from here, plus one
 	var stack []int32
 	for root := range x.states {
 		stack = append(stack, int32(root))
 		for len(stack) > 0 {
 			at := stack[len(stack)-1]
-			if rank[at] > done {
+			if rank[at] > unseen {
 				stack = stack[:len(stack)-1]
 				continue
 			}
 			pending, longest := false, int32(0)
 			for _, to := range x.quiet[at] {
-				switch {
-				case rank[to] == open:
+				switch rank[to] {
+				case open:
 					x.violated("a run that never ends", to, nil)
-				case rank[to] == done:
+				case unseen:
 					stack, pending = append(stack, to), true
 				default:
 					longest = max(longest, rank[to])

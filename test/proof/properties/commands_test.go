@@ -158,6 +158,9 @@ func (s *shop) drop(k *call) {
 
 // work is what a worker does to which nothing happens, until the retries have come round.
 func (s *shop) work(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "as it is") > 0 {
+		s.lift(t)
+	}
 	for range rapid.IntRange(1, 4).Draw(t, "rounds") {
 		s.claim(t)
 		s.look(t)

@@ -126,14 +126,21 @@ func (s *shop) resolve(t *rapid.T) {
 	}
 }
 
+// lift ends what people and failures stopped.
+func (s *shop) lift(t *rapid.T) {
+	s.rows(t, `update autopost.workspaces set status = 'active' where workspace_id = $1`, s.workspace)
+	for _, c := range s.channels {
+		s.rows(t, `select autopost.resume_channel($1, $2, `+by+`, false)`, s.workspace, c.id)
+	}
+}
+
 // drain lifts every obstacle and lets the platform take everything: whatever lives must
 // come to its end.
 func (s *shop) drain(t *rapid.T) {
-	s.rows(t, `update autopost.workspaces set status = 'active' where workspace_id = $1`, s.workspace)
+	s.lift(t)
 	for _, c := range s.channels {
 		c.spans = nil
 		s.window(t, c)
-		s.rows(t, `select autopost.resume_channel($1, $2, `+by+`, false)`, s.workspace, c.id)
 	}
 	for range 80 {
 		s.tick(t, time.Hour)

@@ -24,7 +24,7 @@ func TestQueueKeepsItsPromises(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"":        s.look,
 			"enqueue": act(s.enqueue), "enqueue more": act(s.enqueue), "again": act(s.again), "again more": act(s.again),
-			"claim": act(s.claim), "work": act(s.work), "work more": act(s.work), "work on": act(s.work), "start": act(s.start), "start more": act(s.start),
+			"claim": act(s.claim), "work": act(s.work), "work more": act(s.work), "work on": act(s.work), "work late": act(s.work), "work again": act(s.work), "start": act(s.start), "start more": act(s.start),
 			"commit": act(s.commit), "commit more": act(s.commit), "progress": act(s.progress),
 			"extend": act(s.extend), "release": act(s.release), "crash": act(s.crash), "recover": act(s.recover),
 			"pass": act(s.pass), "pass more": act(s.pass), "evening": act(s.evening), "operate": act(s.operate), "edit": act(s.edit),

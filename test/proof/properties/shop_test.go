@@ -82,7 +82,6 @@ type row struct {
 	channel, status           string
 	content                   int
 	attempt, granted, unknown int
-	due                       time.Time
 	held, leased              bool
 	requeues, absents, copies int
 	wait                      time.Time // not before this, by what was answered
@@ -139,7 +138,7 @@ func (h *house) opens(t *rapid.T) *shop {
 		s.channels = append(s.channels, c)
 		s.rows(t, `insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, on_unknown, timezone)
 			values ($1, $2, 'telegram', '@' || $2, 'bot', 'bot', 1, 1, $3, 'Europe/Berlin')`, s.workspace, c.id, policy)
-		if policy != "reconcile" {
+		if policy == "resend" {
 			c.spans = [][2]string{{"09:00", "18:00"}}
 			s.window(t, c)
 		}
