@@ -46,7 +46,7 @@ begin
 	end if;
 	if not p_dry_run then
 		perform autopost.lock_channels(p_workspace_id, v_ids);
-		perform autopost.lock_for_commit(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids), false);
+		perform autopost.lock_for_requeue(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids));
 		perform 1 from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = any (v_ids)
 		order by g.channel_id

@@ -1,11 +1,12 @@
 create or replace function autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_limit int)
 returns setof autopost.claimed_delivery
-language plpgsql security definer set search_path = autopost, pg_temp
+language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
--- Locks: only with SKIP LOCKED; see pick_group. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
+-- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
+-- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
 -- quota_uses.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -31,7 +32,11 @@ begin
 		where g.ready_at <= v_now
 		order by g.ready_at
 	loop
-		v_picked := autopost.pick_group(p_workspace_id, p_limit - cardinality(v_ids), v_group.platform, v_group.rate_group);
+		begin
+			v_picked := autopost.pick_group(p_workspace_id, p_limit - cardinality(v_ids), v_group.platform, v_group.rate_group);
+		exception when lock_not_available then
+			continue;
+		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;

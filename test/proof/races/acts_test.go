@@ -49,6 +49,8 @@ var acts = []act{
 	{"receive_push", "media to fetch", `select autopost.receive_push('w', 'in', '[{"text": "x", "media": [{"type": "image", "url": "https://example.org/x.png"}]}]')`, false},
 	{"ingest_pull_chunk", "two items", `select autopost.ingest_pull_chunk('w', 'feed', 'feed',
 		'[{"source_ref": "1", "payload": {"text": "fresh"}}, {"source_ref": "2", "payload": {"text": "fresher"}, "cursor": {"n": 2}}]')`, false},
+	{"submit_post", "", `select autopost.submit_post('w', 'in', 'command', '{"text": "fresher"}')`, false},
+	{"run_fanout", "", `select autopost.run_fanout('w', 10)`, false},
 	{"guard_ingress", "", `select autopost.guard_ingress('w', 'in', 10, 1)`, false},
 	{"start_ingest_run", "", `select autopost.start_ingest_run('w', 'pull', 'feed', 'feed')`, false},
 	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},
@@ -62,6 +64,8 @@ var acts = []act{
 	{"put_media_blob", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null)`, false},
 	// Out.
 	{"touch_run", "", `select autopost.touch_run('posttest')`, false},
+	{"begin_dispatch", "", `select autopost.begin_dispatch('posttest', 60)`, false},
+	{"end_dispatch", "", `select autopost.end_dispatch('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
 	{"start_call", "", `select autopost.start_call('w', {idle}, {idle.token})`, false},
 	{"start_call", "late for its slot", `select autopost.start_call('w', {late}, {late.token})`, false},
@@ -96,7 +100,21 @@ var acts = []act{
 	{"recover_claimed_leases", "", `select autopost.recover_claimed_leases('w')`, false},
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
+	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
+	{"drop_event_partitions", "", `select autopost.drop_event_partitions()`, false},
+	{"purge_receipts", "", `select autopost.purge_receipts('w')`, false},
+	{"purge_runs", "", `select autopost.purge_runs('w')`, false},
+	{"purge_submissions", "", `select autopost.purge_submissions('w')`, false},
+	{"purge_deliveries", "", `select autopost.purge_deliveries('w', null)`, false},
+	{"purge_messages", "", `select autopost.purge_messages('w', null)`, false},
+	{"purge_audit_log", "", `select autopost.purge_audit_log('w')`, false},
+	{"forget_media_origin", "", `select autopost.forget_media_origin('w', '{blob}')`, false},
+	{"remove_media_origin", "", `select autopost.remove_media_origin('w', '{blob}')`, false},
 	// Operate.
+	{"plan", "", `select autopost.plan('w', '{"text": "fresh"}', null)`, false},
+	{"put_template", "", `select autopost.put_template('w', 'digest', '*', '{"body": "{title}", "vars": ["title"]}', {by})`, false},
+	{"enable_template", "", `select autopost.enable_template('w', 'image', '*', 0, true, {by})`, false},
+	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
@@ -121,9 +139,9 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_channels", "list_deliveries", "list_events", "list_workspaces",
-	"manual_requeue_preview", "next_wake_ms", "queue_snapshot", "ready_submission_workspaces", "ready_workspaces", "resolve_api_key",
-	"resolve_endpoint", "verify",
+	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_templates",
+	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
+	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -147,6 +165,9 @@ func TestReadersWriteNothing(t *testing.T) {
 	s := open(t)
 	calls := map[string]string{
 		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
+		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
+		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
+		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
 		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
 		"manual_requeue_preview": `'w', array[{dead}]::uuid[]`, "next_wake_ms": ``, "queue_snapshot": `'w'`, "ready_submission_workspaces": `10`, "ready_workspaces": `10`,
 		"resolve_api_key": `repeat('a', 64)`, "resolve_endpoint": `'webhook_push', repeat('a', 64)`, "verify": `'w'`,
