@@ -66,6 +66,8 @@ language plpgsql stable
 as $$
 -- Of these channels, as the keys of an object, those in which something may keep a call from beginning: each call there is looked at alone.
 -- Reads: channels, platform_limits.
+declare
+	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
@@ -74,7 +76,7 @@ begin
 			select l.* from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'
+		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
 end
 $$;

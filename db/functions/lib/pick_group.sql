@@ -26,7 +26,8 @@ declare
 	v_rooms int[]; -- how many more of each may be in flight
 	v_next bigint[]; -- and its next free slot, in microseconds from now
 	v_steps bigint[];
-	v_windowed boolean[]; -- whose slots must lie inside a window
+	v_closing boolean[]; -- whose slots must be looked at: the window closes
+	v_windows jsonb;
 	v_places int[]; -- of each row, its channel's place in v_open
 	v_costs int[];
 	v_spaced record;
@@ -76,16 +77,17 @@ begin
 		exit when v_wanted <= 0;
 	end loop;
 
+	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Looked at once the gates are held: who disables or pauses a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(autopost.slot_offset(o.next_allowed_at, v_now) order by o.n),
-		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(o.window_mode = 'windowed' order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_next, v_steps, v_windowed, v_limited
+		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+	into v_open, v_rooms, v_next, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.rate_rps, c.window_mode, l.next_allowed_at,
+		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.rate_rps, c.window_mode, c.enabled, c.paused_until, c.cooldown_until, c.timezone, c.posting_window from autopost.channels c
+			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
@@ -93,7 +95,7 @@ begin
 			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
-		and (c.window_mode <> 'windowed' or autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now)
+		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
@@ -127,8 +129,8 @@ begin
 	if v_limited then
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
-		if true = any (v_windowed) then
-			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_windowed, v_now);
+		if true = any (v_closing) then
+			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_closing, v_now);
 		end if;
 		select coalesce(array_agg(s.id order by s.n), '{}'), coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond') filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
 		into o_ids, o_slots, v_places
@@ -162,11 +164,12 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
+	v_windows jsonb := autopost.windows_of(p_workspace_id, v_channels, v_now);
 	v_ready jsonb;
 begin
 	select coalesce(jsonb_object_agg(u.channel_id, case
 		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel then 'infinity'::timestamptz
-		when c.window_mode = 'windowed' then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
+		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead) then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
 			greatest(case when c.rate_rps > 0 then c.next_allowed_at end, (p_visited -> u.channel_id ->> 1)::timestamptz))
 		else w.wish end), '{}')
 	into v_ready

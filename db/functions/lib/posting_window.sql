@@ -92,6 +92,36 @@ begin
 end
 $$;
 
+create or replace function autopost.windows_of(p_workspace_id text, p_channel_ids text[], p_now timestamptz) returns jsonb
+language plpgsql stable
+as $$
+-- Of these channels those whose posting window is closed now ("closed") or may be for a slot within slot_horizon_ms ("closing"):
+-- {channel_id: …}. Channels of the same hours are reckoned once.
+-- Reads: channels, settings.
+declare
+	v_last timestamptz := p_now + autopost.setting_interval('slot_horizon_ms');
+begin
+	if not exists (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+	) then
+		return '{}';
+	end if;
+	return (
+		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')
+		from (
+			select c.timezone, c.posting_window, array_agg(c.channel_id) as channels
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+			group by c.timezone, c.posting_window) w
+		cross join lateral (select case
+			when autopost.opens_at('windowed', w.timezone, w.posting_window, p_now) > p_now then 'closed'
+			when autopost.opens_at('windowed', w.timezone, w.posting_window, v_last) > v_last then 'closing' end as is offset 0) h
+		cross join lateral unnest(w.channels) u (channel_id)
+		where h.is is not null);
+end
+$$;
+
 create or replace function autopost.posting_window_error(p_window jsonb) returns text
 language plpgsql immutable
 as $$

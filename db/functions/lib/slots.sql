@@ -1,13 +1,22 @@
-create or replace function autopost.step_cost(p_render_meta jsonb) returns int
+create or replace function autopost.next_step_cost(p_render_meta jsonb) returns int
 language sql immutable parallel safe
 as $$
--- Rate slots that the next unacknowledged step costs: its items, at least one.
+-- Rate slots that the first step of several that is not acknowledged costs.
 select coalesce((
 	select greatest(1, coalesce(jsonb_array_length(s.value -> 'items'), 0))
 	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
 	where not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	order by s.ordinality
 	limit 1), 1)
+$$;
+
+create or replace function autopost.step_cost(p_render_meta jsonb) returns int
+language sql immutable parallel safe
+as $$
+-- Rate slots that the next unacknowledged step costs: its items, at least one. Of one step, which most have, told without a query.
+select case
+	when p_render_meta ? 'series_progress' or jsonb_array_length(p_render_meta -> 'steps') > 1 then autopost.next_step_cost(p_render_meta)
+	else greatest(1, coalesce(jsonb_array_length(p_render_meta -> 'steps' -> 0 -> 'items'), 0)) end
 $$;
 
 create or replace function autopost.slot_step(p_rate_rps numeric, p_cost int) returns interval
@@ -65,15 +74,15 @@ end
 $$;
 
 create or replace function autopost.slots_in_window(
-	p_workspace_id text, p_slots bigint[], p_places int[], p_channels text[], p_windowed boolean[], p_now timestamptz
+	p_workspace_id text, p_slots bigint[], p_places int[], p_channels text[], p_closing boolean[], p_now timestamptz
 ) returns bigint[]
 language plpgsql stable
 as $$
--- The slots, without those that lie ahead and outside the posting window of their channel.
+-- The slots, without those that lie ahead and outside the posting window of their channel, if it closes before the last slot could be.
 -- Reads: channels.
 begin
 	return (
-		select array_agg(case when s.slot > 0 and p_windowed[s.place] and (
+		select array_agg(case when s.slot > 0 and p_closing[s.place] and (
 				select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, a.slot_at) > a.slot_at from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = p_channels[s.place])
 			then null else s.slot end order by s.n)
