@@ -427,10 +427,11 @@ begin
 	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
+	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
 	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, o_late
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	from unnest(v_ids) u (id)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
 	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
 	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
 	v_now := autopost.now_ts();
@@ -443,9 +444,10 @@ begin
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if o_late then
 		v_slots := autopost.retake_slots(p_workspace_id, array(
-			select d.delivery_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-			and d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+			select d.delivery_id
+			from unnest(v_ids) u (id)
+			cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
 			and d.sending_lease_until > v_now and not v_known ? (d.delivery_id || '/' || d.attempt)
 			order by d.send_at, d.delivery_id), v_now);
 		update autopost.deliveries d
@@ -454,9 +456,9 @@ begin
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at, d.sending_lease_until, d.send_at
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
+		from unnest(v_ids) u (id)
+		cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
 		and coalesce(d.send_at, v_now) >= v_before
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
@@ -1072,6 +1074,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     SET lock_timeout TO '100ms'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
@@ -1232,9 +1235,10 @@ $$;
 
 CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
--- rest one by one. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
+-- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
 -- Locks: as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
@@ -1650,6 +1654,8 @@ CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p
     AS $$
 -- Of these channels, as the keys of an object, those in which something may keep a call from beginning: each call there is looked at alone.
 -- Reads: channels, platform_limits.
+declare
+	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
@@ -1658,7 +1664,7 @@ begin
 			select l.* from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or c.window_mode = 'windowed'
+		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
 end
 $$;
@@ -3897,11 +3903,12 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
+	v_windows jsonb := autopost.windows_of(p_workspace_id, v_channels, v_now);
 	v_ready jsonb;
 begin
 	select coalesce(jsonb_object_agg(u.channel_id, case
 		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel then 'infinity'::timestamptz
-		when c.window_mode = 'windowed' then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
+		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead) then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
 			greatest(case when c.rate_rps > 0 then c.next_allowed_at end, (p_visited -> u.channel_id ->> 1)::timestamptz))
 		else w.wish end), '{}')
 	into v_ready
@@ -5126,6 +5133,23 @@ $$;
 
 
 --
+-- Name: next_step_cost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_step_cost(p_render_meta jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Rate slots that the first step of several that is not acknowledged costs.
+select coalesce((
+	select greatest(1, coalesce(jsonb_array_length(s.value -> 'items'), 0))
+	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	order by s.ordinality
+	limit 1), 1)
+$$;
+
+
+--
 -- Name: next_wake_ms(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5756,7 +5780,8 @@ declare
 	v_rooms int[]; -- how many more of each may be in flight
 	v_next bigint[]; -- and its next free slot, in microseconds from now
 	v_steps bigint[];
-	v_windowed boolean[]; -- whose slots must lie inside a window
+	v_closing boolean[]; -- whose slots must be looked at: the window closes
+	v_windows jsonb;
 	v_places int[]; -- of each row, its channel's place in v_open
 	v_costs int[];
 	v_spaced record;
@@ -5806,16 +5831,17 @@ begin
 		exit when v_wanted <= 0;
 	end loop;
 
+	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Looked at once the gates are held: who disables or pauses a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(autopost.slot_offset(o.next_allowed_at, v_now) order by o.n),
-		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(o.window_mode = 'windowed' order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_next, v_steps, v_windowed, v_limited
+		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+	into v_open, v_rooms, v_next, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.rate_rps, c.window_mode, l.next_allowed_at,
+		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.rate_rps, c.window_mode, c.enabled, c.paused_until, c.cooldown_until, c.timezone, c.posting_window from autopost.channels c
+			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
@@ -5823,7 +5849,7 @@ begin
 			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
-		and (c.window_mode <> 'windowed' or autopost.opens_at(c.window_mode, c.timezone, c.posting_window, v_now) = v_now)
+		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
@@ -5857,8 +5883,8 @@ begin
 	if v_limited then
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
-		if true = any (v_windowed) then
-			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_windowed, v_now);
+		if true = any (v_closing) then
+			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_closing, v_now);
 		end if;
 		select coalesce(array_agg(s.id order by s.n), '{}'), coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond') filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
 		into o_ids, o_slots, v_places
@@ -8597,9 +8623,10 @@ begin
 	into v_items, v_tokens, v_ids
 	from jsonb_array_elements(p_items) with ordinality i
 	where i.value -> 'outcome' -> 'ok' = 'true';
-	select array_agg(distinct d.channel_id), min(d.claimed_at) into v_channels, v_since from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
+	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
+	from unnest(v_ids) u (id)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
 	if v_channels is null then
 		return '{}';
 	end if;
@@ -8618,7 +8645,6 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
 			v_items -> d.delivery_id::text as item
 	), told as (
@@ -9001,14 +9027,14 @@ $$;
 -- Name: slots_in_window(text, bigint[], integer[], text[], boolean[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.slots_in_window(p_workspace_id text, p_slots bigint[], p_places integer[], p_channels text[], p_windowed boolean[], p_now timestamp with time zone) RETURNS bigint[]
+CREATE FUNCTION autopost.slots_in_window(p_workspace_id text, p_slots bigint[], p_places integer[], p_channels text[], p_closing boolean[], p_now timestamp with time zone) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     AS $$
--- The slots, without those that lie ahead and outside the posting window of their channel.
+-- The slots, without those that lie ahead and outside the posting window of their channel, if it closes before the last slot could be.
 -- Reads: channels.
 begin
 	return (
-		select array_agg(case when s.slot > 0 and p_windowed[s.place] and (
+		select array_agg(case when s.slot > 0 and p_closing[s.place] and (
 				select autopost.opens_at(c.window_mode, c.timezone, c.posting_window, a.slot_at) > a.slot_at from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = p_channels[s.place])
 			then null else s.slot end order by s.n)
@@ -9264,8 +9290,9 @@ $$;
 
 CREATE FUNCTION autopost.start_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
--- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Locks: as begin_calls, then channel_gates where a claim may be handed back.
+-- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Planned once: a plan for each list of ids costs as much as its run. Locks: as begin_calls, then channel_gates where a claim may be handed back.
 declare
 	v_done record := autopost.begin_calls(p_workspace_id, p_items);
 	v_answers jsonb[];
@@ -9310,13 +9337,10 @@ $$;
 CREATE FUNCTION autopost.step_cost(p_render_meta jsonb) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Rate slots that the next unacknowledged step costs: its items, at least one.
-select coalesce((
-	select greatest(1, coalesce(jsonb_array_length(s.value -> 'items'), 0))
-	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
-	where not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
-	order by s.ordinality
-	limit 1), 1)
+-- Rate slots that the next unacknowledged step costs: its items, at least one. Of one step, which most have, told without a query.
+select case
+	when p_render_meta ? 'series_progress' or jsonb_array_length(p_render_meta -> 'steps') > 1 then autopost.next_step_cost(p_render_meta)
+	else greatest(1, coalesce(jsonb_array_length(p_render_meta -> 'steps' -> 0 -> 'items'), 0)) end
 $$;
 
 
@@ -11389,6 +11413,41 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end
+$$;
+
+
+--
+-- Name: windows_of(text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.windows_of(p_workspace_id text, p_channel_ids text[], p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Of these channels those whose posting window is closed now ("closed") or may be for a slot within slot_horizon_ms ("closing"):
+-- {channel_id: …}. Channels of the same hours are reckoned once.
+-- Reads: channels, settings.
+declare
+	v_last timestamptz := p_now + autopost.setting_interval('slot_horizon_ms');
+begin
+	if not exists (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+	) then
+		return '{}';
+	end if;
+	return (
+		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')
+		from (
+			select c.timezone, c.posting_window, array_agg(c.channel_id) as channels
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+			group by c.timezone, c.posting_window) w
+		cross join lateral (select case
+			when autopost.opens_at('windowed', w.timezone, w.posting_window, p_now) > p_now then 'closed'
+			when autopost.opens_at('windowed', w.timezone, w.posting_window, v_last) > v_last then 'closing' end as is offset 0) h
+		cross join lateral unnest(w.channels) u (channel_id)
+		where h.is is not null);
+end
 $$;
 
 

@@ -1,6 +1,6 @@
 create or replace function autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_limit int)
 returns setof autopost.claimed_delivery
-language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
+language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set plan_cache_mode = force_generic_plan
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.

@@ -111,10 +111,11 @@ begin
 	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
+	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
 	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, o_late
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-	and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
+	from unnest(v_ids) u (id)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
 	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
 	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
 	v_now := autopost.now_ts();
@@ -127,9 +128,10 @@ begin
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if o_late then
 		v_slots := autopost.retake_slots(p_workspace_id, array(
-			select d.delivery_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-			and d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+			select d.delivery_id
+			from unnest(v_ids) u (id)
+			cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
 			and d.sending_lease_until > v_now and not v_known ? (d.delivery_id || '/' || d.attempt)
 			order by d.send_at, d.delivery_id), v_now);
 		update autopost.deliveries d
@@ -138,9 +140,9 @@ begin
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at, d.sending_lease_until, d.send_at
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
+		from unnest(v_ids) u (id)
+		cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
 		and coalesce(d.send_at, v_now) >= v_before
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
@@ -192,9 +194,9 @@ end
 $$;
 
 create or replace function autopost.start_items(p_workspace_id text, p_items jsonb) returns jsonb
-language plpgsql
+language plpgsql set plan_cache_mode = force_generic_plan
 as $$
--- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Locks: as begin_calls, then channel_gates where a claim may be handed back.
+-- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Planned once: a plan for each list of ids costs as much as its run. Locks: as begin_calls, then channel_gates where a claim may be handed back.
 declare
 	v_done record := autopost.begin_calls(p_workspace_id, p_items);
 	v_answers jsonb[];
