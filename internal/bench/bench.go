@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	b := &bench{server: s, sizes: o.sizes(), profiled: o.Profile, progress: o.Progress}
-	report = Report{Sizes: b.sizes.name, Rounds: b.rounds}
+	report = Report{Sizes: b.name, Rounds: b.rounds}
 	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers')
 		|| ', fsync ' || current_setting('fsync')`).Scan(&report.Server)
 	if err != nil {

@@ -425,9 +425,9 @@ func TestLongQueueLetsTheOthersHaveTheirTurn(t *testing.T) {
 		}
 		defer w.start(dispatch.Config{Senders: 1, LimitPerWorkspace: 10})()
 		after(10 * time.Second)
-		for id, round := range map[string]time.Duration{"acme-0": 0, "bolt-0": 1, "zeta-0": 2, "acme-1": 3, "bolt-1": 4, "acme-2": 5, "acme-3": 6} {
+		for round, id := range []string{"acme-0", "bolt-0", "zeta-0", "acme-1", "bolt-1", "acme-2", "acme-3"} {
 			require.Len(t, w.when("send "+id), 1, id)
-			require.InDelta(t, round*time.Second, w.when("send " + id)[0], float64(100*time.Millisecond), id)
+			require.InDelta(t, float64(round)*float64(time.Second), w.when("send " + id)[0], float64(100*time.Millisecond), id)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 func TestLongTextsArriveInParts(t *testing.T) {
 	t.Parallel()
 	h, telegramChat, maxChat := newsroom(t)
-	h.DB.Exec(`update autopost.channels set settings = '{"long_text": "split", "utm": {"utm_source": "us"}}'`)
+	h.Exec(`update autopost.channels set settings = '{"long_text": "split", "utm": {"utm_source": "us"}}'`)
 	d := h.Serve()
 	text := strings.TrimSpace(strings.Repeat("A sentence of eight words, told many times. ", 200)) + " See https://example.org/more"
 	h.Push(d, "secret-cms", house.Post("text", text))
@@ -31,7 +31,7 @@ func TestLongTextsArriveInParts(t *testing.T) {
 		require.Equal(t, text+"?utm_source=us", strings.Join(parts, " "))
 	}
 
-	h.DB.Exec(`update autopost.channels set settings = '{"long_text": "caption_reply"}' where channel_id = 'on-telegram'`)
+	h.Exec(`update autopost.channels set settings = '{"long_text": "caption_reply"}' where channel_id = 'on-telegram'`)
 	h.Push(d, "secret-cms", house.Post("text", "Again. "+text[:2000], "media", pictures(h, 1)))
 	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	sends := h.Accepted(sim.Filter{Chat: telegramChat})[3:]
@@ -47,7 +47,7 @@ func TestTemplatesAndAPlatformWithoutAdapter(t *testing.T) {
 	t.Parallel()
 	h, telegramChat, maxChat := newsroom(t)
 	h.Channel("news", house.Channel{ID: "on-x", Platform: "x"})
-	h.DB.Exec(`select autopost.put_template('news', 'digest', '*', '{"body": "<b>{title}</b>: {summary?}", "parse_mode": "HTML"}', 'ann', 'test')`)
+	h.Exec(`select autopost.put_template('news', 'digest', '*', '{"body": "<b>{title}</b>: {summary?}", "parse_mode": "HTML"}', 'ann', 'test')`)
 	d := h.Serve()
 	missing := h.Push(d, "secret-cms", `{"template": {"name": "digest", "vars": {"summary": "x"}}}`)
 	require.Equal(t, 422, missing.Status)
