@@ -112,15 +112,16 @@ func TestPutIsIdempotentAlsoAtOnce(t *testing.T) {
 	content := mp4Of(300_000)
 	var group sync.WaitGroup
 	refs := make([]string, 8)
+	errs := make([]error, len(refs))
 	for i := range refs {
 		group.Go(func() {
-			origin, err := store.Put(context.Background(), bytes.NewReader(content), autopost.MediaVideo, media.Limits{})
-			if err == nil {
-				refs[i] = origin.BlobRef
-			}
+			var origin media.Origin
+			origin, errs[i] = store.Put(context.Background(), bytes.NewReader(content), autopost.MediaVideo, media.Limits{})
+			refs[i] = origin.BlobRef
 		})
 	}
 	group.Wait()
+	require.NoError(t, errors.Join(errs...))
 	for _, ref := range refs {
 		require.Equal(t, refs[0], ref)
 		require.NotEmpty(t, ref)

@@ -18,6 +18,7 @@ import (
 	_ "gocloud.dev/blob/fileblob" // file:// origins
 	_ "gocloud.dev/blob/memblob"  // mem:// origins
 	"gocloud.dev/gcerrors"
+	"golang.org/x/sync/singleflight"
 
 	"autopost"
 )
@@ -33,6 +34,10 @@ const (
 type Store struct {
 	bucket *blob.Bucket
 	base   string
+	// publishing makes one of those who store the same content at once write its
+	// object: a folder's bucket reads the attributes of one that is being written
+	// as cut off.
+	publishing singleflight.Group
 }
 
 // Origin describes content in the origin: a row of autopost.media_origin.
@@ -118,7 +123,8 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 			return Origin{}, err
 		}
 	}
-	if err := s.publish(ctx, temporary, stored); err != nil {
+	_, err, _ = s.publishing.Do(stored.SHA256, func() (any, error) { return nil, s.publish(ctx, temporary, stored) })
+	if err != nil {
 		return Origin{}, fmt.Errorf("publish media %s: %w", stored.BlobRef, err)
 	}
 	return stored, nil
