@@ -113,7 +113,7 @@ var acts = []act{
 	// Operate.
 	{"plan", "", `select autopost.plan('w', '{"text": "fresh"}', null)`, false},
 	{"put_template", "", `select autopost.put_template('w', 'digest', '*', '{"body": "{title}", "vars": ["title"]}', {by})`, false},
-	{"enable_template", "", `select autopost.enable_template('w', 'image', '*', 0, true, {by})`, false},
+	{"enable_template", "", `select autopost.enable_template('w', 'digest', '*', 1, false, {by})`, false},
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},

@@ -12,12 +12,15 @@ as $$
 -- test.stop_at = n stops its session at its n-th look at the clock, until whoever holds the advisory lock 1 lets go.
 declare
 	v_left int := nullif(current_setting('test.stop_at', true), '')::int;
+	v_patience text := current_setting('lock_timeout'); -- of the function that looks: a stop is none of its locks
 begin
 	if v_left > 0 then
 		perform set_config('test.stop_at', (v_left - 1)::text, true);
 		if v_left = 1 then
+			perform set_config('lock_timeout', '0', true);
 			perform pg_advisory_lock_shared(1);
 			perform pg_advisory_unlock_shared(1);
+			perform set_config('lock_timeout', v_patience, true);
 		end if;
 	end if;
 	return (select clock_timestamp() + c.ahead from test.clock c);
