@@ -544,7 +544,7 @@ begin
 	v_slot := v_delivery.send_at;
 	if autopost.call_started_at(v_delivery) is not null then
 		if p_late and v_slot < v_now - autopost.setting_interval('slot_tolerance_ms') then
-			v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta), 'infinity');
+			v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta));
 			update autopost.deliveries d
 			set send_at = v_slot
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
@@ -7256,7 +7256,7 @@ begin
 	end if;
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token then
-		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)), 'infinity');
+		v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)));
 	end if;
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
@@ -8001,6 +8001,47 @@ begin
 	if not autopost.is_uuid(p_value) then
 		perform autopost.refuse(p_argument, 'is no UUID', 'pass the id as it was answered');
 	end if;
+end
+$$;
+
+
+--
+-- Name: reserve_slot(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reserve_slot(p_workspace_id text, p_channel_id text, p_cost integer) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- Reserves the next slot of a channel and of its rate group, however far, for a call that is under way; null where neither limits.
+-- Locks, in this order: platform_limits, channels. Writes: both.
+declare
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+	v_now timestamptz;
+	v_slot timestamptz;
+begin
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
+	for no key update of l;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id
+	for no key update of c;
+	v_now := autopost.now_ts();
+	if coalesce(v_channel.rate_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
+		return null;
+	end if;
+	v_slot := greatest(v_now,
+		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
+		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+	update autopost.channels c
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.rate_rps > 0;
+	update autopost.platform_limits l
+	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, p_cost)
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group and v_limit.rate_rps > 0;
+	return v_slot;
 end
 $$;
 
@@ -9324,7 +9365,6 @@ select case
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
 	when p_channel.window_mode = 'windowed'
 		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
@@ -9568,51 +9608,6 @@ begin
 	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (v_first.answer ->> 'message_id')::uuid, null,
 		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', v_ref, 'run_id', p_run_id, 'first_run_id', v_first.run_id));
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
-end
-$$;
-
-
---
--- Name: take_slot(text, text, integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.take_slot(p_workspace_id text, p_channel_id text, p_cost integer, p_latest timestamp with time zone) RETURNS timestamp with time zone
-    LANGUAGE plpgsql
-    AS $$
--- Reserves the next slot of a channel and of its rate group and returns it; null where neither limits. Where the next one is after
--- p_latest, nothing is reserved and the answer is infinity: a time that was not taken must not look like a slot.
--- Locks, in this order: platform_limits, channels. Writes: both.
-declare
-	v_channel autopost.channels;
-	v_limit autopost.platform_limits;
-	v_now timestamptz;
-	v_slot timestamptz;
-begin
-	select c.* into v_channel from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
-	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
-	for no key update of l;
-	select c.* into v_channel from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id
-	for no key update of c;
-	v_now := autopost.now_ts();
-	if coalesce(v_channel.rate_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
-		return null;
-	end if;
-	v_slot := greatest(v_now,
-		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
-		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
-	if v_slot > p_latest then
-		return 'infinity';
-	end if;
-	update autopost.channels c
-	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.rate_rps > 0;
-	update autopost.platform_limits l
-	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, p_cost)
-	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group and v_limit.rate_rps > 0;
-	return v_slot;
 end
 $$;
 

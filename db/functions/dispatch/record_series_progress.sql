@@ -21,7 +21,7 @@ begin
 	end if;
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token then
-		v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)), 'infinity');
+		v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)));
 	end if;
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id

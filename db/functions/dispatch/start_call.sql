@@ -10,7 +10,6 @@ select case
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
-	when p_slot = 'infinity' then 'rate' -- late, and no slot is free within the horizon
 	when p_channel.window_mode = 'windowed'
 		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
@@ -179,7 +178,7 @@ begin
 	v_slot := v_delivery.send_at;
 	if autopost.call_started_at(v_delivery) is not null then
 		if p_late and v_slot < v_now - autopost.setting_interval('slot_tolerance_ms') then
-			v_slot := autopost.take_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta), 'infinity');
+			v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta));
 			update autopost.deliveries d
 			set send_at = v_slot
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;

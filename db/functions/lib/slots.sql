@@ -162,13 +162,10 @@ begin
 end
 $$;
 
-create or replace function autopost.take_slot(
-	p_workspace_id text, p_channel_id text, p_cost int, p_latest timestamptz
-) returns timestamptz
+create or replace function autopost.reserve_slot(p_workspace_id text, p_channel_id text, p_cost int) returns timestamptz
 language plpgsql
 as $$
--- Reserves the next slot of a channel and of its rate group and returns it; null where neither limits. Where the next one is after
--- p_latest, nothing is reserved and the answer is infinity: a time that was not taken must not look like a slot.
+-- Reserves the next slot of a channel and of its rate group, however far, for a call that is under way; null where neither limits.
 -- Locks, in this order: platform_limits, channels. Writes: both.
 declare
 	v_channel autopost.channels;
@@ -191,9 +188,6 @@ begin
 	v_slot := greatest(v_now,
 		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
-	if v_slot > p_latest then
-		return 'infinity';
-	end if;
 	update autopost.channels c
 	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.rate_rps > 0;

@@ -50,7 +50,7 @@ var acts = []act{
 	{"ingest_pull_chunk", "two items", `select autopost.ingest_pull_chunk('w', 'feed', 'feed',
 		'[{"source_ref": "1", "payload": {"text": "fresh"}}, {"source_ref": "2", "payload": {"text": "fresher"}, "cursor": {"n": 2}}]')`, false},
 	{"submit_post", "", `select autopost.submit_post('w', 'in', 'command', '{"text": "fresher"}')`, false},
-	{"run_fanout", "", `select autopost.run_fanout('w', 10)`, false},
+	{"run_fanout", "", `select autopost.run_fanout('w', 10)`, true},
 	{"guard_ingress", "", `select autopost.guard_ingress('w', 'in', 10, 1)`, false},
 	{"start_ingest_run", "", `select autopost.start_ingest_run('w', 'pull', 'feed', 'feed')`, false},
 	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},

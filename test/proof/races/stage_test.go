@@ -51,6 +51,10 @@ func open(t *testing.T) *stage {
 	posttest.Channel(s.db, "w", "c", posttest.Group("h"), posttest.MaxParallel(2))
 	s.db.Exec(`update autopost.channels set on_unknown = 'hold' where channel_id = 'c'`)
 	s.words = strings.NewReplacer(s.subjects()...)
+	// A fan-out that has yet to begin.
+	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
+	s.db.Exec(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "to very many"}')`)
+	s.db.Exec(`update autopost.settings set value = '2000' where key = 'fanout_chunk_channels'`)
 	s.db.Exec(`select test.keep()`)
 	for n := range 3 {
 		s.actors = append(s.actors, s.db.Session(fmt.Sprint("actor ", n), ""))
