@@ -124,17 +124,22 @@ func (b *base) copies(ctx context.Context, workspace, pattern string, posts int,
 	for name, expression := range columns {
 		all[name] = expression
 	}
-	add := func() (int64, error) {
-		return b.clone(ctx, "autopost.deliveries", "deliveries", all, `from autopost.messages m, autopost.deliveries t
-			where m.workspace_id = $1 and m.source_ref = 'bench ' || $3::bigint and t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
-			workspace, pattern, mark)
+	// A table of their own: to look the pattern's rows up again for each post would take longer than to write the copies.
+	// A table of their own: to look the pattern's rows up again for each post would take longer than to write the copies.
+	err = b.exec(ctx, `drop table if exists bench.pattern; create table bench.pattern (like autopost.deliveries including generated)`)
+	if err != nil {
+		return 0, err
 	}
-	channels, err := value[int](ctx, b, `select count(*)::int from autopost.deliveries t where t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
+	channels, err := b.clone(ctx, "bench.pattern", "deliveries", nil, `from autopost.deliveries t where t.workspace_id = $1 and t.message_id = $2 and (`+condition+`)`,
 		workspace, pattern)
 	if err != nil {
 		return 0, err
 	}
-	if posts*channels < manyRows {
+	add := func() (int64, error) {
+		return b.clone(ctx, "autopost.deliveries", "deliveries", all, `from autopost.messages m, bench.pattern t
+			where m.workspace_id = $1 and m.source_ref = 'bench ' || $2::bigint`, workspace, mark)
+	}
+	if int64(posts)*channels < manyRows {
 		return add()
 	}
 	return b.withoutIndexes(ctx, add)
