@@ -2809,8 +2809,9 @@ $$;
 CREATE FUNCTION autopost.free_places(p_workspace_id text, p_freed jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Gives places in flight back to locked gates, remembers the newest post of each channel, opens what is due next and rings if a gate was closed.
--- p_freed: {channel_id: [places, provider_message_id]}. Reads: deliveries. Writes: channel_gates.
+-- Gives places in flight back to locked gates, remembers the newest post of each channel, opens those that were full for what is due next and
+-- rings if there were any: of a channel that had room left, the gate says already when the next is due.
+-- p_freed: {channel_id: [places, provider_message_id]}. Reads: channels, deliveries. Writes: channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
@@ -2819,9 +2820,10 @@ declare
 begin
 	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready, v_opened
 	from (
-		select g.channel_id, g.ready_at, case when g.ready_at > v_now then autopost.next_due(p_workspace_id, g.channel_id) else g.ready_at end as due_at
-		from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels)) r;
+		select g.channel_id, g.ready_at, case when g.ready_at > v_now and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
+		from unnest(v_channels) u (channel_id)
+		cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		cross join lateral (select c.max_parallel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
 	update autopost.channel_gates g
 	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
 		ready_at = (v_ready ->> g.channel_id)::timestamptz,
@@ -5014,15 +5016,17 @@ $$;
 CREATE FUNCTION autopost.move_slots(p_workspace_id text, p_channels text[], p_steps bigint[], p_next bigint[], p_now timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Moves the limited ones of these locked channels to their next free slots, where they have moved.
+-- Moves the limited ones of these locked channels to their next free slots, where those are still ahead: a slot that has passed limits nobody who
+-- looks at the clock once the channel is held, and a row that need not change has no versions that everybody reads past.
 -- Writes: channels.
 declare
+	v_passed bigint := extract(epoch from autopost.now_ts() - p_now) * 1000000;
 	v_next jsonb;
 	v_moved text[];
 begin
 	select jsonb_object_agg(u.channel_id, p_now + u.next * interval '1 microsecond'), array_agg(u.channel_id) into v_next, v_moved
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
-	where u.step > 0 and u.next > 0;
+	where u.step > 0 and u.next > v_passed;
 	update autopost.channels c
 	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
 	where c.workspace_id = p_workspace_id
@@ -5778,7 +5782,8 @@ declare
 	v_inflight int[] := '{}';
 	v_open text[]; -- of those visited, what may send now
 	v_rooms int[]; -- how many more of each may be in flight
-	v_next bigint[]; -- and its next free slot, in microseconds from now
+	v_allowed timestamptz[]; -- and when it may be called next
+	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- whose slots must be looked at: the window closes
 	v_windows jsonb;
@@ -5833,9 +5838,9 @@ begin
 
 	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Looked at once the gates are held: who disables or pauses a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(autopost.slot_offset(o.next_allowed_at, v_now) order by o.n),
+	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(o.next_allowed_at order by o.n),
 		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_next, v_steps, v_closing, v_limited
+	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
 		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
@@ -5881,6 +5886,8 @@ begin
 	end loop;
 
 	if v_limited then
+		v_now := autopost.now_ts(); -- no earlier than the locks: slots that had passed when they were given up are not recorded
+		v_next := array(select autopost.slot_offset(a.allowed_at, v_now) from unnest(v_allowed) with ordinality a (allowed_at, n) order by a.n);
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
 		if true = any (v_closing) then
@@ -5891,7 +5898,7 @@ begin
 		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
 		where s.slot is not null;
 		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
-		if v_limit.rate_rps > 0 and o_ids <> '{}' then
+		if v_limit.rate_rps > 0 and o_ids <> '{}' and v_now + v_spaced.o_group_next * interval '1 microsecond' > autopost.now_ts() then
 			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
 			update autopost.platform_limits l
 			set next_allowed_at = v_limit.next_allowed_at

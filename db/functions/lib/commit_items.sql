@@ -59,8 +59,9 @@ $$;
 create or replace function autopost.free_places(p_workspace_id text, p_freed jsonb) returns void
 language plpgsql
 as $$
--- Gives places in flight back to locked gates, remembers the newest post of each channel, opens what is due next and rings if a gate was closed.
--- p_freed: {channel_id: [places, provider_message_id]}. Reads: deliveries. Writes: channel_gates.
+-- Gives places in flight back to locked gates, remembers the newest post of each channel, opens those that were full for what is due next and
+-- rings if there were any: of a channel that had room left, the gate says already when the next is due.
+-- p_freed: {channel_id: [places, provider_message_id]}. Reads: channels, deliveries. Writes: channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
@@ -69,9 +70,10 @@ declare
 begin
 	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready, v_opened
 	from (
-		select g.channel_id, g.ready_at, case when g.ready_at > v_now then autopost.next_due(p_workspace_id, g.channel_id) else g.ready_at end as due_at
-		from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels)) r;
+		select g.channel_id, g.ready_at, case when g.ready_at > v_now and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
+		from unnest(v_channels) u (channel_id)
+		cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		cross join lateral (select c.max_parallel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
 	update autopost.channel_gates g
 	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
 		ready_at = (v_ready ->> g.channel_id)::timestamptz,

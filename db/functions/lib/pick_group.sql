@@ -24,7 +24,8 @@ declare
 	v_inflight int[] := '{}';
 	v_open text[]; -- of those visited, what may send now
 	v_rooms int[]; -- how many more of each may be in flight
-	v_next bigint[]; -- and its next free slot, in microseconds from now
+	v_allowed timestamptz[]; -- and when it may be called next
+	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- whose slots must be looked at: the window closes
 	v_windows jsonb;
@@ -79,9 +80,9 @@ begin
 
 	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Looked at once the gates are held: who disables or pauses a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(autopost.slot_offset(o.next_allowed_at, v_now) order by o.n),
+	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n), array_agg(o.next_allowed_at order by o.n),
 		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n), bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_next, v_steps, v_closing, v_limited
+	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
 		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
@@ -127,6 +128,8 @@ begin
 	end loop;
 
 	if v_limited then
+		v_now := autopost.now_ts(); -- no earlier than the locks: slots that had passed when they were given up are not recorded
+		v_next := array(select autopost.slot_offset(a.allowed_at, v_now) from unnest(v_allowed) with ordinality a (allowed_at, n) order by a.n);
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
 		if true = any (v_closing) then
@@ -137,7 +140,7 @@ begin
 		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
 		where s.slot is not null;
 		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
-		if v_limit.rate_rps > 0 and o_ids <> '{}' then
+		if v_limit.rate_rps > 0 and o_ids <> '{}' and v_now + v_spaced.o_group_next * interval '1 microsecond' > autopost.now_ts() then
 			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
 			update autopost.platform_limits l
 			set next_allowed_at = v_limit.next_allowed_at

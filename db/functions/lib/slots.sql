@@ -94,15 +94,17 @@ $$;
 create or replace function autopost.move_slots(p_workspace_id text, p_channels text[], p_steps bigint[], p_next bigint[], p_now timestamptz) returns void
 language plpgsql
 as $$
--- Moves the limited ones of these locked channels to their next free slots, where they have moved.
+-- Moves the limited ones of these locked channels to their next free slots, where those are still ahead: a slot that has passed limits nobody who
+-- looks at the clock once the channel is held, and a row that need not change has no versions that everybody reads past.
 -- Writes: channels.
 declare
+	v_passed bigint := extract(epoch from autopost.now_ts() - p_now) * 1000000;
 	v_next jsonb;
 	v_moved text[];
 begin
 	select jsonb_object_agg(u.channel_id, p_now + u.next * interval '1 microsecond'), array_agg(u.channel_id) into v_next, v_moved
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
-	where u.step > 0 and u.next > 0;
+	where u.step > 0 and u.next > v_passed;
 	update autopost.channels c
 	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
 	where c.workspace_id = p_workspace_id
