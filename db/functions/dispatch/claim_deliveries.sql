@@ -4,6 +4,8 @@ language plpgsql security definer set search_path = autopost, pg_temp set lock_t
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
+-- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
+-- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
@@ -27,6 +29,7 @@ begin
 	if v_status <> 'active' then
 		return;
 	end if;
+	perform set_config('synchronous_commit', 'off', true);
 	for v_group in
 		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
 		where g.ready_at <= v_now
