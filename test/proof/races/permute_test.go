@@ -67,7 +67,8 @@ func (s *stage) note(c *tally, m meeting, trouble []string) {
 
 // inParts tells whether acts may share what they do, so that no order of whole acts gives the same: what a claim leaves to others
 // who are at work may be closed before it comes again; a batch of calls begins each when its turn comes, the workspace being active
-// or not; and of many posts each goes to the channels that are enabled when its turn comes.
+// or not; of many posts each goes to the channels that are enabled when its turn comes; and of the channels of a refused credential those
+// pause that nobody is at work on, the others when it is refused to them.
 func inParts(acts []act) bool {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(names, a.function) || slices.Contains(names, a.variant) })
@@ -75,6 +76,7 @@ func inParts(acts []act) bool {
 	return len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again }) ||
 		has("claim_deliveries") && has("disable_group", "channels: a pause") ||
 		has("start_call_batch") && has("workspace: paused") ||
+		has("credential refused") && len(acts) > 1 ||
 		has("enqueue_messages_and_deliveries_batch", "receive_push", "ingest_pull_chunk") && has("disable_group")
 }
 
