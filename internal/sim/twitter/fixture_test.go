@@ -3,7 +3,7 @@ package twitter_test
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // OAuth 1.0a
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"

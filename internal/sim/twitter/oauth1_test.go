@@ -2,7 +2,7 @@ package twitter
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // OAuth 1.0a
+	"crypto/sha1"
 	"crypto/tls"
 	"encoding/base64"
 	"net/http"
