@@ -49,7 +49,7 @@ func sign(t *testing.T, secret, id string, at time.Time, body string) string {
 }
 
 func (f fixture) post(path, id string, at time.Time, signature, body string) *httptest.ResponseRecorder {
-	request := httptest.NewRequest("POST", path, strings.NewReader(body))
+	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("webhook-id", id)
 	request.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
@@ -115,7 +115,7 @@ func TestWhatIsNotGenuine(t *testing.T) {
 		})
 	}
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequest("GET", "/crm", nil))
+	f.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/crm", nil))
 	require.Equal(t, 405, w.Code)
 	require.Empty(t, f.Events("crm"))
 	require.Error(t, f.AddEndpoint("short", "whsec_c2hvcnQ="))
@@ -168,7 +168,7 @@ func TestAnyEndpointTellsItsSecret(t *testing.T) {
 	core := sim.NewCore(0)
 	f := fixture{webhook.New(core, webhook.Options{AnyEndpoint: true}), t, core}
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequest("GET", "/new", nil))
+	f.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/new", nil))
 	var told struct{ Secret string }
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &told))
 	require.Equal(t, 204, f.post("/new", "a", time.Now(), sign(t, told.Secret, "a", time.Now(), `{}`), `{}`).Code)

@@ -50,7 +50,7 @@ func (f *fixture) grant(project, channel string) string {
 }
 
 func (f *fixture) renew(form url.Values) reply {
-	request := httptest.NewRequest("POST", "/google/token", strings.NewReader(form.Encode()))
+	request := httptest.NewRequest(http.MethodPost, "/google/token", strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
 	f.Tokens().ServeHTTP(w, request)

@@ -112,7 +112,7 @@ func TestHalfAnUpload(t *testing.T) {
 	content := clip("a", 3*block)
 	session := strings.Replace(f.session("Cat", `{}`, len(content)), "http://example.com", server.URL, 1)
 	require.NoError(t, f.core.Faults.Add(sim.Fault{Method: "PUT /upload/youtube/v3/videos", Chat: channelID, To: 1, Effect: sim.EffectResetMidBody}))
-	request, err := http.NewRequestWithContext(t.Context(), "PUT", session, strings.NewReader(content))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, session, strings.NewReader(content))
 	require.NoError(t, err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
