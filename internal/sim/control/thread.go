@@ -6,10 +6,11 @@ import (
 	"autopost/internal/sim"
 )
 
-// post is a post on the page, with what answers it.
+// post is a post on the page, with the thread below it.
 type post struct {
 	sim.Entry
-	Replies []*post // the oldest first
+	// Replies are all answers to the post and to its answers, the oldest first.
+	Replies []*post
 	// Gone says that it was taken away later.
 	Gone bool
 }
@@ -26,21 +27,22 @@ func removed(entries []sim.Entry) map[[2]string][]string {
 	return gone
 }
 
-// threads hangs the posts of a chat, newest first, below those that they answer.
+// threads hangs the posts of a chat, newest first, below the first one of their thread.
 func threads(newestFirst []sim.Entry, gone []string) []*post {
-	byID := map[string]*post{}
+	first := map[string]*post{} // of the thread, by each of its ids
 	var roots []*post
 	for _, e := range slices.Backward(newestFirst) {
-		p := &post{Entry: e}
+		p := &post{Entry: e, Gone: slices.ContainsFunc(e.MessageIDs, func(id string) bool { return slices.Contains(gone, id) })}
+		root := first[e.ReplyTo]
+		if root == nil {
+			root = p
+			roots = append(roots, p)
+		} else {
+			root.Replies = append(root.Replies, p)
+		}
 		for _, id := range e.MessageIDs {
-			byID[id] = p
-			p.Gone = p.Gone || slices.Contains(gone, id)
+			first[id] = root
 		}
-		if to := byID[e.ReplyTo]; e.ReplyTo != "" && to != nil && to != p {
-			to.Replies = append(to.Replies, p)
-			continue
-		}
-		roots = append(roots, p)
 	}
 	slices.Reverse(roots)
 	return roots

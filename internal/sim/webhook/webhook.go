@@ -285,7 +285,7 @@ func (e *endpoint) take(x *sim.Exchange, r *http.Request, event Event) sim.Reply
 
 func refuse(status int, reason string) sim.Reply {
 	if reason == "" {
-		reason = strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+		reason = http.StatusText(status)
 	}
 	return sim.Reply{Status: status, ContentType: "text/plain; charset=utf-8", Body: []byte(reason + "\n"), Reason: reason}
 }
