@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/objectstore"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/sim/twitter"
 	"autopost/internal/sim/webhook"
@@ -104,6 +105,7 @@ func serve(ctx context.Context, listener net.Listener) error {
 				Processing: processing, Found: time.Second, Listed: settle,
 			}},
 			Webhook: webhook.Options{AnyEndpoint: true},
+			Store:   objectstore.Options{AnyKey: true},
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}

@@ -105,7 +105,7 @@ func byChat(entries []sim.Entry) []*chatView {
 
 // holdsNoChat tells requests in which nobody posts: feeds, files, uploads, checks.
 func holdsNoChat(e sim.Entry) bool {
-	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files"
+	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files" || e.Platform == "s3"
 }
 
 // asked is how often something that is no chat was asked for.

@@ -7,6 +7,7 @@
 //	/youtube    the YouTube Data API and its upload host
 //	/google/token   Google's token endpoint
 //	/webhook    a receiver of signed webhooks, an endpoint a path
+//	/s3         an S3 store, path-style
 //	/feeds      feed documents
 //	/files      media files
 //	/_control   what arrived, as a page and as JSON, and the faults
@@ -19,6 +20,7 @@ import (
 	"autopost/internal/sim/control"
 	"autopost/internal/sim/feeds"
 	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/objectstore"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/sim/twitter"
 	"autopost/internal/sim/webhook"
@@ -34,6 +36,7 @@ type Options struct {
 	X       twitter.Options
 	YouTube youtube.Options
 	Webhook webhook.Options
+	Store   objectstore.Options
 	// LogSize is how many requests are remembered, 10,000 when not positive.
 	LogSize int
 }
@@ -48,6 +51,7 @@ type World struct {
 	X        *twitter.Server
 	YouTube  *youtube.Server
 	Webhook  *webhook.Server
+	Store    *objectstore.Server
 	Feeds    *feeds.Server
 	Files    *feeds.Server
 
@@ -65,6 +69,7 @@ func New(opts Options) *World {
 		X:        twitter.New(core, opts.X),
 		YouTube:  youtube.New(core, opts.YouTube),
 		Webhook:  webhook.New(core, opts.Webhook),
+		Store:    objectstore.New(core, opts.Store),
 		Feeds:    feeds.NewFeeds(core),
 		Files:    feeds.NewFiles(core),
 		mux:      http.NewServeMux(),
@@ -75,6 +80,7 @@ func New(opts Options) *World {
 	w.mux.Handle("/youtube/", http.StripPrefix("/youtube", w.YouTube))
 	w.mux.Handle("/google/token", w.YouTube.Tokens())
 	w.mux.Handle("/webhook/", http.StripPrefix("/webhook", w.Webhook))
+	w.mux.Handle("/s3/", http.StripPrefix("/s3", w.Store))
 	w.mux.Handle("/feeds/", http.StripPrefix("/feeds", w.Feeds))
 	w.mux.Handle("/files/", http.StripPrefix("/files", w.Files))
 	w.mux.Handle("/_control/", http.StripPrefix("/_control", control.New(core, w.Reset)))
@@ -90,6 +96,7 @@ func (w *World) Reset() {
 	w.X.Reset()
 	w.YouTube.Reset()
 	w.Webhook.Reset()
+	w.Store.Reset()
 	w.Feeds.Reset()
 	w.Files.Reset()
 	w.Faults.Clear()
