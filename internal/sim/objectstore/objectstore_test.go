@@ -250,7 +250,7 @@ func TestLists(t *testing.T) {
 func TestUploadsInParts(t *testing.T) {
 	f := newFixture(t)
 	w := f.do("POST", "/media/big?uploads", "", "Content-Type", "video/mp4")
-	var begun struct{ UploadId string } //nolint:revive // the name of the element
+	var begun struct{ UploadId string }
 	require.NoError(t, xml.Unmarshal(w.Body.Bytes(), &begun))
 	at := "/media/big?uploadId=" + begun.UploadId
 	big := strings.Repeat("x", 5<<20)

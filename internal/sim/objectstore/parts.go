@@ -32,7 +32,7 @@ func (s *Server) beginUpload(c *call) (sim.Reply, *refusal) {
 	c.bucket.uploads[id] = &upload{key: c.key, contentType: c.r.Header.Get("Content-Type"), meta: metaOf(c.r.Header), parts: map[int][]byte{}}
 	return encode(http.StatusOK, struct {
 		XMLName               xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ InitiateMultipartUploadResult"`
-		Bucket, Key, UploadId string   //nolint:revive // the name of the element
+		Bucket, Key, UploadId string
 	}{Bucket: c.name, Key: c.key, UploadId: id}), nil
 }
 
