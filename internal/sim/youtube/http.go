@@ -159,9 +159,12 @@ func (s *Server) described(r *http.Request, name string) sim.Entry {
 
 var knownParts = []string{"id", "snippet", "status", "contentDetails", "processingDetails", "recordingDetails", "localizations", "statistics"}
 
+// listed is a parameter of several values, with commas or repeated.
+func (c *call) listed(name string) string { return strings.Join(c.query[name], ",") }
+
 // parts are the parts that a call names.
 func (c *call) parts() ([]string, *refusal) {
-	given := c.query.Get("part")
+	given := c.listed("part")
 	if given == "" {
 		return nil, wrong("missingRequiredParameter", "Required parameter: part", "part")
 	}

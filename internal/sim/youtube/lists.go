@@ -62,10 +62,11 @@ func (s *Server) listVideos(c *call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	if c.query.Get("id") == "" {
+	given := c.listed("id")
+	if given == "" {
 		return outcome{}, wrong("missingRequiredParameter", "No filter selected. Expected one of: id", "id")
 	}
-	ids := strings.Split(c.query.Get("id"), ",")
+	ids := strings.Split(given, ",")
 	if len(ids) > maxPage {
 		return outcome{}, wrong("invalidFilters", "The request specifies more than 50 video ids.", "id")
 	}

@@ -125,6 +125,10 @@ func TestUpdateAndDelete(t *testing.T) {
 	require.Equal(t, 204, f.json("DELETE", "/youtube/v3/videos?id="+v.ID, "").status)
 	require.Empty(t, f.videos("/youtube/v3/videos?part=status&id="+v.ID))
 	f.refused(f.json("GET", "/youtube/v3/videos?part=status", ""), 400, "missingRequiredParameter")
+	a, b := f.upload("A", `{}`, clip("b", 100)).ID, f.upload("B", `{}`, clip("c", 100)).ID
+	found := f.videos("/youtube/v3/videos?part=snippet&part=status&id=" + a + "&id=" + b)
+	require.Len(t, found, 2, "a parameter may be repeated")
+	require.NotEmpty(t, found[1].Status.PrivacyStatus)
 }
 
 func TestListsLag(t *testing.T) {
