@@ -10,6 +10,10 @@ import (
 const (
 	quarter = 15 * time.Minute
 	day     = 24 * time.Hour
+
+	// The headers of a limit begin with these.
+	userLimit = "x-rate-limit"
+	appLimit  = "x-app-limit-24hour"
 )
 
 // Limit is how many calls of one kind are taken: of a user and of an app in a
@@ -63,9 +67,9 @@ type bucket struct {
 func (s *Server) spend(name string, c *call) bool {
 	of := s.limits[name]
 	buckets := []bucket{
-		{"user " + c.user.ID, of.User, quarter, "x-rate-limit"},
+		{"user " + c.user.ID, of.User, quarter, userLimit},
 		{"app " + c.app.Name, of.App, quarter, ""},
-		{"day " + c.app.Name, of.AppDay, day, "x-app-limit-24hour"},
+		{"day " + c.app.Name, of.AppDay, day, appLimit},
 	}
 	now := time.Now()
 	free := true
@@ -83,7 +87,7 @@ func (s *Server) spend(name string, c *call) bool {
 		prefix := b.prefix
 		if prefix == "" && w.used >= b.limit {
 			// A full app window shows in the place of the user's.
-			prefix = "x-rate-limit"
+			prefix = userLimit
 		}
 		if prefix != "" {
 			writeLimit(c.header, prefix, b.limit, b.limit-w.used, w.until)

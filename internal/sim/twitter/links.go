@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The top-level domains that make a word with a dot in it a link.
+// The top-level domains that make a word with a dot in it a link, as X lists them.
 //
 //go:embed tlds.txt
 var tldText string

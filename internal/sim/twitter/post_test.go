@@ -188,6 +188,7 @@ func TestScriptedRefusals(t *testing.T) {
 		part   string
 	}{
 		{429, "", `{"detail":"Too Many Requests","status":429,"title":"Too Many Requests","type":"about:blank"}`},
+		{429, "rate-limited-app", `"status":429`},
 		{429, "code-88", `{"errors":[{"code":88,"message":"Rate limit exceeded"}]}`},
 		{429, "rate-limit-exceeded", "/2/problems/rate-limit-exceeded"},
 		{429, "usage-capped", "/2/problems/usage-capped"},
@@ -229,7 +230,12 @@ func TestScriptedRefusals(t *testing.T) {
 			f.refused(r, c.status, c.part)
 			require.True(t, json.Valid(r.body))
 			require.Empty(t, r.header.Get("Retry-After"))
-			reset, err := strconv.ParseInt(r.header.Get("X-Rate-Limit-Reset"), 10, 64)
+			limit := "X-Rate-Limit"
+			if c.code == "rate-limited-app" {
+				limit = "X-App-Limit-24hour"
+			}
+			require.Equal(t, "0", r.header.Get(limit+"-Remaining"))
+			reset, err := strconv.ParseInt(r.header.Get(limit+"-Reset"), 10, 64)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, reset, before.Add(30*time.Second).Unix())
 			require.Empty(t, f.Posts("42"))

@@ -49,6 +49,9 @@ func forbids(detail string) problem {
 	return problem{status: http.StatusForbidden, title: "Forbidden", detail: detail}
 }
 
+// appDay is the refusal whose headers say that the app's day is used up.
+const appDay = "rate-limited-app"
+
 // problems are the refusals by the names that fault rules use as Code.
 var problems = map[string]problem{
 	"unauthorized":  {status: http.StatusUnauthorized, title: "Unauthorized", detail: "Unauthorized"},
@@ -101,6 +104,7 @@ var problems = map[string]problem{
 	"conflict":        {status: http.StatusConflict, title: "Conflict", detail: "Conflict"},
 	"too-large":       {status: http.StatusRequestEntityTooLarge, title: "Payload Too Large", detail: "Payload Too Large"},
 	"rate-limited":    {status: http.StatusTooManyRequests, title: "Too Many Requests", detail: "Too Many Requests"},
+	appDay:            {status: http.StatusTooManyRequests, title: "Too Many Requests", detail: "Too Many Requests"},
 	"code-88":         {status: http.StatusTooManyRequests, code: 88, detail: "Rate limit exceeded"},
 	"rate-limit-exceeded": {
 		status: http.StatusTooManyRequests, title: "Too Many Requests", kind: "rate-limit-exceeded", detail: "Too Many Requests",
@@ -184,9 +188,12 @@ func refuseFault(f sim.Fault) sim.Reply {
 	if f.Description != "" {
 		p.detail = f.Description
 	}
-	header := http.Header{}
+	header, prefix := http.Header{}, userLimit
+	if name == appDay {
+		prefix = appLimit
+	}
 	if f.RetryAfter > 0 {
-		writeLimit(header, "x-rate-limit", 1, 0, time.Now().Add(time.Duration(f.RetryAfter)*time.Second))
+		writeLimit(header, prefix, 1, 0, time.Now().Add(time.Duration(f.RetryAfter)*time.Second))
 	}
 	reply := refuse(p, header)
 	reply.RetryAfter = f.RetryAfter
@@ -196,7 +203,7 @@ func refuseFault(f sim.Fault) sim.Reply {
 // untilReset is how many seconds the headers tell the caller to wait.
 func untilReset(header http.Header) int {
 	wait := 0
-	for _, prefix := range []string{"x-rate-limit", "x-app-limit-24hour"} {
+	for _, prefix := range []string{userLimit, appLimit} {
 		if header.Get(prefix+"-remaining") != "0" {
 			continue
 		}

@@ -80,7 +80,7 @@ type Post struct {
 	ID     string
 	UserID string
 	Date   time.Time
-	// Text is as it was sent.
+	// Text is as it was sent, in composed characters.
 	Text     string
 	ReplyTo  string
 	MadeByAI bool
