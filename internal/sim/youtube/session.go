@@ -36,8 +36,8 @@ type session struct {
 	head     []byte
 	expires  time.Time
 	gone     bool // answers 410 once it has expired
-	// busy is while a request brings bytes.
-	busy  bool
+	// busy is closed when the request that brings bytes is over; nil while there is none.
+	busy  chan struct{}
 	video *video
 }
 
@@ -196,12 +196,11 @@ func (in *intake) commit() {
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	entry := s.described(r, "PUT "+uploadPath)
 	brings, ranged := readRange(r)
-	s.mu.Lock()
-	u := s.sessions[r.URL.Query().Get("upload_id")]
+	u := s.lockSession(r)
 	var in *intake
-	if u != nil && !u.busy && u.video == nil && ranged && !brings.probe && brings.from == u.received {
+	if u != nil && u.busy == nil && u.video == nil && ranged && !brings.probe && brings.from == u.received {
 		in = s.newIntake(u, r.Body)
-		u.busy = true
+		u.busy = make(chan struct{})
 		r.Body = in
 	}
 	if u != nil {
@@ -240,6 +239,25 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	}, refuseFault)
 }
 
+// lockSession finds the session of a request, nil for none, and locks the server.
+// One request is served after the other: who asks after a broken connection hears
+// of all that it brought.
+func (s *Server) lockSession(r *http.Request) *session {
+	for {
+		s.mu.Lock()
+		u := s.sessions[r.URL.Query().Get("upload_id")]
+		if u == nil || u.busy == nil || r.Context().Err() != nil {
+			return u
+		}
+		busy := u.busy
+		s.mu.Unlock()
+		select {
+		case <-busy:
+		case <-r.Context().Done():
+		}
+	}
+}
+
 func (s *Server) keep(in *intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +270,8 @@ func (s *Server) release(in *intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in != nil {
-		in.session.busy = false
+		close(in.session.busy)
+		in.session.busy = nil
 	}
 }
 
@@ -280,8 +299,6 @@ func (s *Server) takePart(r *http.Request, u *session, in *intake, brings conten
 		return refuse(wrong("invalidContentRange", "The total length differs from the one announced.", ""))
 	case brings.probe:
 		return u.incomplete(r)
-	case in == nil && brings.from == u.received:
-		return refuse(because("backendError")) // another request is bringing bytes
 	case in == nil:
 		return refuse(wrong("invalidContentRange", "The range begins at "+strconv.FormatInt(brings.from, 10)+", expected "+strconv.FormatInt(u.received, 10)+".", ""))
 	case in.arrived == 0:

@@ -120,12 +120,28 @@ func TestHalfAnUpload(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 	}
 	require.Error(t, err)
-	require.NoError(t, f.core.Log.WaitFor(t.Context(), func(entries []sim.Entry) bool { return !entries[len(entries)-1].End.IsZero() }))
 	r := f.put(session, "", "bytes */786432")
 	require.Equal(t, 308, r.status)
 	require.Equal(t, "bytes=0-262143", r.header.Get("Range"))
 	require.Equal(t, 200, f.put(session, content[block:], "bytes 262144-786431/786432").status)
 	require.Equal(t, sim.Digest([]byte(content)), f.Videos(channelID)[0].Media.Digest)
+}
+
+// A request that asks while another one still brings bytes is answered after it.
+func TestOneRequestAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		content := clip("a", 2*block)
+		session := f.session("Cat", `{}`, len(content))
+		require.NoError(t, f.core.Faults.Add(sim.Fault{Method: "PUT /upload/youtube/v3/videos", To: 1, Effect: sim.EffectSlow, DelayMS: 60_000}))
+		began, done := time.Now(), make(chan reply)
+		go func() { done <- f.put(session, content[:block], "bytes 0-262143/524288") }()
+		synctest.Wait()
+		r := f.put(session, "", "bytes */524288")
+		require.Equal(t, "bytes=0-262143", r.header.Get("Range"))
+		require.Equal(t, time.Minute, time.Since(began))
+		require.Equal(t, 308, (<-done).status)
+	})
 }
 
 func TestAcceptedThenDropped(t *testing.T) {
