@@ -1,6 +1,7 @@
 // Command autopost-sim serves the simulated platforms, for demonstrations and
 // for trying workflows without a real account. It takes every well-formed token
-// and makes chats as they are spoken to; see package world for its paths.
+// and makes chats as they are spoken to; see package world for its paths and each
+// platform's package for what stands in for a secret.
 package main
 
 import (
@@ -17,8 +18,12 @@ import (
 	"time"
 
 	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/objectstore"
 	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/twitter"
+	"autopost/internal/sim/webhook"
 	"autopost/internal/sim/world"
+	"autopost/internal/sim/youtube"
 )
 
 const (
@@ -27,6 +32,9 @@ const (
 	// grace is how long running requests may take to end after a signal; a request
 	// that hangs by a fault never does by itself.
 	grace = 2 * time.Second
+	// processing is how long a video is worked on, settle until lists show what is new.
+	processing = 5 * time.Second
+	settle     = 3 * time.Second
 )
 
 func main() {
@@ -62,7 +70,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailure
 	}
 	base := "http://" + listener.Addr().String()
-	fmt.Fprintf(stdout, "AUTOPOST_TELEGRAM_API_URL=%s/telegram\nAUTOPOST_MAX_API_URL=%s/max\n", base, base)
+	for _, at := range [][2]string{
+		{"TELEGRAM_API", "/telegram"}, {"MAX_API", "/max"}, {"X_API", "/x"}, {"YOUTUBE_API", "/youtube"}, {"GOOGLE_TOKEN", "/google/token"},
+	} {
+		fmt.Fprintf(stdout, "AUTOPOST_%s_URL=%s%s\n", at[0], base, at[1])
+	}
 	fmt.Fprintf(stderr, "what arrives is shown at %s/_control/\n", base)
 	if err := serve(ctx, listener); err != nil {
 		fmt.Fprintln(stderr, err)
@@ -88,6 +100,12 @@ func serve(ctx context.Context, listener net.Listener) error {
 		Handler: world.New(world.Options{
 			Telegram: telegram.Options{AnyBot: true, AnyChat: true},
 			MAX:      maxmessenger.Options{AnyBot: true, AnyChat: true},
+			X:        twitter.Options{AnyAccount: true, Processing: processing, Settle: settle},
+			YouTube: youtube.Options{AnyAccount: true, Lags: youtube.Lags{
+				Processing: processing, Found: time.Second, Listed: settle,
+			}},
+			Webhook: webhook.Options{AnyEndpoint: true},
+			Store:   objectstore.Options{AnyKey: true},
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}

@@ -19,17 +19,19 @@ func TestServesUntilStopped(t *testing.T) {
 	go func() { code <- run(ctx, []string{"--listen", "127.0.0.1:0"}, write, io.Discard) }()
 	lines := bufio.NewScanner(read)
 	bases := map[string]string{}
-	for len(bases) < 2 && lines.Scan() {
+	for len(bases) < 5 && lines.Scan() {
 		name, base, _ := strings.Cut(lines.Text(), "=")
 		bases[name] = base
 	}
 	for name, path := range map[string]string{
 		"AUTOPOST_TELEGRAM_API_URL": "/bot123:abcdef/getMe",
 		"AUTOPOST_MAX_API_URL":      "/me",
+		"AUTOPOST_X_API_URL":        "/2/users/me",
+		"AUTOPOST_YOUTUBE_API_URL":  "/youtube/v3/channels?part=id&mine=true",
 	} {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, bases[name]+path, nil)
 		require.NoError(t, err)
-		request.Header.Set("Authorization", "any-token")
+		request.Header.Set("Authorization", authorization(name))
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
@@ -37,6 +39,13 @@ func TestServesUntilStopped(t *testing.T) {
 	}
 	cancel()
 	require.Equal(t, 0, <-code)
+}
+
+func authorization(name string) string {
+	if name == "AUTOPOST_MAX_API_URL" {
+		return "any-token"
+	}
+	return "Bearer any-token"
 }
 
 func TestMisuse(t *testing.T) {

@@ -54,7 +54,7 @@ type Fault struct {
 	Effect Effect `json:"effect"`
 	// Status is an HTTP status, 400 to 599, for EffectStatus.
 	Status int `json:"status,omitempty"`
-	// Code is the platform's error key, where it has one (MAX).
+	// Code is the platform's error key, where it has one (MAX, X, YouTube).
 	Code        string `json:"code,omitempty"`
 	Description string `json:"description,omitempty"`
 	// RetryAfter is in seconds.

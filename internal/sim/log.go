@@ -29,6 +29,8 @@ type Entry struct {
 	N int `json:"n"`
 
 	BytesIn int64 `json:"bytes_in"`
+	// Title is the heading that the platform shows above the text, where it has one.
+	Title string `json:"title,omitempty"`
 	// Text is the text as the platform shows it, markup parsed away into Marks.
 	Text string `json:"text,omitempty"`
 	// TextDigest is the Digest of the text exactly as it was sent, markup included.
@@ -38,6 +40,10 @@ type Entry struct {
 	Buttons    [][]Button `json:"buttons,omitempty"`
 	// ReplyTo is the id of the message that this one answers.
 	ReplyTo string `json:"reply_to,omitempty"`
+	// Badges are what the platform shows beside a post: "private", "made with AI".
+	Badges []string `json:"badges,omitempty"`
+	// Removed are the ids of the messages that the request took away.
+	Removed []string `json:"removed,omitempty"`
 	// Items is how many messages the request asks the platform to make.
 	Items int `json:"items,omitempty"`
 

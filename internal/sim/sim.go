@@ -23,12 +23,13 @@ import (
 type Core struct {
 	Log    *Log
 	Faults *Faults
+	Pace   *Pace
 }
 
 // NewCore returns an empty log of at most logSize entries (10,000 when not
-// positive) and no faults.
+// positive), no faults, and the platforms' own pace.
 func NewCore(logSize int) *Core {
-	return &Core{Log: NewLog(logSize), Faults: &Faults{}}
+	return &Core{Log: NewLog(logSize), Faults: &Faults{}, Pace: &Pace{}}
 }
 
 // CredentialHash is how the log and the fault rules name a credential: the

@@ -4,6 +4,7 @@
 //	GET /              the page; ?platform= and ?chat= choose a chat
 //	GET /log           the entries; ?platform=, ?chat=, ?method=, ?credential= select
 //	GET|POST|DELETE /faults   list, add (an object or an array), remove (?id=, else all)
+//	GET|PUT /pace      how long the platforms' periods take: {"factor": 0.01}
 //	POST /reset        forget everything that arrived, and the faults
 package control
 
@@ -34,6 +35,8 @@ func New(core *sim.Core, reset func()) http.Handler {
 	mux.HandleFunc("GET /faults", s.listFaults)
 	mux.HandleFunc("POST /faults", s.addFaults)
 	mux.HandleFunc("DELETE /faults", s.removeFaults)
+	mux.HandleFunc("GET /pace", s.pace)
+	mux.HandleFunc("PUT /pace", s.setPace)
 	mux.HandleFunc("POST /reset", func(w http.ResponseWriter, _ *http.Request) {
 		s.reset()
 		w.WriteHeader(http.StatusNoContent)
@@ -70,6 +73,25 @@ func (s *server) addFaults(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.listFaults(w, r)
+}
+
+func (s *server) pace(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]float64{"factor": s.core.Pace.Factor()})
+}
+
+func (s *server) setPace(w http.ResponseWriter, r *http.Request) {
+	var given struct {
+		Factor float64 `json:"factor"`
+	}
+	err := json.NewDecoder(io.LimitReader(r.Body, maxRules)).Decode(&given)
+	if err == nil {
+		err = s.core.Pace.Set(given.Factor)
+	}
+	if err != nil {
+		writeJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+		return
+	}
+	s.pace(w, r)
 }
 
 func readFaults(body io.Reader) ([]sim.Fault, error) {

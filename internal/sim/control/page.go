@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 
 	"autopost/internal/sim"
@@ -20,6 +21,7 @@ var pageText string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"segments": segments,
 	"size":     size,
+	"initial":  initial,
 	"classes":  func(kinds []string) string { return strings.Join(kinds, " ") },
 }).Parse(pageText))
 
@@ -27,7 +29,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 type chatView struct {
 	Platform, Chat, Title string
 	Link                  string
-	Posts, Refusals       []sim.Entry
+	Posts                 []*post // threads, the newest first
+	Refusals              []sim.Entry
 	Accepted, Refused     int
 }
 
@@ -59,6 +62,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 // byChat groups the entries, newest first within a chat, platforms and chats in order.
 func byChat(entries []sim.Entry) []*chatView {
 	views := map[[2]string]*chatView{}
+	posted := map[*chatView][]sim.Entry{}
 	var order []*chatView
 	for _, e := range slices.Backward(entries) {
 		failed := e.Status >= 400 || e.Fault != "" || e.End.IsZero()
@@ -78,8 +82,8 @@ func byChat(entries []sim.Entry) []*chatView {
 		}
 		if e.Accepted && (len(e.MessageIDs) > 0 || isEdit(e)) {
 			v.Accepted++
-			if len(v.Posts) < shown {
-				v.Posts = append(v.Posts, e)
+			if len(posted[v]) < shown {
+				posted[v] = append(posted[v], e)
 			}
 		}
 		if failed {
@@ -89,6 +93,10 @@ func byChat(entries []sim.Entry) []*chatView {
 			}
 		}
 	}
+	gone := removed(entries)
+	for _, v := range order {
+		v.Posts = threads(posted[v], gone[[2]string{v.Platform, v.Chat}])
+	}
 	slices.SortStableFunc(order, func(a, b *chatView) int {
 		return strings.Compare(a.Platform+"\x00"+a.Title+"\x00"+a.Chat, b.Platform+"\x00"+b.Title+"\x00"+b.Chat)
 	})
@@ -97,7 +105,7 @@ func byChat(entries []sim.Entry) []*chatView {
 
 // holdsNoChat tells requests in which nobody posts: feeds, files, uploads, checks.
 func holdsNoChat(e sim.Entry) bool {
-	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files"
+	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files" || e.Platform == "s3"
 }
 
 // asked is how often something that is no chat was asked for.
@@ -126,7 +134,7 @@ func askedFor(entries []sim.Entry) []asked {
 }
 
 func isEdit(e sim.Entry) bool {
-	return strings.HasPrefix(e.Method, "edit") || strings.HasPrefix(e.Method, "PUT ")
+	return strings.HasPrefix(e.Method, "edit") || strings.HasPrefix(e.Method, "PUT ") && !strings.Contains(e.Method, "/upload/")
 }
 
 // segment is a stretch of text under the same marks.
@@ -159,6 +167,16 @@ func segments(text string, marks []sim.Mark) []segment {
 		out = append(out, s)
 	}
 	return out
+}
+
+// initial is the letter that stands for an account without a picture.
+func initial(name string) string {
+	for _, r := range name {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return string(unicode.ToUpper(r))
+		}
+	}
+	return "·"
 }
 
 func clamp(n, limit int) int { return max(0, min(n, limit)) }

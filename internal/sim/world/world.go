@@ -3,6 +3,11 @@
 //
 //	/telegram   the Telegram Bot API (base URL for adapters)
 //	/max        the MAX bot API and its upload hosts
+//	/x          the API of X
+//	/youtube    the YouTube Data API and its upload host
+//	/google/token   Google's token endpoint
+//	/webhook    a receiver of signed webhooks, an endpoint a path
+//	/s3         an S3 store, path-style
 //	/feeds      feed documents
 //	/files      media files
 //	/_control   what arrived, as a page and as JSON, and the faults
@@ -15,15 +20,23 @@ import (
 	"autopost/internal/sim/control"
 	"autopost/internal/sim/feeds"
 	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/sim/objectstore"
 	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/twitter"
+	"autopost/internal/sim/webhook"
+	"autopost/internal/sim/youtube"
 )
 
-// Options are the settings of a World. The zero value knows no bot and no chat,
-// and limits rates as the platforms do.
+// Options are the settings of a World. The zero value knows no account, and
+// limits rates as the platforms do.
 type Options struct {
 	Telegram telegram.Options
 	// MAX's Prefix is set by New.
-	MAX maxmessenger.Options
+	MAX     maxmessenger.Options
+	X       twitter.Options
+	YouTube youtube.Options
+	Webhook webhook.Options
+	Store   objectstore.Options
 	// LogSize is how many requests are remembered, 10,000 when not positive.
 	LogSize int
 }
@@ -32,8 +45,13 @@ type Options struct {
 type World struct {
 	Log      *sim.Log
 	Faults   *sim.Faults
+	Pace     *sim.Pace
 	Telegram *telegram.Server
 	MAX      *maxmessenger.Server
+	X        *twitter.Server
+	YouTube  *youtube.Server
+	Webhook  *webhook.Server
+	Store    *objectstore.Server
 	Feeds    *feeds.Server
 	Files    *feeds.Server
 
@@ -45,15 +63,24 @@ func New(opts Options) *World {
 	core := sim.NewCore(opts.LogSize)
 	opts.MAX.Prefix = "/max"
 	w := &World{
-		Log: core.Log, Faults: core.Faults,
+		Log: core.Log, Faults: core.Faults, Pace: core.Pace,
 		Telegram: telegram.New(core, opts.Telegram),
 		MAX:      maxmessenger.New(core, opts.MAX),
+		X:        twitter.New(core, opts.X),
+		YouTube:  youtube.New(core, opts.YouTube),
+		Webhook:  webhook.New(core, opts.Webhook),
+		Store:    objectstore.New(core, opts.Store),
 		Feeds:    feeds.NewFeeds(core),
 		Files:    feeds.NewFiles(core),
 		mux:      http.NewServeMux(),
 	}
 	w.mux.Handle("/telegram/", http.StripPrefix("/telegram", w.Telegram))
 	w.mux.Handle("/max/", http.StripPrefix("/max", w.MAX))
+	w.mux.Handle("/x/", http.StripPrefix("/x", w.X))
+	w.mux.Handle("/youtube/", http.StripPrefix("/youtube", w.YouTube))
+	w.mux.Handle("/google/token", w.YouTube.Tokens())
+	w.mux.Handle("/webhook/", http.StripPrefix("/webhook", w.Webhook))
+	w.mux.Handle("/s3/", http.StripPrefix("/s3", w.Store))
 	w.mux.Handle("/feeds/", http.StripPrefix("/feeds", w.Feeds))
 	w.mux.Handle("/files/", http.StripPrefix("/files", w.Files))
 	w.mux.Handle("/_control/", http.StripPrefix("/_control", control.New(core, w.Reset)))
@@ -62,10 +89,14 @@ func New(opts Options) *World {
 }
 
 // Reset forgets messages, media, documents, spent rates, faults and the log.
-// Bots and chats stay.
+// Accounts, chats and the pace stay.
 func (w *World) Reset() {
 	w.Telegram.Reset()
 	w.MAX.Reset()
+	w.X.Reset()
+	w.YouTube.Reset()
+	w.Webhook.Reset()
+	w.Store.Reset()
 	w.Feeds.Reset()
 	w.Files.Reset()
 	w.Faults.Clear()

@@ -13,7 +13,10 @@ import (
 	"autopost/internal/sim"
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/twitter"
+	"autopost/internal/sim/webhook"
 	"autopost/internal/sim/world"
+	"autopost/internal/sim/youtube"
 )
 
 const (
@@ -146,4 +149,71 @@ func TestReset(t *testing.T) {
 	status, _ = do(t, "POST", url+"/telegram/bot"+telegramToken+"/sendMessage", "", `{"chat_id":-1001,"text":"x"}`)
 	require.Equal(t, 200, status, "bots and chats stay")
 	require.Equal(t, int64(2), w.Telegram.Messages(-1001)[0].ID, "message ids go on growing")
+}
+
+func TestPlatformsThatTakeAnyAccount(t *testing.T) {
+	w := world.New(world.Options{
+		X: twitter.Options{AnyAccount: true}, YouTube: youtube.Options{AnyAccount: true}, Webhook: webhook.Options{AnyEndpoint: true},
+	})
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	url := server.URL
+	post := func(body string) string {
+		t.Helper()
+		status, answer := do(t, "POST", url+"/x/2/tweets", "Bearer 42-token", body)
+		require.Equal(t, 201, status, answer)
+		var made struct{ Data struct{ ID string } }
+		require.NoError(t, json.Unmarshal([]byte(answer), &made))
+		return made.Data.ID
+	}
+	first := post(`{"text":"1/2 see https://e.org/","made_with_ai":true}`)
+	second := post(`{"text":"2/2 <b>","reply":{"in_reply_to_tweet_id":"` + first + `"}}`)
+	status, _ := do(t, "POST", url+"/x/2/tweets", "Bearer 42-token", `{"text":"2/2 <b>"}`)
+	require.Equal(t, 403, status)
+	status, _ = do(t, "DELETE", url+"/x/2/tweets/"+second, "Bearer 42-token", "")
+	require.Equal(t, 200, status)
+
+	status, session := do(t, "POST", url+"/youtube/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", "Bearer yt-token", `{}`)
+	require.Equal(t, 400, status, session)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/youtube/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status",
+		strings.NewReader(`{"snippet":{"title":"Cat vibing"},"status":{"privacyStatus":"unlisted"}}`))
+	require.NoError(t, err)
+	for name, value := range map[string]string{"Authorization": "Bearer yt-token", "Content-Type": "application/json", "X-Upload-Content-Type": "video/mp4"} {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	location := response.Header.Get("Location")
+	require.True(t, strings.HasPrefix(location, url+"/youtube/upload/youtube/v3/videos?"), location)
+	status, video := do(t, "PUT", location, "Bearer yt-token", "\x00\x00\x00\x18ftypisom")
+	require.Equal(t, 200, status, video)
+	status, _ = do(t, "GET", url+"/google/token", "", "")
+	require.Equal(t, 405, status)
+	status, _ = do(t, "POST", url+"/webhook/crm", "", `{"type":"post.sent"}`)
+	require.Equal(t, 401, status)
+
+	_, page := do(t, "GET", url+"/_control/", "", "")
+	for _, part := range []string{
+		"made with AI", `<a class="url" href="https://e.org/"`, "2/2 &lt;b&gt;", `<div class="replies"><article>`, "duplicate content", ">removed<",
+		"Cat vibing", "unlisted", "badRequest: Media type", "webhook-id, webhook-timestamp or webhook-signature is missing",
+	} {
+		require.Contains(t, page, part)
+	}
+	status, _ = do(t, "POST", url+"/_control/reset", "", "")
+	require.Equal(t, 204, status)
+	require.Empty(t, w.X.Posts("42"))
+}
+
+func TestPace(t *testing.T) {
+	w, url := newWorld(t)
+	_, body := do(t, "GET", url+"/_control/pace", "", "")
+	require.JSONEq(t, `{"factor":1}`, body)
+	_, body = do(t, "PUT", url+"/_control/pace", "", `{"factor":0.01}`)
+	require.JSONEq(t, `{"factor":0.01}`, body)
+	for _, wrong := range []string{`{"factor":0}`, `{"factor":-1}`, `{"factor":1e9}`, `fast`} {
+		status, _ := do(t, "PUT", url+"/_control/pace", "", wrong)
+		require.Equal(t, 400, status, wrong)
+	}
+	require.InDelta(t, 0.01, w.Pace.Factor(), 1e-9)
 }

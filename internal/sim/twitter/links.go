@@ -1,0 +1,261 @@
+package twitter
+
+import (
+	_ "embed"
+	"strings"
+	"unicode"
+)
+
+// The top-level domains that make a word with a dot in it a link, as X lists them.
+//
+//go:embed tlds.txt
+var tldText string
+
+var tlds = func() map[string]bool {
+	known := map[string]bool{}
+	for name := range strings.FieldsSeq(tldText) {
+		known[name] = true
+	}
+	return known
+}()
+
+const (
+	maxURL   = 4096 // characters
+	maxLabel = 63   // octets of a host's label, in punycode
+)
+
+// span is a stretch of a text in characters.
+type span struct{ from, to int }
+
+// findURLs returns what X makes links of, in order.
+func findURLs(text []rune) []span {
+	var found []span
+	for i := 0; i < len(text); {
+		link, valid := urlAt(text, i)
+		if link.to == i {
+			i++
+			continue
+		}
+		if valid {
+			found = append(found, link)
+		}
+		i = link.to
+	}
+	return found
+}
+
+// urlAt looks for a link that starts at i; an empty span is none. A link with an
+// impossible host is passed over as a whole and not valid.
+func urlAt(text []rune, i int) (link span, valid bool) {
+	none := span{i, i}
+	if i > 0 && (isASCIIWord(text[i-1]) || strings.ContainsRune("@＠$#＃", text[i-1])) {
+		return none, false
+	}
+	host := i
+	for _, protocol := range []string{"http://", "https://"} {
+		if i+len(protocol) <= len(text) && strings.EqualFold(string(text[i:i+len(protocol)]), protocol) {
+			host = i + len(protocol)
+		}
+	}
+	bare := host == i
+	if bare && i > 0 && strings.ContainsRune("-_./", text[i-1]) {
+		return none, false
+	}
+	end := host
+	for end < len(text) && (isLabel(text[end], bare) || text[end] == '.') {
+		end++
+	}
+	domain := domainEnd(text, host, end)
+	if domain == host {
+		return none, false
+	}
+	stop := pathEnd(text, portEnd(text, domain))
+	return span{i, stop}, stop-i <= maxURL && possibleHost(string(text[host:domain]))
+}
+
+func isASCIIWord(r rune) bool {
+	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+func isAccented(r rune) bool { return 0xc0 <= r && r <= 0x24f && unicode.IsLetter(r) }
+
+// isLabel tells the characters of a host's labels; without a protocol only Latin ones.
+func isLabel(r rune, bare bool) bool {
+	if isASCIIWord(r) || r == '-' || r == '_' || isAccented(r) {
+		return true
+	}
+	return !bare && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+}
+
+// domainEnd is where the longest domain in text[from:to] ends: labels, and last
+// a top-level domain that no other letter of a Latin word follows.
+func domainEnd(text []rune, from, to int) int {
+	best, start, labels := from, from, 0
+	for start < to {
+		stop := start
+		for stop < to && text[stop] != '.' {
+			stop++
+		}
+		if stop == start || text[start] == '-' || text[start] == '_' {
+			return best
+		}
+		if labels > 0 {
+			if n := tldLength(text[start:stop]); n > 0 && (start+n == len(text) || !strings.ContainsRune("@+-", text[start+n])) {
+				best = start + n
+			}
+		}
+		if text[stop-1] == '-' || text[stop-1] == '_' {
+			return best
+		}
+		labels++
+		start = stop + 1
+	}
+	return best
+}
+
+// tldLength is the length of the top-level domain that a label is, or begins
+// with before a letter that is not Latin; 0 for none.
+func tldLength(label []rune) int {
+	name := strings.ToLower(string(label))
+	if tlds[name] || len(name) > len("xn--") && strings.HasPrefix(name, "xn--") {
+		return len(label)
+	}
+	n := 0
+	for n < len(label) && isASCIIWord(label[n]) {
+		n++
+	}
+	if n < len(label) && label[n] > unicode.MaxASCII && tlds[strings.ToLower(string(label[:n]))] {
+		return n
+	}
+	return 0
+}
+
+func portEnd(text []rune, i int) int {
+	end := i + 1
+	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
+		end++
+	}
+	if i < len(text) && text[i] == ':' && end > i+1 {
+		return end
+	}
+	return i
+}
+
+// pathEnd is where the path and the query that start at i end; what closes a
+// sentence closes the link.
+func pathEnd(text []rune, i int) int {
+	if i >= len(text) || text[i] != '/' && text[i] != '?' {
+		return i
+	}
+	end, good, open := i, i, 0
+	for end < len(text) {
+		r := text[end]
+		word := isASCIIWord(r) || isAccented(r) || unicode.Is(unicode.Cyrillic, r)
+		if !word && !strings.ContainsRune("!?*'@();:&=+$/%#[]-_.,~|", r) {
+			break
+		}
+		end++
+		switch {
+		case r == '(':
+			open++
+		case r == ')' && open > 0:
+			open--
+			good = end
+		case word || strings.ContainsRune("=_#/+-&", r):
+			good = end
+		}
+	}
+	return good
+}
+
+// possibleHost reports whether every label fits into the domain name system.
+func possibleHost(host string) bool {
+	for label := range strings.SplitSeq(host, ".") {
+		if punycodeLength(strings.ToLower(label)) > maxLabel {
+			return false
+		}
+	}
+	return true
+}
+
+// The parameters of punycode.
+const (
+	punyBase    = 36
+	punyMin     = 1
+	punyMax     = 26
+	punySkew    = 38
+	punyDamp    = 700
+	punyBias    = 72
+	punyInitial = 128
+)
+
+// punycodeLength is how many octets a label has in the domain name system.
+func punycodeLength(label string) int {
+	runes := []rune(label)
+	basic := 0
+	for _, r := range runes {
+		if r < punyInitial {
+			basic++
+		}
+	}
+	if basic == len(runes) {
+		return basic
+	}
+	length := len("xn--") + basic
+	if basic > 0 {
+		length++
+	}
+	delta, bias, n := 0, punyBias, rune(punyInitial)
+	for handled := basic; handled < len(runes); {
+		next := rune(unicode.MaxRune)
+		for _, r := range runes {
+			if r >= n && r < next {
+				next = r
+			}
+		}
+		delta += int(next-n) * (handled + 1)
+		n = next
+		for _, r := range runes {
+			if r < n {
+				delta++
+			}
+			if r == n {
+				length += digitsOf(delta, bias)
+				bias = adapt(delta, handled+1, handled == basic)
+				delta = 0
+				handled++
+			}
+		}
+		delta++
+		n++
+	}
+	return length
+}
+
+// digitsOf is how many digits the variable-length number q has.
+func digitsOf(q, bias int) int {
+	digits := 1
+	for k := punyBase; ; k += punyBase {
+		t := min(max(k-bias, punyMin), punyMax)
+		if q < t {
+			return digits
+		}
+		q = (q - t) / (punyBase - t)
+		digits++
+	}
+}
+
+func adapt(delta, points int, first bool) int {
+	if first {
+		delta /= punyDamp
+	} else {
+		delta /= 2
+	}
+	delta += delta / points
+	k := 0
+	for delta > (punyBase-punyMin)*punyMax/2 {
+		delta /= punyBase - punyMin
+		k += punyBase
+	}
+	return k + (punyBase-punyMin+1)*delta/(delta+punySkew)
+}

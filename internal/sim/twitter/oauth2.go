@@ -1,0 +1,263 @@
+package twitter
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tokenLife is how long an OAuth 2.0 access token is good for.
+const tokenLife = 2 * time.Hour
+
+// AllScopes are what publishing needs.
+const AllScopes = "tweet.read tweet.write users.read media.write offline.access"
+
+type tokenKind int
+
+const (
+	signing tokenKind = iota // OAuth 1.0a
+	access
+	refreshing
+	appOnly
+)
+
+// token is a credential that was given out; one that is dead stays known.
+type token struct {
+	kind    tokenKind
+	user    *user
+	app     *app
+	secret  string // of OAuth 1.0a
+	scopes  string
+	expires time.Time // zero is never
+	dead    bool      // used up or revoked
+}
+
+// GrantOAuth1 makes a token of a known app and user, signed for with secret.
+func (s *Server) GrantOAuth1(appName, userID, name, secret string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, u := s.apps[appName], s.users[userID]
+	if a == nil || u == nil || name == "" || secret == "" {
+		return errors.New("x grant needs a known app, a known user, a token and its secret")
+	}
+	s.tokens[name] = &token{kind: signing, user: u, app: a, secret: secret}
+	return nil
+}
+
+// GrantOAuth2 makes a pair of tokens of a known app and user. Without the scope
+// offline.access there is no refresh token.
+func (s *Server) GrantOAuth2(appName, userID, scopes string) (accessToken, refreshToken string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, u := s.apps[appName], s.users[userID]
+	if a == nil || u == nil {
+		return "", "", errors.New("x grant needs a known app and a known user")
+	}
+	accessToken, refreshToken = s.grant(a, u, scopes)
+	return accessToken, refreshToken, nil
+}
+
+// GrantAppOnly makes a token that speaks for a known app and no user.
+func (s *Server) GrantAppOnly(appName string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.apps[appName]
+	if a == nil {
+		return "", errors.New("x grant needs a known app")
+	}
+	name := s.newSecret("app")
+	s.tokens[name] = &token{kind: appOnly, app: a, user: &user{}}
+	return name, nil
+}
+
+func (s *Server) grant(a *app, u *user, scopes string) (accessToken, refreshToken string) {
+	accessToken = s.newSecret("access")
+	s.tokens[accessToken] = &token{kind: access, user: u, app: a, scopes: scopes, expires: time.Now().Add(s.core.Pace.Of(tokenLife))}
+	if slices.Contains(strings.Fields(scopes), "offline.access") {
+		refreshToken = s.newSecret("refresh")
+		s.tokens[refreshToken] = &token{kind: refreshing, user: u, app: a, scopes: scopes}
+	}
+	return accessToken, refreshToken
+}
+
+// ExpireTokens ends the lives of all access tokens of OAuth 2.0; they can be refreshed.
+func (s *Server) ExpireTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tokens {
+		if t.kind == access {
+			t.dead = true
+		}
+	}
+}
+
+// Disconnect revokes every token of a user, as who removes an app from the account does.
+func (s *Server) Disconnect(userID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tokens {
+		if t.user != nil && t.user.ID == userID {
+			t.dead = true
+		}
+	}
+}
+
+// presented is the token that a request shows, "" for none.
+func presented(r *http.Request) string {
+	header := r.Header.Get("Authorization")
+	if bearer, ok := strings.CutPrefix(header, "Bearer "); ok {
+		return bearer
+	}
+	return oauth1Params(header)["oauth_token"]
+}
+
+// authenticate finds out who calls and whether they may.
+func (s *Server) authenticate(c *call, to route) *problem {
+	t, refused := s.identify(c)
+	if refused != nil {
+		return refused
+	}
+	c.user, c.app = t.user, t.app
+	switch {
+	case t.kind == appOnly:
+		return named("unsupported-authentication")
+	case t.app.Unenrolled:
+		return named("client-forbidden")
+	case t.kind == signing && t.app.ReadOnly && to.writes:
+		return named("oauth1-permissions")
+	case t.kind == access:
+		granted := strings.Fields(t.scopes)
+		for _, scope := range to.scopes {
+			if !slices.Contains(granted, scope) {
+				c.note("the token lacks the scope " + scope)
+				return named("scope")
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) identify(c *call) (*token, *problem) {
+	header := c.r.Header.Get("Authorization")
+	if params := oauth1Params(header); params != nil {
+		return s.verifyOAuth1(c, params)
+	}
+	bearer, ok := strings.CutPrefix(header, "Bearer ")
+	if !ok {
+		return nil, named("unauthorized")
+	}
+	t := s.tokens[bearer]
+	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(bearer) {
+		t = &token{kind: access, user: s.userOf(bearer), app: s.apps[anyApp], scopes: AllScopes}
+		s.tokens[bearer] = t
+	}
+	switch {
+	case t == nil, t.dead, t.kind != access && t.kind != appOnly:
+		return nil, named("unauthorized")
+	case !t.expires.IsZero() && !time.Now().Before(t.expires):
+		c.note("the access token has expired")
+		return nil, named("unauthorized")
+	}
+	return t, nil
+}
+
+// oauth1Token finds a token by its consumer and name.
+func (s *Server) oauth1Token(key, name string) *token {
+	t := s.tokens[name]
+	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(name) {
+		if a := s.consumer(key); a != nil {
+			t = &token{kind: signing, user: s.userOf(name), app: a, secret: name + "-secret"}
+			s.tokens[name] = t
+		}
+	}
+	if t == nil || t.dead || t.kind != signing {
+		return nil
+	}
+	return t
+}
+
+// consumer is the app of a consumer key, made if need be, under AnyAccount.
+func (s *Server) consumer(key string) *app {
+	for _, known := range s.apps {
+		if known.ConsumerKey == key {
+			return known
+		}
+	}
+	if !tokenForm.MatchString(key) {
+		return nil
+	}
+	a := &app{App: App{Name: key, ConsumerKey: key, ConsumerSecret: key + "-secret"}}
+	s.apps[key] = a
+	return a
+}
+
+// refresh is the token endpoint. A refresh token is good for one use.
+func (s *Server) refresh(c *call) (outcome, *problem) {
+	form, refused := c.form()
+	if refused != nil {
+		return outcome{}, refused
+	}
+	if form.Get("grant_type") != "refresh_token" {
+		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "unsupported_grant_type", detail: "Only refresh_token is supported here."}
+	}
+	given := form.Get("refresh_token")
+	t := s.tokens[given]
+	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(given) {
+		t = &token{kind: refreshing, user: s.userOf(given), app: s.apps[anyApp], scopes: AllScopes}
+		s.tokens[given] = t
+	}
+	if t != nil {
+		c.log.Chat, c.log.ChatTitle = t.user.ID, t.user.Name+" @"+t.user.Username
+	}
+	switch {
+	case t == nil, t.dead, t.kind != refreshing:
+		return outcome{}, named("token-invalid")
+	case !t.app.isClient(c.r, form):
+		return outcome{}, &problem{status: http.StatusUnauthorized, oauth: "unauthorized_client", detail: "Missing valid authorization header"}
+	}
+	t.dead = true
+	accessToken, refreshToken := s.grant(t.app, t.user, t.scopes)
+	return outcome{status: http.StatusOK, body: map[string]any{
+		"token_type": "bearer", "expires_in": s.core.Pace.Seconds(tokenLife), "access_token": accessToken,
+		"scope": t.scopes, "refresh_token": refreshToken,
+	}}, nil
+}
+
+// isClient checks that the request comes from the app itself.
+func (a *app) isClient(r *http.Request, form url.Values) bool {
+	id, secret, basic := r.BasicAuth()
+	if a.Name == anyApp {
+		return basic || form.Get("client_id") != ""
+	}
+	if a.ClientSecret != "" {
+		return basic && id == a.ClientID && secret == a.ClientSecret
+	}
+	return form.Get("client_id") == a.ClientID
+}
+
+func (s *Server) revoke(c *call) (outcome, *problem) {
+	form, refused := c.form()
+	if refused != nil {
+		return outcome{}, refused
+	}
+	t := s.tokens[form.Get("token")]
+	if t == nil || !t.app.isClient(c.r, form) {
+		return outcome{}, named("token-invalid")
+	}
+	t.dead = true
+	return outcome{status: http.StatusOK, body: map[string]any{"revoked": true}}, nil
+}
+
+func (c *call) form() (url.Values, *problem) {
+	if !strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		return nil, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "The body is not a form."}
+	}
+	form, err := url.ParseQuery(string(c.body))
+	if err != nil {
+		return nil, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "The form cannot be read."}
+	}
+	return form, nil
+}

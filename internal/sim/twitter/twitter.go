@@ -1,0 +1,274 @@
+// Package twitter simulates the API of X, version 2, as of the autumn of 2026,
+// as far as publishing needs it: both kinds of credentials, chunked and simple
+// uploads, posts, replies, edits, deletions and timelines, with rate windows,
+// prices and caps.
+//
+// Texts in answers are as X gives them: links replaced by short ones, a link to
+// the media at the end, and &, < and > escaped. What it does not do: the consent
+// page, polls' results, likes, quotes (self-serve apps may not), subtitles, and
+// the older upload form with its commands.
+package twitter
+
+import (
+	"errors"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"autopost/internal/sim"
+)
+
+// Platform is the simulator's name in the log and in fault rules.
+const Platform = "x"
+
+// Standing is what X thinks of an account.
+type Standing string
+
+// The standings. The zero value is StandingGood.
+const (
+	StandingGood      Standing = ""
+	StandingSuspended Standing = "suspended"
+	StandingLocked    Standing = "locked"
+)
+
+// App is a developer's app. Its keys sign OAuth 1.0a, its client id refreshes
+// OAuth 2.0; an app may have both or one.
+type App struct {
+	Name                        string
+	ConsumerKey, ConsumerSecret string
+	// ClientSecret is empty for a public client.
+	ClientID, ClientSecret string
+	// OwnerID is the user who reads own posts at the lower price.
+	OwnerID string
+	// ReadOnly is an app without the permission to write by OAuth 1.0a.
+	ReadOnly bool
+	// Unenrolled is an app that is attached to no project.
+	Unenrolled bool
+}
+
+// User is an account.
+type User struct {
+	ID       string // digits
+	Username string
+	Name     string
+	// MaxLength is how long a post may be, weighted; 280 when 0.
+	MaxLength int
+	// Premium accounts may edit their posts.
+	Premium  bool
+	Standing Standing
+}
+
+// Options are the settings of a Server.
+type Options struct {
+	// Limits are DefaultLimits when nil; a pointer to an empty map is no limits.
+	Limits *map[string]Limit
+	// AnyAccount takes every well-formed token for a user's. What is not known to be
+	// another's belongs to the user of its leading digits ("42-abc"), else to one of
+	// its own; the secret of an OAuth 1.0a key or token K is K followed by "-secret".
+	AnyAccount bool
+	// Processing is how long X works on a video or an animation; 0 is not at all.
+	Processing time.Duration
+	// Settle is how long a new post is missing from timelines.
+	Settle time.Duration
+}
+
+// Post is a post as X stores it.
+type Post struct {
+	ID     string
+	UserID string
+	Date   time.Time
+	// Text is as it was sent, in composed characters.
+	Text     string
+	ReplyTo  string
+	MadeByAI bool
+	Media    []sim.Media
+	AltTexts []string
+}
+
+// Server is the simulated platform, an http.Handler.
+type Server struct {
+	core *sim.Core
+	opts Options
+
+	mu         sync.Mutex
+	limits     map[string]Limit
+	windows    map[string]*window
+	settle     time.Duration
+	processing time.Duration
+	apps       map[string]*app
+	users      map[string]*user
+	tokens     map[string]*token
+	nonces     map[string]time.Time
+	media      map[string]*medium
+	posts      map[string]*post
+	charges    []Charge
+	lastID     int64
+	serial     int64
+}
+
+type app struct {
+	App
+	credits    int64
+	limited    bool // credits count
+	monthlyCap int  // 0 is none
+	month      string
+	posted     int
+}
+
+type user struct {
+	User
+	posts []*post // oldest first
+}
+
+// New returns a platform without apps and users.
+func New(core *sim.Core, opts Options) *Server {
+	s := &Server{
+		core: core, opts: opts, limits: DefaultLimits(), settle: opts.Settle, processing: opts.Processing,
+		windows: map[string]*window{}, apps: map[string]*app{}, users: map[string]*user{}, tokens: map[string]*token{},
+		nonces: map[string]time.Time{}, media: map[string]*medium{}, posts: map[string]*post{},
+	}
+	if opts.Limits != nil {
+		s.limits = *opts.Limits
+	}
+	if opts.AnyAccount {
+		s.apps[anyApp] = &app{App: App{Name: anyApp}}
+	}
+	return s
+}
+
+// anyApp is the app of whatever credential is not known, under AnyAccount.
+const anyApp = "any"
+
+var digits = regexp.MustCompile(`^[0-9]{1,19}$`)
+
+// AddApp makes or replaces an app.
+func (s *Server) AddApp(a App) error {
+	if a.Name == "" || a.ConsumerKey == "" && a.ClientID == "" {
+		return errors.New("x app needs a name and a consumer key or a client id")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps[a.Name] = &app{App: a}
+	return nil
+}
+
+// AddUser makes or replaces an account; a replaced one keeps its posts.
+func (s *Server) AddUser(u User) error {
+	if !digits.MatchString(u.ID) || u.Username == "" {
+		return errors.New("x user needs an id of digits and a user name")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addUser(u)
+	return nil
+}
+
+func (s *Server) addUser(u User) *user {
+	if u.Name == "" {
+		u.Name = u.Username
+	}
+	if u.MaxLength == 0 {
+		u.MaxLength = defaultLimit
+	}
+	known := s.users[u.ID]
+	if known == nil {
+		known = &user{}
+		s.users[u.ID] = known
+	}
+	known.User = u
+	return known
+}
+
+// SetStanding changes what X thinks of a known account.
+func (s *Server) SetStanding(userID string, standing Standing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.users[userID]; u != nil {
+		u.Standing = standing
+	}
+}
+
+// SetSettle changes how long a new post is missing from timelines.
+func (s *Server) SetSettle(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle = d
+}
+
+// SetProcessing changes how long X works on what is finalized from now on.
+func (s *Server) SetProcessing(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.processing = d
+}
+
+// Reset forgets posts, media, charges and spent rates; apps, users and tokens stay.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.media)
+	clear(s.posts)
+	clear(s.windows)
+	clear(s.nonces)
+	s.charges = nil
+	for _, u := range s.users {
+		u.posts = nil
+	}
+	for _, a := range s.apps {
+		a.posted = 0
+	}
+}
+
+// Posts returns what an account holds, oldest first.
+func (s *Server) Posts(userID string) []Post {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.users[userID]
+	if u == nil {
+		return nil
+	}
+	var out []Post
+	for _, p := range u.posts {
+		shown := Post{ID: p.id, UserID: userID, Date: p.date, Text: p.text, ReplyTo: p.replyTo, MadeByAI: p.madeByAI}
+		for _, m := range p.media {
+			shown.Media = append(shown.Media, m.described())
+			shown.AltTexts = append(shown.AltTexts, m.altText)
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
+
+// userOf is the user of a token nobody granted, under AnyAccount.
+func (s *Server) userOf(token string) *user {
+	id, _, cut := strings.Cut(token, "-")
+	if !cut || !digits.MatchString(id) {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(token)) // a hash never fails
+		id = strconv.FormatInt(1_000_000_000+int64(h.Sum32()), 10)
+	}
+	if known := s.users[id]; known != nil {
+		return known
+	}
+	return s.addUser(User{ID: id, Username: "sim_" + id})
+}
+
+// epoch is the first millisecond of X's ids.
+const epoch = 1288834974657
+
+// newID makes an id of the time, as X does; ids always grow.
+func (s *Server) newID() string {
+	s.lastID = max(s.lastID+1, (time.Now().UnixMilli()-epoch)<<22)
+	return strconv.FormatInt(s.lastID, 10)
+}
+
+// newSecret makes a token that says nothing to its holder.
+func (s *Server) newSecret(kind string) string {
+	s.serial++
+	return sim.Digest([]byte(kind + strconv.FormatInt(s.serial, 10) + strconv.FormatInt(time.Now().UnixNano(), 10)))[:48]
+}

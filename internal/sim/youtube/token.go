@@ -1,0 +1,193 @@
+package youtube
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"autopost/internal/sim"
+)
+
+// The scopes of publishing.
+const (
+	ScopeUpload = "https://www.googleapis.com/auth/youtube.upload"
+	ScopeAll    = "https://www.googleapis.com/auth/youtube.force-ssl"
+)
+
+// tokenLife is how long an access token is good for, as Google states it.
+const tokenLife = 3599 * time.Second
+
+// token is a credential that was given out; one that is dead stays known.
+type token struct {
+	refreshing bool
+	project    *project
+	channel    *channel
+	scopes     string
+	expires    time.Time // zero is never
+	dead       bool
+}
+
+// Grant makes a refresh token of a known project and channel.
+func (s *Server) Grant(projectID, channelID, scopes string) (refreshToken string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, c := s.projects[projectID], s.channels[channelID]
+	if p == nil || c == nil {
+		return "", errors.New("youtube grant needs a known project and a known channel")
+	}
+	refreshToken = "1//" + s.newName("refresh", 48)
+	s.tokens[refreshToken] = &token{refreshing: true, project: p, channel: c, scopes: scopes}
+	return refreshToken, nil
+}
+
+// ExpireTokens ends the lives of all access tokens; they can be refreshed.
+func (s *Server) ExpireTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tokens {
+		t.dead = t.dead || !t.refreshing
+	}
+}
+
+// Disconnect revokes every token of a channel, as who takes the access away does.
+func (s *Server) Disconnect(channelID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tokens {
+		t.dead = t.dead || t.channel.ID == channelID
+	}
+}
+
+// Tokens is Google's token endpoint, at whatever path it is mounted.
+func (s *Server) Tokens() http.Handler { return http.HandlerFunc(s.serveToken) }
+
+// tokenError is a refusal of the token endpoint.
+type tokenError struct {
+	status            int
+	name, description string
+}
+
+func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
+	x := s.core.Begin(w, r, sim.Entry{Platform: Platform, Method: "POST /token"})
+	if x.Cut() {
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(x.Body(), maxBody))
+	form, formErr := url.ParseQuery(string(body))
+	x.Entry().Credential = sim.CredentialHash(form.Get("refresh_token"))
+	s.mu.Lock()
+	if t := s.refreshToken(form); t != nil {
+		x.Entry().Chat, x.Entry().ChatTitle = t.channel.ID, t.channel.Title
+	}
+	s.mu.Unlock()
+	x.Arrive()
+	x.Answer(func() sim.Reply {
+		switch {
+		case r.Method != http.MethodPost:
+			return refuseToken(tokenError{http.StatusMethodNotAllowed, "invalid_request", "Only POST is allowed."})
+		case err != nil || formErr != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+			return refuseToken(tokenError{http.StatusBadRequest, "invalid_request", "The body is not a form."})
+		}
+		return s.refresh(form)
+	}, refuseTokenFault)
+}
+
+// refreshToken finds the token of a form, nil where there is none.
+func (s *Server) refreshToken(form url.Values) *token {
+	given := form.Get("refresh_token")
+	t := s.tokens[given]
+	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(given) && form.Get("client_id") != "" {
+		t = &token{refreshing: true, project: s.projectOf(form.Get("client_id")), channel: s.channelOf(given), scopes: ScopeAll + " " + ScopeUpload}
+		s.tokens[given] = t
+	}
+	return t
+}
+
+func (s *Server) refresh(form url.Values) sim.Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range []string{"grant_type", "client_id", "client_secret", "refresh_token"} {
+		if form.Get(name) == "" {
+			return refuseToken(tokenError{http.StatusBadRequest, "invalid_request", "Missing required parameter: " + name})
+		}
+	}
+	if form.Get("grant_type") != "refresh_token" {
+		return refuseToken(tokenError{http.StatusBadRequest, "unsupported_grant_type", "Invalid grant_type: " + form.Get("grant_type")})
+	}
+	t := s.refreshToken(form)
+	if !s.knowsClient(form) {
+		return refuseToken(tokenError{http.StatusUnauthorized, "invalid_client", "The OAuth client was not found."})
+	}
+	switch {
+	case t == nil, t.dead, !t.refreshing:
+		return refuseToken(tokenError{http.StatusBadRequest, "invalid_grant", "Token has been expired or revoked."})
+	case t.project.ClientID != form.Get("client_id"):
+		return refuseToken(tokenError{http.StatusUnauthorized, "unauthorized_client", "Unauthorized"})
+	}
+	access := "ya29." + s.newName("access", 48)
+	s.tokens[access] = &token{project: t.project, channel: t.channel, scopes: t.scopes, expires: time.Now().Add(s.core.Pace.Of(tokenLife))}
+	return sim.Reply{Status: http.StatusOK, ContentType: "application/json; charset=utf-8", Accepted: true, Body: encode(map[string]any{
+		"access_token": access, "expires_in": s.core.Pace.Seconds(tokenLife), "scope": t.scopes, "token_type": "Bearer",
+	})}
+}
+
+func (s *Server) knowsClient(form url.Values) bool {
+	for _, p := range s.projects {
+		if p.ClientID == form.Get("client_id") {
+			return p.ClientSecret == form.Get("client_secret") || s.opts.AnyAccount && p.ClientSecret == ""
+		}
+	}
+	return false
+}
+
+func refuseToken(e tokenError) sim.Reply {
+	return sim.Reply{
+		Status: e.status, ContentType: "application/json; charset=utf-8", Reason: e.name + ": " + e.description,
+		Body: encode(map[string]any{"error": e.name, "error_description": e.description}),
+	}
+}
+
+// refuseTokenFault words a scripted refusal; Code is the error's name.
+func refuseTokenFault(f sim.Fault) sim.Reply {
+	e := tokenError{f.Status, f.Code, f.Description}
+	if e.name == "" {
+		e.name = map[int]string{http.StatusBadRequest: "invalid_grant", http.StatusUnauthorized: "invalid_client"}[f.Status]
+	}
+	if e.name == "" {
+		e.name = "internal_failure"
+	}
+	if e.description == "" {
+		e.description = "Token has been expired or revoked."
+	}
+	return refuseToken(e)
+}
+
+// authenticate finds the token of a call and checks that it may do it.
+func (s *Server) authenticate(header string, scopes []string) (*token, *refusal) {
+	bearer, ok := strings.CutPrefix(header, "Bearer ")
+	if !ok {
+		return nil, because("required")
+	}
+	t := s.tokens[bearer]
+	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(bearer) {
+		t = &token{project: s.projectOf("any"), channel: s.channelOf(bearer), scopes: ScopeAll + " " + ScopeUpload}
+		s.tokens[bearer] = t
+	}
+	if t == nil || t.dead || t.refreshing || !t.expires.IsZero() && !time.Now().Before(t.expires) {
+		r := because("authError")
+		r.location, r.locationType = "Authorization", "header"
+		return nil, r
+	}
+	granted := strings.Fields(t.scopes)
+	if !slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(granted, scope) }) {
+		return nil, because("insufficientPermissions")
+	}
+	if t.channel.Refusal != "" {
+		return t, because(t.channel.Refusal)
+	}
+	return t, nil
+}

@@ -1,0 +1,259 @@
+// Package youtube simulates the YouTube Data API, version 3, as of the autumn of
+// 2026, as far as publishing needs it: resumable uploads, thumbnails, captions,
+// the state of videos and the lists in which they appear, both daily quotas, and
+// Google's token endpoint.
+//
+// The API and the upload host of the real platform are one here; the session
+// URIs in the answers are absolute all the same. What it does not do: uploads
+// that are not resumable, comments, playlists' own settings, the consent page.
+package youtube
+
+import (
+	"errors"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+	_ "time/tzdata" // quotas end at midnight in California, wherever this runs
+
+	"autopost/internal/sim"
+)
+
+// Platform is the simulator's name in the log and in fault rules.
+const Platform = "youtube"
+
+// Project is a Google Cloud project with its OAuth client.
+type Project struct {
+	ID                     string
+	ClientID, ClientSecret string
+	// Unaudited projects make nothing but private videos.
+	Unaudited bool
+}
+
+// Channel is a YouTube channel.
+type Channel struct {
+	ID    string
+	Title string
+	// Unverified channels may set no thumbnails.
+	Unverified bool
+	// Uploads is how many videos the channel takes a day; 0 is no limit.
+	Uploads int
+	// Playlists are the ids of its own playlists, besides that of its uploads.
+	Playlists []string
+	// Refusal is a reason (such as "channelSuspended") that answers every call; "" is none.
+	Refusal string
+}
+
+// Quotas are what a project may spend between two midnights in California.
+type Quotas struct {
+	Units, Uploads, Searches int
+}
+
+// DefaultQuotas are the published ones.
+func DefaultQuotas() Quotas { return Quotas{Units: 10_000, Uploads: 100, Searches: 100} }
+
+// Lags are how long what was uploaded is not what it will be.
+type Lags struct {
+	// Processing is until a video is processed, Found until thumbnails and captions
+	// find it, Listed until lists and searches show it.
+	Processing, Found, Listed time.Duration
+}
+
+// Options are the settings of a Server.
+type Options struct {
+	// Quotas are DefaultQuotas when nil; a quota of 0 is none.
+	Quotas *Quotas
+	// AnyAccount takes every well-formed refresh token and access token for a
+	// channel's, and every client for one of a project of its own.
+	AnyAccount bool
+	Lags       Lags
+	// TakeAtMost is how many bytes of a request the platform stores; 0 is all.
+	TakeAtMost int64
+}
+
+// Video is a video as the platform stores it.
+type Video struct {
+	ID, ChannelID  string
+	Date           time.Time
+	Title          string
+	Description    string
+	Tags           []string
+	Privacy        string
+	PublishAt      time.Time
+	Synthetic      bool
+	Media          sim.Media
+	Thumbnail      sim.Media
+	Captions       []string // "language name"
+	UploadStatus   string
+	RejectedReason string
+}
+
+// Server is the simulated platform, an http.Handler of the API's own paths.
+type Server struct {
+	core *sim.Core
+	opts Options
+
+	mu       sync.Mutex
+	quotas   Quotas
+	lags     Lags
+	most     int64
+	projects map[string]*project
+	channels map[string]*channel
+	tokens   map[string]*token
+	sessions map[string]*session
+	videos   map[string]*video
+	spent    map[string]int
+	charges  []Charge
+	serial   int64
+}
+
+type project struct{ Project }
+
+type channel struct {
+	Channel
+	videos    []*video // oldest first
+	playlists map[string][]*video
+}
+
+// New returns a platform without projects and channels.
+func New(core *sim.Core, opts Options) *Server {
+	s := &Server{
+		core: core, opts: opts, quotas: DefaultQuotas(), lags: opts.Lags, most: opts.TakeAtMost,
+		projects: map[string]*project{}, channels: map[string]*channel{}, tokens: map[string]*token{},
+		sessions: map[string]*session{}, videos: map[string]*video{}, spent: map[string]int{},
+	}
+	if opts.Quotas != nil {
+		s.quotas = *opts.Quotas
+	}
+	return s
+}
+
+// AddProject makes or replaces a project.
+func (s *Server) AddProject(p Project) error {
+	if p.ID == "" || p.ClientID == "" || p.ClientSecret == "" {
+		return errors.New("youtube project needs an id, a client id and a client secret")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.projects[p.ID]; known != nil {
+		known.Project = p
+		return nil
+	}
+	s.projects[p.ID] = &project{p}
+	return nil
+}
+
+var channelForm = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
+
+// AddChannel makes or replaces a channel; a replaced one keeps its videos.
+func (s *Server) AddChannel(c Channel) error {
+	if !channelForm.MatchString(c.ID) {
+		return errors.New("youtube channel needs an id that begins with UC")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addChannel(c)
+	return nil
+}
+
+func (s *Server) addChannel(c Channel) *channel {
+	if c.Title == "" {
+		c.Title = "Channel " + c.ID
+	}
+	known := s.channels[c.ID]
+	if known == nil {
+		known = &channel{playlists: map[string][]*video{}}
+		s.channels[c.ID] = known
+	}
+	known.Channel = c
+	return known
+}
+
+// SetLags changes the lags from now on.
+func (s *Server) SetLags(l Lags) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lags = l
+}
+
+// SetTakeAtMost changes how many bytes of a request are stored; 0 is all.
+func (s *Server) SetTakeAtMost(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = bytes
+}
+
+// ExpireSessions ends all upload sessions; they are answered 410 if gone, else 404.
+func (s *Server) ExpireSessions(gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.sessions {
+		u.expires, u.gone = time.Now(), gone
+	}
+}
+
+// Reset forgets videos, sessions and what was spent; projects, channels and tokens stay.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.videos)
+	clear(s.sessions)
+	clear(s.spent)
+	s.charges = nil
+	for _, c := range s.channels {
+		c.videos = nil
+		clear(c.playlists)
+	}
+}
+
+// Videos returns what a channel holds, oldest first.
+func (s *Server) Videos(channelID string) []Video {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[channelID]
+	if c == nil {
+		return nil
+	}
+	var out []Video
+	for _, v := range c.videos {
+		status, reason := v.uploadStatus()
+		shown := Video{
+			ID: v.id, ChannelID: c.ID, Date: v.date, Title: v.meta.Snippet.Title, Description: v.meta.Snippet.Description, Tags: v.meta.Snippet.Tags,
+			Privacy: v.privacy(), PublishAt: v.publishAt, Synthetic: v.meta.Status.ContainsSyntheticMedia, Media: v.media, Thumbnail: v.thumbnail,
+			UploadStatus: status, RejectedReason: reason,
+		}
+		for _, caption := range v.captions {
+			shown.Captions = append(shown.Captions, caption.language+" "+caption.name)
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
+
+// channelOf is the channel of a token nobody granted, under AnyAccount.
+func (s *Server) channelOf(token string) *channel {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(token)) // a hash never fails
+	id := "UCsim" + strconv.FormatUint(h.Sum64(), 36)
+	if known := s.channels[id]; known != nil {
+		return known
+	}
+	return s.addChannel(Channel{ID: id})
+}
+
+// projectOf is the project of a client nobody made, under AnyAccount.
+func (s *Server) projectOf(clientID string) *project {
+	if s.projects[clientID] == nil {
+		s.projects[clientID] = &project{Project{ID: clientID, ClientID: clientID}}
+	}
+	return s.projects[clientID]
+}
+
+// newName makes a name that says nothing to its holder.
+func (s *Server) newName(kind string, length int) string {
+	s.serial++
+	return sim.Digest([]byte(kind + strconv.FormatInt(s.serial, 10) + strconv.FormatInt(time.Now().UnixNano(), 10)))[:length]
+}
