@@ -10,7 +10,7 @@ language plpgsql
 as $$
 -- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec.
 -- Returns null for a new one, else the answer that the first was given, as a duplicate.
--- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts, events(ingress_dedup_dropped).
+-- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts.
 declare
 	v_ref text := p_raw ->> 'source_ref';
 	v_hash text := autopost.receipt_hash(p_raw);
@@ -38,8 +38,6 @@ begin
 		select r.* into v_first from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
 	end if;
-	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (v_first.answer ->> 'message_id')::uuid, null,
-		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', v_ref, 'run_id', p_run_id, 'first_run_id', v_first.run_id));
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
 end
 $$;
