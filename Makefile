@@ -30,7 +30,7 @@ test: setup ## Formatting, vet and all tests with the race detector
 	$(GO) test -race ./...
 
 test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
-	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... $(ARGS)
+	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash $(ARGS)
 
 fuzz: ## Every fuzz target, one after the other, each for FUZZTIME (30s); what it finds becomes a seed in testdata
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \
