@@ -130,6 +130,7 @@ func killedAtTheDoor(t *testing.T, door func(*house.House) func(string, int) (ho
 	}
 	s.conserved(t, posts, channels)
 	h.Exec(`update autopost.workspaces set status = 'active'`)
+	h.UntilTrue(time.Minute+time.Duration(posts)*200*time.Millisecond, `select count(*) < 100 from autopost.deliveries where status = 'queued'`)
 	h.Drained("news")
 	require.Equal(t, house.Toll{Deliveries: posts * channels, Sent: posts * channels}, h.Judge("news"))
 	require.Len(t, h.Sends(), posts*channels, "nothing was even tried twice")
