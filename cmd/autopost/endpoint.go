@@ -105,7 +105,7 @@ it is where a feed comes in, and has no secret.`,
 				if err != nil {
 					return err
 				}
-				return m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", kind: kind, url: url})
+				return m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url})
 			})
 		},
 	}

@@ -59,7 +59,7 @@ changes: the endpoint keeps its id, and the previous key is good for --keep.`,
 				if err != nil {
 					return err
 				}
-				if err := m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", kind: "webhook_push", url: url}); err != nil {
+				if err := m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url}); err != nil {
 					return err
 				}
 				if secret != "" && !m.act.DryRun {
@@ -129,15 +129,13 @@ func newOrGiven(file string) (string, error) {
 type issued struct {
 	secret string
 	// given says that the person brought it and knows it.
-	given     bool
-	kind, url string
+	given bool
+	// url is where senders reach the daemon; empty for where it listens.
+	url string
 }
 
 // line is a command that sends a first post.
 func (i issued) line() (string, error) {
-	if i.kind != "webhook_push" {
-		return "", nil
-	}
 	secret := i.secret
 	if i.given {
 		secret = "SECRET"
@@ -168,7 +166,7 @@ var endpointRefusals = map[string]string{
 func (m *manual) tellEndpoint(change pg.EndpointChange, new issued) error {
 	shown := new.secret != "" && change.Applied && !m.act.DryRun
 	line := ""
-	if shown {
+	if shown && change.After["kind"] == "webhook_push" {
 		var err error
 		if line, err = new.line(); err != nil {
 			return err
