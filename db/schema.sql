@@ -1014,6 +1014,7 @@ CREATE TABLE autopost.workspace_endpoints (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     old_signing_ref text,
     old_signing_until timestamp with time zone,
+    rotated_from text,
     CONSTRAINT workspace_endpoints_check CHECK (((kind = 'pull_source'::text) = (source_id IS NOT NULL))),
     CONSTRAINT workspace_endpoints_check1 CHECK ((((kind = 'pull_source'::text) = (secret_hash IS NULL)) OR ((kind = 'webhook_push'::text) AND (signing_ref IS NOT NULL)))),
     CONSTRAINT workspace_endpoints_check2 CHECK (((old_signing_ref IS NULL) = (old_signing_until IS NULL))),
@@ -4664,6 +4665,7 @@ CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
     e.signing_ref,
     e.old_signing_ref,
     e.old_signing_until,
+    e.rotated_from,
     e.ingress_rps,
     e.max_payload_bytes,
     e.hash_drop_window_sec,
@@ -8971,7 +8973,7 @@ CREATE FUNCTION autopost.rotate_endpoint(p_workspace_id text, p_endpoint_id text
     AS $$
 -- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
 -- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
--- stays for the record; receipts are each endpoint's own. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
+-- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
 -- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
 -- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
 -- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
@@ -9004,7 +9006,7 @@ begin
 		if exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
 			return v_refusal || '{"reason": "id_in_use"}';
 		end if;
-		v_new.meta := v_new.meta || jsonb_build_object('rotated_from', p_endpoint_id);
+		v_new.rotated_from := p_endpoint_id;
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
 		perform autopost.check_endpoint(v_new);
@@ -10292,7 +10294,8 @@ $$;
 CREATE FUNCTION autopost.take_receipt(p_endpoint autopost.workspace_endpoints, p_raw jsonb, p_receipt_id uuid, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec.
+-- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec. A source_ref
+-- may have come by the endpoint that this one was rotated from: whoever has the new secret tries again what the old one brought.
 -- Returns null for a new one, else the answer that the first was given, as a duplicate.
 -- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts.
 declare
@@ -10303,6 +10306,8 @@ begin
 	if v_ref is not null then
 		delete from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref and r.expires_at <= p_now;
+		select r.* into v_first from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.rotated_from and r.source_ref = v_ref and r.expires_at > p_now;
 	else
 		-- twins without a source_ref have no unique key to wait at: they wait here
 		perform pg_advisory_xact_lock(hashtextextended(p_endpoint.workspace_id || '/' || p_endpoint.endpoint_id || '/' || v_hash, 0));
@@ -12353,9 +12358,9 @@ CREATE FUNCTION autopost.write_endpoint(p_endpoint autopost.workspace_endpoints,
 declare
 	v_constraint text;
 begin
-	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, enabled, ingress_rps, max_payload_bytes,
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
 		hash_drop_window_sec, moderated, meta, created_at, updated_at)
-	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref,
+	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
 		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
 		autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, endpoint_id) do update

@@ -39,6 +39,7 @@ create index signed_requests_expiry on autopost.signed_requests (expires_at);
 alter table autopost.workspace_endpoints
 	add old_signing_ref   text,        -- the key before signing_ref
 	add old_signing_until timestamptz, -- good until then
+	add rotated_from      text,        -- the endpoint whose secret this one's takes the place of, and whose receipts count here, too
 	add check ((old_signing_ref is null) = (old_signing_until is null));
 
 -- +goose StatementBegin
@@ -58,5 +59,5 @@ $$;
 -- Endpoints without the hash of their secret.
 create view autopost.list_endpoints with (security_invoker = true) as
 select e.workspace_id, e.endpoint_id, e.kind, e.source_id, e.enabled, e.secret_hash is not null as has_secret, e.signing_ref, e.old_signing_ref,
-	e.old_signing_until, e.ingress_rps, e.max_payload_bytes, e.hash_drop_window_sec, e.moderated, e.meta, e.created_at, e.updated_at
+	e.old_signing_until, e.rotated_from, e.ingress_rps, e.max_payload_bytes, e.hash_drop_window_sec, e.moderated, e.meta, e.created_at, e.updated_at
 from autopost.workspace_endpoints e;

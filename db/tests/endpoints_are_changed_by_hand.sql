@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(45);
+select plan(47);
 
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
 insert into autopost.workspaces (workspace_id) values ('v');
@@ -29,7 +29,7 @@ select is(test.rows(), 1, 'a dry run makes none');
 alter table made add answer jsonb;
 update made set answer = test.put('site', test.with_secret('1', '{"ingress_rps": 2.5, "meta": {"owner": "cms"}}'));
 select is((select answer - 'dry_run' from made), (select planned - 'dry_run' from made), 'and says what the act says');
-select is((select answer -> 'after' from made), '{"endpoint_id": "site", "kind": "webhook_push", "source_id": null, "signing_ref": null, "old_signing_ref": null, "old_signing_until": null,
+select is((select answer -> 'after' from made), '{"endpoint_id": "site", "kind": "webhook_push", "source_id": null, "signing_ref": null, "old_signing_ref": null, "old_signing_until": null, "rotated_from": null,
 	"enabled": true, "ingress_rps": 2.5, "max_payload_bytes": 262144, "hash_drop_window_sec": 10, "moderated": false, "meta": {"owner": "cms"}, "has_secret": true}', 'with the defaults of the table');
 select is((select answer -> 'created' from made), 'true');
 select is(autopost.resolve_endpoint('webhook_push', repeat('1', 64)) ->> 'endpoint_id', 'site', 'it works at once');
@@ -64,11 +64,15 @@ select autopost.rotate_endpoint('w', p_id, p_fields, 'olga', 'a test', p_dry_run
 $$;
 select is(test.rotate('site', jsonb_build_object('secret_hash', repeat('2', 64)), true) ->> 'endpoint_id', 'site-2');
 select is(test.rows(), 5);
-select is(test.rotate('site', jsonb_build_object('secret_hash', repeat('2', 64))) #>> '{after,meta,rotated_from}', 'site');
+select is(test.rotate('site', jsonb_build_object('secret_hash', repeat('2', 64))) #>> '{after,rotated_from}', 'site');
 select is(autopost.resolve_endpoint('webhook_push', repeat('1', 64)) ->> 'endpoint_id', 'site', 'the old one is good');
 select is(autopost.resolve_endpoint('webhook_push', repeat('2', 64)) ->> 'endpoint_id', 'site-2', 'and so is the new one');
 select is((select (e.ingress_rps, e.hash_drop_window_sec, e.meta)::text from autopost.workspace_endpoints e where e.endpoint_id = 'site-2'),
-	'(2.5,60,"{""owner"": ""cms"", ""rotated_from"": ""site""}")', 'which is the old one but for its secret');
+	'(2.5,60,"{""owner"": ""cms""}")', 'which is the old one but for its secret');
+select autopost.receive_push('w', 'site', '[{"text": "x", "source_ref": "1"}]');
+select is(autopost.receive_push('w', 'site-2', '[{"text": "tried again", "source_ref": "1"}, {"text": "y", "source_ref": "2"}]') #>> '{results,0,status}', 'duplicate',
+	'what came by the old secret is known when it comes again by the new one');
+select is((select count(*)::int from autopost.messages), 2);
 select is(autopost.disable_endpoint('w', 'site', 'olga', 'a test', true) -> 'applied', 'true');
 select isnt(autopost.resolve_endpoint('webhook_push', repeat('1', 64)), null, 'a dry run disables none');
 select is(autopost.disable_endpoint('w', 'site', 'olga', 'a test', false) #> '{after,enabled}', 'false');

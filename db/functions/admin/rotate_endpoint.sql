@@ -5,7 +5,7 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
 -- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
--- stays for the record; receipts are each endpoint's own. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
+-- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
 -- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
 -- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
 -- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
@@ -38,7 +38,7 @@ begin
 		if exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
 			return v_refusal || '{"reason": "id_in_use"}';
 		end if;
-		v_new.meta := v_new.meta || jsonb_build_object('rotated_from', p_endpoint_id);
+		v_new.rotated_from := p_endpoint_id;
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
 		perform autopost.check_endpoint(v_new);

@@ -75,9 +75,9 @@ as $$
 declare
 	v_constraint text;
 begin
-	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, enabled, ingress_rps, max_payload_bytes,
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
 		hash_drop_window_sec, moderated, meta, created_at, updated_at)
-	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref,
+	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
 		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
 		autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, endpoint_id) do update

@@ -128,7 +128,7 @@ func notJSON(offset int64, reason string) *problem {
 }
 
 func wrongForm(reason, remedy string) *problem {
-	p := wrongBody.says("The body is %s: %s.", reason, remedy)
+	p := wrongBody.says("The body has the wrong form, %s: %s.", reason, remedy)
 	p.Errors = []fault{{Field: "body", Reason: reason, Remedy: remedy}}
 	return p
 }
