@@ -123,12 +123,13 @@ func TestDutiesAreDoneAtTheirPace(t *testing.T) {
 	require.Equal(t, 25*60, s.count("sending acme"))
 	require.Equal(t, 25*60, s.count("claimed zeta"))
 	require.Equal(t, 25*60, s.count("auth zeta"))
+	require.Equal(t, 25*60, s.count("flood zeta"))
 	require.Equal(t, 25*120, s.count("gates zeta"))
 	require.Equal(t, 2, s.count("partitions"))
 }
 
 func TestOneFailureStopsNothingElse(t *testing.T) {
-	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "gates acme", "partitions"} {
+	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "flood acme", "gates acme", "partitions"} {
 		t.Run(fails, func(t *testing.T) {
 			s := newStore()
 			s.fails[fails] = true

@@ -94,12 +94,20 @@ func runOf(results []result) string {
 
 func writeSingle(w http.ResponseWriter, status int, r result) {
 	if r.Status == statusRejected {
-		p := wrongPost.says("The post is not of the right form; errors says which field, why, and what to do.")
+		p := wrongPost.says("The post is not of the right form%s", firstOf(r.Errors))
 		p.Errors = r.Errors
 		writeProblem(w, p)
 		return
 	}
 	writeJSON(w, "application/json", status, r)
+}
+
+// firstOf says in a sentence what errors begin with.
+func firstOf(errors []fault) string {
+	if len(errors) == 0 {
+		return "."
+	}
+	return fmt.Sprintf(": %s %s; %s.", errors[0].Field, errors[0].Reason, errors[0].Remedy)
 }
 
 func writeArray(w http.ResponseWriter, status int, results []result) {

@@ -59,11 +59,11 @@ var refusals = []refusal{
 	{"too large", bearer(strings.Repeat(" ", 4097)), 413, "too-large", "up to 4096 bytes"},
 	{"a number", bearer("7"), 422, "wrong-body", "neither an object nor an array"},
 	{"too many", bearer("[" + strings.Repeat("{},", 100) + "{}]"), 422, "wrong-body", "an array of 101 posts: send 1 to 100"},
-	{"NUL", bearer(`{"text":"a\u0000"}`), 422, "wrong-post", "which field, why"},
+	{"NUL", bearer(`{"text":"a\u0000"}`), 422, "wrong-post", "text contains the NUL character; remove the character."},
 	{"wrong field", func(_ *testing.T, s *signedStore) *httptest.ResponseRecorder {
 		s.statuses = []string{"rejected"}
 		return post(s.store, `{"colour":"red"}`)
-	}, 422, "wrong-post", "which field, why"},
+	}, 422, "wrong-post", "text nothing to send; send text, media or link."},
 	{"all wrong", bearer(`[7,8]`), 422, "wrong-post", "None of the posts"},
 	{"over its rate", guarded(push.Verdict{Reason: "rate", RetryAfter: 1200 * time.Millisecond}), 429, "over-rate", "again in 2 s"},
 	{"the database is gone", func(_ *testing.T, s *signedStore) *httptest.ResponseRecorder {
