@@ -1,9 +1,10 @@
 # One door for everything a contributor runs. `make` alone prints what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test test-long coverage lint fmt generate
+.PHONY: help setup build demo bench test test-long fuzz coverage lint fmt generate
 
 GO ?= go
 ARGS ?=
+FUZZTIME ?= 30s
 GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
 help: ## Print this list
@@ -29,7 +30,12 @@ test: setup ## Formatting, vet and all tests with the race detector
 	$(GO) test -race ./...
 
 test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
-	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... $(ARGS)
+	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash $(ARGS)
+
+fuzz: ## Every fuzz target, one after the other, each for FUZZTIME (30s); what it finds becomes a seed in testdata
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \
+		target=$${target#func }; echo "$$target in $$(dirname $$file)"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; done
 
 coverage: setup ## Which statements and branches of the SQL functions the contracts reach, and which they do not
 	$(GO) test -count=1 -v -run '^TestCoverage$$' ./db

@@ -603,6 +603,24 @@ $$;
 
 
 --
+-- Name: begin_run(text, uuid, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_run(p_workspace_id text, p_run_id uuid, p_kind text, p_endpoint_id text, p_source_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Opens a run whose id is known already. Writes: ingest_runs.
+begin
+	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use push, pull, api, command, event, file or page');
+	end if;
+	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
+	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+end
+$$;
+
+
+--
 -- Name: breaker_is_open(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -975,6 +993,79 @@ $$;
 
 
 --
+-- Name: workspace_endpoints; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.workspace_endpoints (
+    workspace_id text NOT NULL,
+    endpoint_id text NOT NULL,
+    kind text NOT NULL,
+    source_id text,
+    secret_hash text,
+    signing_ref text,
+    enabled boolean DEFAULT true NOT NULL,
+    ingress_rps numeric DEFAULT 5 NOT NULL,
+    max_payload_bytes integer DEFAULT 262144 NOT NULL,
+    hash_drop_window_sec integer DEFAULT 10 NOT NULL,
+    moderated boolean DEFAULT false NOT NULL,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    admitted_until timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    old_signing_ref text,
+    old_signing_until timestamp with time zone,
+    rotated_from text,
+    CONSTRAINT workspace_endpoints_check CHECK (((kind = 'pull_source'::text) = (source_id IS NOT NULL))),
+    CONSTRAINT workspace_endpoints_check1 CHECK ((((kind = 'pull_source'::text) = (secret_hash IS NULL)) OR ((kind = 'webhook_push'::text) AND (signing_ref IS NOT NULL)))),
+    CONSTRAINT workspace_endpoints_check2 CHECK (((old_signing_ref IS NULL) = (old_signing_until IS NULL))),
+    CONSTRAINT workspace_endpoints_endpoint_id_check CHECK ((endpoint_id <> ''::text)),
+    CONSTRAINT workspace_endpoints_hash_drop_window_sec_check CHECK ((hash_drop_window_sec >= 0)),
+    CONSTRAINT workspace_endpoints_ingress_rps_check CHECK ((ingress_rps > (0)::numeric)),
+    CONSTRAINT workspace_endpoints_kind_check CHECK ((kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text, 'pull_source'::text]))),
+    CONSTRAINT workspace_endpoints_max_payload_bytes_check CHECK ((max_payload_bytes > 0)),
+    CONSTRAINT workspace_endpoints_secret_hash_check CHECK ((secret_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.workspace_endpoints FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: change_endpoint(autopost.workspace_endpoints, autopost.workspace_endpoints, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_endpoint(p_old autopost.workspace_endpoints, p_new autopost.workspace_endpoints, p_act jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
+-- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
+-- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
+	v_after jsonb := autopost.endpoint_json(p_new);
+	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
+	v_reason text;
+begin
+	if p_old.endpoint_id is null then
+		v_before := '{}';
+	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
+		return v_answer || '{"applied": false, "reason": "unchanged"}';
+	end if;
+	v_reason := autopost.write_endpoint(p_new, (p_act -> 'dry_run')::boolean);
+	if v_reason is not null then
+		return v_answer || jsonb_build_object('applied', false, 'reason', v_reason);
+	end if;
+	if not (p_act -> 'dry_run')::boolean then
+		perform autopost.audit(p_new.workspace_id, p_act ->> 'function', 'endpoint:' || p_new.endpoint_id, p_act -> 'meta', v_before, v_after);
+	end if;
+	return v_answer || jsonb_build_object('applied', true, 'endpoint_id', p_new.endpoint_id, 'created', p_old.endpoint_id is null, 'before', v_before, 'after', v_after)
+		|| case when p_new.signing_ref is null then '{}' else jsonb_build_object('bound', exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end;
+end
+$$;
+
+
+--
 -- Name: changed(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -984,6 +1075,76 @@ CREATE FUNCTION autopost.changed(p_changes jsonb, p_key text, p_side text) RETUR
 -- One side ("before" or "after") of a list of changes, by the id of each row.
 select coalesce(jsonb_object_agg(c.value ->> p_key, c.value -> p_side), '{}') from jsonb_array_elements(p_changes) c
 $$;
+
+
+--
+-- Name: check_endpoint(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_endpoint(p_endpoint autopost.workspace_endpoints) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for fields that do not go together.
+-- Reads: pull_sources.
+begin
+	if p_endpoint.kind is null then
+		perform autopost.refuse('fields', 'has no kind', 'a new endpoint is webhook_push, bot_webhook or pull_source');
+	elsif (p_endpoint.kind = 'pull_source') <> (p_endpoint.source_id is not null) then
+		perform autopost.refuse('fields', format('source_id does not fit kind %s', p_endpoint.kind), 'an endpoint of kind pull_source, and no other, has a source_id');
+	elsif p_endpoint.kind = 'pull_source' and coalesce(p_endpoint.secret_hash, p_endpoint.signing_ref) is not null then
+		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'leave secret_hash and signing_ref out');
+	elsif p_endpoint.kind = 'bot_webhook' and p_endpoint.signing_ref is not null then
+		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'leave signing_ref out');
+	elsif p_endpoint.kind <> 'pull_source' and p_endpoint.secret_hash is null and p_endpoint.signing_ref is null then
+		perform autopost.refuse('fields', 'has no secret', case p_endpoint.kind when 'bot_webhook' then 'pass secret_hash' else 'pass secret_hash, signing_ref or both' end);
+	elsif p_endpoint.source_id is not null and not exists (
+		select 1 from autopost.pull_sources s where s.workspace_id = p_endpoint.workspace_id and s.source_id = p_endpoint.source_id) then
+		perform autopost.refuse('fields', format('there is no source %s', p_endpoint.source_id), 'add the source first');
+	end if;
+end
+$$;
+
+
+--
+-- Name: check_endpoint_fields(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_endpoint_fields(p_fields jsonb, p_known text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Raises AP001 for what is no object, for a field that is not among the known ones, and for a value of the wrong form.
+declare
+	v_field text;
+	v_remedy text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'is no JSON object', 'pass the fields that change');
+	end if;
+	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (p_known) order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(p_known, ', '));
+	end if;
+	select f.field, f.remedy into v_field, v_remedy from (values
+		('kind', p_fields ->> 'kind' in ('webhook_push', 'bot_webhook', 'pull_source'), 'use webhook_push, bot_webhook or pull_source'),
+		('source_id', jsonb_typeof(p_fields -> 'source_id') = 'string', 'pass the id of a source'),
+		('secret_hash', p_fields ->> 'secret_hash' ~ '^[0-9a-f]{64}$', 'pass the SHA-256 of the secret as 64 lower-case hexadecimal digits'),
+		('signing_ref', jsonb_typeof(p_fields -> 'signing_ref') = 'null' or p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook, or null for none'),
+		('enabled', jsonb_typeof(p_fields -> 'enabled') = 'boolean', 'pass true or false'),
+		('ingress_rps', p_fields @? '$.ingress_rps ? (@.type() == "number" && @ > 0 && @ <= 1000000)', 'pass posts a second, above 0 and up to 1000000'),
+		('max_payload_bytes', p_fields @? '$.max_payload_bytes ? (@.type() == "number" && @ >= 1 && @ <= 16777216 && @.floor() == @)', 'pass a whole number of bytes from 1 to 16777216'),
+		('hash_drop_window_sec', p_fields @? '$.hash_drop_window_sec ? (@.type() == "number" && @ >= 0 && @ <= 86400 && @.floor() == @)', 'pass whole seconds from 0 to 86400'),
+		('moderated', jsonb_typeof(p_fields -> 'moderated') = 'boolean', 'pass true or false'),
+		('meta', jsonb_typeof(p_fields -> 'meta') = 'object', 'pass an object without secrets'),
+		('new_endpoint_id', p_fields ->> 'new_endpoint_id' <> '', 'pass the id of the endpoint that takes over'),
+		('keep_seconds', p_fields @? '$.keep_seconds ? (@.type() == "number" && @ >= 0 && @ <= 2592000 && @.floor() == @)', 'pass whole seconds from 0 to 2592000, 30 days')
+	) f (field, fine, remedy)
+	where p_fields ? f.field and f.fine is not true
+	limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has a wrong value for %s', v_field), v_remedy);
+	end if;
+end
+$_$;
 
 
 --
@@ -1187,6 +1348,80 @@ begin
 	from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids)
 	order by s.next_attempt_at;
+end
+$$;
+
+
+--
+-- Name: ingress_floods; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.ingress_floods (
+    workspace_id text NOT NULL,
+    endpoint_id text NOT NULL,
+    action text NOT NULL,
+    second timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    recorded integer DEFAULT 0 NOT NULL,
+    run_id uuid,
+    opened_at timestamp with time zone,
+    meta jsonb,
+    CONSTRAINT ingress_floods_action_check CHECK ((action = ANY (ARRAY['ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text]))),
+    CONSTRAINT ingress_floods_check CHECK (((run_id IS NULL) = (opened_at IS NULL)))
+);
+
+ALTER TABLE ONLY autopost.ingress_floods FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: close_flood(autopost.ingress_floods); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.close_flood(p_flood autopost.ingress_floods) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Ends the run that the drops of a window shared, and writes their one event. The row of the flood is locked by the caller.
+-- Writes: ingest_runs, ingress_floods, events.
+declare
+	v_stats jsonb;
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.ingest_runs r set finished_at = v_now
+	where r.workspace_id = p_flood.workspace_id and r.run_id = p_flood.run_id
+	returning r.stats_json into v_stats;
+	update autopost.ingress_floods f set run_id = null, opened_at = null, meta = null
+	where f.workspace_id = p_flood.workspace_id and f.endpoint_id = p_flood.endpoint_id and f.action = p_flood.action;
+	perform autopost.emit_note(p_flood.workspace_id, p_flood.action, case when p_flood.action = 'ingress_dedup_dropped' then 'ok' else 'error' end, null, null, null,
+		p_flood.meta || jsonb_build_object('endpoint_id', p_flood.endpoint_id, 'run_id', p_flood.run_id, 'requests', v_stats -> 'requests',
+			'items', v_stats -> autopost.drop_counter(p_flood.action), 'since', p_flood.opened_at, 'until', v_now));
+end
+$$;
+
+
+--
+-- Name: close_ingress_floods(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.close_ingress_floods(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Ends the windows of dropped requests that are over and that no further drop has ended: each gets its event. Those that somebody holds are
+-- left to them. Returns {"closed"}. Locks: ingress_floods (skip locked). Writes: ingress_floods, ingest_runs, events.
+declare
+	v_flood autopost.ingress_floods;
+	v_count int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	for v_flood in
+		select f.* from autopost.ingress_floods f
+		where f.workspace_id = p_workspace_id and f.opened_at <= autopost.now_ts() - autopost.setting_interval('ingress_drop_window_seconds')
+		order by f.endpoint_id, f.action
+		for no key update of f skip locked
+	loop
+		perform autopost.close_flood(v_flood);
+		v_count := v_count + 1;
+	end loop;
+	return jsonb_build_object('closed', v_count);
 end
 $$;
 
@@ -1609,6 +1844,35 @@ $$;
 
 
 --
+-- Name: disable_endpoint(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.disable_endpoint(p_workspace_id text, p_endpoint_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The endpoint takes nothing from now on; its row stays for the record, and its secret is free for another.
+-- Returns as put_endpoint does; {"applied": false, "dry_run", "reason": "unknown_endpoint" | "unchanged"}.
+-- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.workspace_endpoints;
+	v_new autopost.workspace_endpoints;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := jsonb_build_object('function', 'disable_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	if v_old.endpoint_id is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_endpoint');
+	end if;
+	v_new := v_old;
+	v_new.enabled := false;
+	return autopost.change_endpoint(v_old, v_new, v_act);
+end
+$$;
+
+
+--
 -- Name: disable_group(text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1674,6 +1938,18 @@ $$;
 
 
 --
+-- Name: drop_counter(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.drop_counter(p_action text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What the event of a drop is called among the counters of a run.
+select replace(p_action, 'ingress_', '')
+$$;
+
+
+--
 -- Name: drop_event_partitions(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1723,21 +1999,23 @@ $_$;
 
 
 --
--- Name: drop_request(text, text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: drop_request(text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.drop_request(p_workspace_id text, p_endpoint_id text, p_action text, p_counter text, p_items integer, p_meta jsonb) RETURNS void
+CREATE FUNCTION autopost.drop_request(p_workspace_id text, p_endpoint_id text, p_action text, p_items integer, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- What a refused request leaves behind: a finished run with the count, and an event. No message, no delivery.
--- Writes: ingest_runs, events.
+-- What a request leaves behind that was refused unread: a finished run with the count and an event, or its count with those of others. No
+-- message, no delivery. Locks and writes: join_flood.
 declare
-	v_run_id uuid := autopost.new_id();
+	v_run_id uuid;
 begin
-	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, started_at, finished_at, stats_json)
-	values (p_workspace_id, v_run_id, 'push', p_endpoint_id, autopost.now_ts(), autopost.now_ts(), jsonb_build_object(p_counter, p_items));
-	perform autopost.emit_note(p_workspace_id, p_action, 'error', null, null, null,
-		p_meta || jsonb_build_object('endpoint_id', p_endpoint_id, 'run_id', v_run_id, 'items', p_items));
+	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action, p_items, p_meta) is null then
+		v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
+		perform autopost.close_run(p_workspace_id, v_run_id, jsonb_build_object(autopost.drop_counter(p_action), p_items), null);
+		perform autopost.emit_note(p_workspace_id, p_action, 'error', null, null, null,
+			p_meta || jsonb_build_object('endpoint_id', p_endpoint_id, 'run_id', v_run_id, 'items', p_items));
+	end if;
 end
 $$;
 
@@ -1950,6 +2228,72 @@ begin
 			'rate_group', p_rate_group, 'opened_at', v_before.breaker_opened_at, 'probes', v_before.probes));
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
+end
+$$;
+
+
+--
+-- Name: end_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Ends the run of a push, with an event for each repeat that it brought. Where repeats are all that it brought, it has no run yet: above a rate
+-- it gets none, but shares one. Returns {"run_id", "results"}.
+-- Locks: ingress_floods. Writes: ingest_runs, ingress_floods, events(ingress_dedup_dropped).
+declare
+	v_run_id uuid;
+begin
+	if (select bool_and(r.answer -> 'status' = '"duplicate"') from unnest(p_results) r (answer)) then
+		v_run_id := autopost.join_flood(p_endpoint.workspace_id, p_endpoint.endpoint_id, 'ingress_dedup_dropped', cardinality(p_results), '{}');
+		if v_run_id is not null then
+			return jsonb_build_object('run_id', v_run_id, 'results', p_results);
+		end if;
+		perform autopost.begin_run(p_endpoint.workspace_id, p_run_id, 'push', p_endpoint.endpoint_id, null);
+	end if;
+	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (r.answer ->> 'message_id')::uuid, null,
+		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', p_items -> (r.n - 1)::int -> 'source_ref', 'run_id', p_run_id, 'first_run_id', r.answer -> 'run_id'))
+	from unnest(p_results) with ordinality r (answer, n)
+	where r.answer -> 'status' = '"duplicate"';
+	-- A duplicate repeats the counts of the first: they are not this run's.
+	perform autopost.close_run(p_endpoint.workspace_id, p_run_id, autopost.answer_stats((
+		select jsonb_agg(case when r.answer -> 'status' = '"duplicate"' then '{"status": "duplicate"}' else r.answer end)
+		from unnest(p_results) r (answer))), to_jsonb(p_results));
+	return jsonb_build_object('run_id', p_run_id, 'results', p_results);
+end
+$$;
+
+
+--
+-- Name: endpoint_json(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.endpoint_json(p_endpoint autopost.workspace_endpoints) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- An endpoint as it is shown: whether it has a secret, and not its hash.
+select to_jsonb(p_endpoint) - '{workspace_id,secret_hash,admitted_until,created_at,updated_at}'::text[]
+	|| jsonb_build_object('has_secret', p_endpoint.secret_hash is not null)
+$$;
+
+
+--
+-- Name: endpoint_to_change(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.endpoint_to_change(p_workspace_id text, p_endpoint_id text, p_dry_run boolean) RETURNS autopost.workspace_endpoints
+    LANGUAGE plpgsql
+    AS $$
+-- The endpoint as it is, all null where there is none; endpoints of the workspace are changed by one hand at a time.
+-- Locks: workspaces, unless it is a dry run.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.require('endpoint_id', p_endpoint_id <> '');
+	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and not p_dry_run for no key update of w;
+	select e.* into v_endpoint from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
+	return v_endpoint;
 end
 $$;
 
@@ -2895,6 +3239,43 @@ $$;
 
 
 --
+-- Name: get_endpoint(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_endpoint(p_workspace_id text, p_endpoint_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- An endpoint as list_endpoints has it, with "bound": whether signing_ref has its credential, "last_hour": what its runs of the last hour
+-- counted, and "dropping": kinds of drops that share a run at the moment, {"action", "run_id", "since"}; null when there is no such endpoint.
+-- Reads: list_endpoints (view), credential_bindings, ingest_runs, ingress_floods.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('endpoint_id', p_endpoint_id is not null);
+	return (
+		select to_jsonb(v) - 'workspace_id' || jsonb_build_object(
+			'bound', exists (
+				select 1 from autopost.credential_bindings b
+				where b.workspace_id = p_workspace_id and b.auth_ref = v.signing_ref and b.platform = 'webhook'),
+			'last_hour', (
+				select coalesce(jsonb_object_agg(k.key, k.total), '{}') from (
+					select s.key, sum((s.value #>> '{}')::numeric) as total
+					from autopost.ingest_runs r
+					cross join lateral jsonb_each(r.stats_json) s
+					where r.workspace_id = p_workspace_id and r.endpoint_id = p_endpoint_id and r.started_at > autopost.now_ts() - interval '1 hour'
+					and jsonb_typeof(s.value) = 'number'
+					group by s.key) k),
+			'dropping', (
+				select coalesce(jsonb_agg(jsonb_build_object('action', f.action, 'run_id', f.run_id, 'since', f.opened_at) order by f.action), '[]')
+				from autopost.ingress_floods f
+				where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.run_id is not null))
+		from autopost.list_endpoints v
+		where v.workspace_id = p_workspace_id and v.endpoint_id = p_endpoint_id);
+end
+$$;
+
+
+--
 -- Name: get_media_blob(text, text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3113,7 +3494,7 @@ CREATE FUNCTION autopost.guard_ingress(p_workspace_id text, p_endpoint_id text, 
 -- The gate before anything is read: size, then rate (ingress_rps counts items; a second's worth may come at once). Its own short
 -- transaction, so that a long enqueue does not hold up the endpoint's next request.
 -- Returns {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled", "retry_after_ms"}.
--- Locks: workspace_endpoints. Writes: workspace_endpoints, and for a refusal ingest_runs, events.
+-- Locks: workspace_endpoints, ingress_floods. Writes: workspace_endpoints, and for a refusal ingest_runs, events, many as one.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_endpoint autopost.workspace_endpoints := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
@@ -3127,7 +3508,7 @@ begin
 	if v_status = 'disabled' then
 		return '{"admitted": false, "reason": "disabled"}';
 	elsif p_bytes > v_endpoint.max_payload_bytes then
-		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_payload_rejected', 'payload_rejected', p_items,
+		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_payload_rejected', p_items,
 			jsonb_build_object('bytes', p_bytes, 'limit', v_endpoint.max_payload_bytes));
 		return '{"admitted": false, "reason": "size"}';
 	end if;
@@ -3138,7 +3519,7 @@ begin
 	v_until := greatest(v_now, v_endpoint.admitted_until) + make_interval(secs => (p_items / v_endpoint.ingress_rps)::float8);
 	-- An idle endpoint takes a second's worth at once, and always one request, however many posts it brings.
 	if v_until > v_now + interval '1 second' and v_endpoint.admitted_until > v_now then
-		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_rate_limited', 'rate_limited', p_items,
+		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_rate_limited', p_items,
 			jsonb_build_object('ingress_rps', v_endpoint.ingress_rps));
 		return jsonb_build_object('admitted', false, 'reason', 'rate',
 			'retry_after_ms', ceil(extract(epoch from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));
@@ -3644,6 +4025,56 @@ $_$;
 
 
 --
+-- Name: join_flood(text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_items integer, p_meta jsonb) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+-- Counts a dropped request. Above ingress_drops_per_second of its kind it joins the others of its window: their run, which counts it at once, is
+-- returned. Below, null: the caller gives it a run and an event of its own.
+-- Locks: ingress_floods, ingest_runs, after all others. Writes: ingress_floods, and for one that joins ingest_runs, events.
+declare
+	v_flood autopost.ingress_floods;
+	v_now timestamptz;
+begin
+	insert into autopost.ingress_floods (workspace_id, endpoint_id, action)
+	select p_workspace_id, p_endpoint_id, p_action
+	where not exists (
+		select 1 from autopost.ingress_floods f
+		where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action)
+	on conflict do nothing;
+	select f.* into v_flood from autopost.ingress_floods f
+	where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action
+	for no key update of f;
+	v_now := autopost.now_ts();
+	if v_flood.opened_at <= v_now - autopost.setting_interval('ingress_drop_window_seconds') then
+		perform autopost.close_flood(v_flood);
+		v_flood.run_id := null;
+	end if;
+	if v_flood.run_id is null then
+		if date_trunc('second', v_now) <> v_flood.second then
+			v_flood.recorded := 0;
+		end if;
+		if v_flood.recorded < autopost.setting('ingress_drops_per_second') then
+			update autopost.ingress_floods f set second = date_trunc('second', v_now), recorded = v_flood.recorded + 1
+			where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action;
+			return null;
+		end if;
+		v_flood.run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
+		update autopost.ingress_floods f set run_id = v_flood.run_id, opened_at = v_now, meta = p_meta
+		where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action;
+	end if;
+	update autopost.ingest_runs r
+	set stats_json = jsonb_build_object('requests', coalesce((r.stats_json -> 'requests')::int, 0) + 1, autopost.drop_counter(p_action),
+		coalesce((r.stats_json -> autopost.drop_counter(p_action))::bigint, 0) + p_items)
+	where r.workspace_id = p_workspace_id and r.run_id = v_flood.run_id;
+	return v_flood.run_id;
+end
+$$;
+
+
+--
 -- Name: judge_platforms(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3785,39 +4216,6 @@ begin
 	return autopost.now_ts() - autopost.setting_interval(p_key) - interval '1 day';
 end
 $$;
-
-
---
--- Name: workspace_endpoints; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.workspace_endpoints (
-    workspace_id text NOT NULL,
-    endpoint_id text NOT NULL,
-    kind text NOT NULL,
-    source_id text,
-    secret_hash text,
-    signing_ref text,
-    enabled boolean DEFAULT true NOT NULL,
-    ingress_rps numeric DEFAULT 5 NOT NULL,
-    max_payload_bytes integer DEFAULT 262144 NOT NULL,
-    hash_drop_window_sec integer DEFAULT 10 NOT NULL,
-    moderated boolean DEFAULT false NOT NULL,
-    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    admitted_until timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT workspace_endpoints_check CHECK (((kind = 'pull_source'::text) = (source_id IS NOT NULL))),
-    CONSTRAINT workspace_endpoints_check1 CHECK ((((kind = 'pull_source'::text) = (secret_hash IS NULL)) OR ((kind = 'webhook_push'::text) AND (signing_ref IS NOT NULL)))),
-    CONSTRAINT workspace_endpoints_endpoint_id_check CHECK ((endpoint_id <> ''::text)),
-    CONSTRAINT workspace_endpoints_hash_drop_window_sec_check CHECK ((hash_drop_window_sec >= 0)),
-    CONSTRAINT workspace_endpoints_ingress_rps_check CHECK ((ingress_rps > (0)::numeric)),
-    CONSTRAINT workspace_endpoints_kind_check CHECK ((kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text, 'pull_source'::text]))),
-    CONSTRAINT workspace_endpoints_max_payload_bytes_check CHECK ((max_payload_bytes > 0)),
-    CONSTRAINT workspace_endpoints_secret_hash_check CHECK ((secret_hash ~ '^[0-9a-f]{64}$'::text))
-);
-
-ALTER TABLE ONLY autopost.workspace_endpoints FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -4254,6 +4652,53 @@ begin
 	left join autopost.workspace_endpoints e on e.workspace_id = p_workspace_id and e.source_id = s.source_id and e.kind = 'pull_source' and e.enabled
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_ids)
 	order by s.source_id;
+end
+$$;
+
+
+--
+-- Name: list_endpoints; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
+ SELECT e.workspace_id,
+    e.endpoint_id,
+    e.kind,
+    e.source_id,
+    e.enabled,
+    (e.secret_hash IS NOT NULL) AS has_secret,
+    e.signing_ref,
+    e.old_signing_ref,
+    e.old_signing_until,
+    e.rotated_from,
+    e.ingress_rps,
+    e.max_payload_bytes,
+    e.hash_drop_window_sec,
+    e.moderated,
+    e.meta,
+    e.created_at,
+    e.updated_at
+   FROM autopost.workspace_endpoints e;
+
+
+--
+-- Name: list_endpoints(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_endpoints(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_endpoints
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The endpoints of a workspace by their id, the disabled ones too. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: list_endpoints (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_endpoints v
+	where v.workspace_id = p_workspace_id
+	order by v.endpoint_id
+	limit p_limit;
 end
 $$;
 
@@ -5098,6 +5543,24 @@ $$;
 
 
 --
+-- Name: next_endpoint_id(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_endpoint_id(p_workspace_id text, p_endpoint_id text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $_$
+-- The first id that is free of "site-2", "site-3", … after "site", or after one of those.
+-- Reads: workspace_endpoints.
+select i.id
+from generate_series(2, 10000) n
+cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
+where not exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
+order by n
+limit 1
+$_$;
+
+
+--
 -- Name: next_open(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5464,11 +5927,7 @@ CREATE FUNCTION autopost.open_run(p_workspace_id text, p_kind text, p_endpoint_i
 declare
 	v_run_id uuid := autopost.new_id();
 begin
-	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use push, pull, api, command, event, file or page');
-	end if;
-	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
-	values (p_workspace_id, v_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+	perform autopost.begin_run(p_workspace_id, v_run_id, p_kind, p_endpoint_id, p_source_id);
 	return v_run_id;
 end
 $$;
@@ -6524,14 +6983,17 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Removes receipts whose time is over, of pushes and of sources: at most 5,000 of each. Returns {"purged", "more"}.
--- Locks: ingress_receipts, pull_receipts (skip locked). Writes: ingress_receipts, pull_receipts.
+-- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
 	v_source_ids text[];
 	v_source_refs text[];
 	v_pulls int;
+	v_endpoint_ids text[];
+	v_webhook_ids text[];
+	v_signed int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -6543,6 +7005,16 @@ begin
 		for update skip locked) x;
 	delete from autopost.ingress_receipts r
 	where r.workspace_id = p_workspace_id and r.receipt_id = any (v_pushes);
+	select array_agg(x.endpoint_id), array_agg(x.webhook_id) into v_endpoint_ids, v_webhook_ids
+	from (
+		select s.endpoint_id, s.webhook_id from autopost.signed_requests s
+		where s.workspace_id = p_workspace_id and s.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.signed_requests s
+	using unnest(v_endpoint_ids, v_webhook_ids) u (endpoint_id, webhook_id)
+	where s.workspace_id = p_workspace_id and s.endpoint_id = u.endpoint_id and s.webhook_id = u.webhook_id;
+	get diagnostics v_signed = row_count;
 	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
 	from (
 		select r.source_id, r.source_ref from autopost.pull_receipts r
@@ -6553,7 +7025,8 @@ begin
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
 	get diagnostics v_pulls = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_pulls, 'more', greatest(cardinality(v_pushes), v_pulls) = 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls) = 5000);
 end
 $$;
 
@@ -6622,6 +7095,73 @@ begin
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+end
+$$;
+
+
+--
+-- Name: push_endpoint(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.push_endpoint(p_workspace_id text, p_endpoint_id text, p_items jsonb) RETURNS autopost.workspace_endpoints
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The endpoint that takes these posts, or AP001.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
+	v_endpoint := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
+	if v_endpoint.kind <> 'webhook_push' then
+		perform autopost.refuse('endpoint_id', format('%s is of kind %s', p_endpoint_id, v_endpoint.kind), 'use an endpoint of kind webhook_push');
+	elsif jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) not between 1 and 100 then
+		perform autopost.refuse('items', 'is no array of 1 to 100 posts', 'pass a JSON array of raw payloads');
+	end if;
+	return v_endpoint;
+end
+$$;
+
+
+--
+-- Name: put_endpoint(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_endpoint(p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes an endpoint, or changes the fields of it that p_fields holds: kind and source_id (of a new one), secret_hash and signing_ref (where it has
+-- none; rotate_endpoint exchanges them), enabled, ingress_rps, max_payload_bytes, hash_drop_window_sec, moderated, meta. The secret itself
+-- never comes here: secret_hash is its SHA-256, signing_ref the auth_ref of a credential of platform webhook (null takes it away).
+-- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential}, or
+-- {"applied": false, "dry_run", "reason": "unchanged" | "secret_in_use" | "source_in_use"}. Raises AP001 for wrong fields.
+-- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.workspace_endpoints;
+	v_new autopost.workspace_endpoints;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	perform autopost.check_endpoint_fields(p_fields,
+		'{kind,source_id,secret_hash,signing_ref,enabled,ingress_rps,max_payload_bytes,hash_drop_window_sec,moderated,meta}');
+	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	v_new := v_old;
+	if v_old.endpoint_id is null then
+		v_new := jsonb_populate_record(v_new, jsonb_build_object('workspace_id', p_workspace_id, 'endpoint_id', p_endpoint_id, 'enabled', true,
+			'ingress_rps', 5, 'max_payload_bytes', 262144, 'hash_drop_window_sec', 10, 'moderated', false, 'meta', '{}'::jsonb));
+	end if;
+	v_new := jsonb_populate_record(v_new, p_fields);
+	if v_old.kind <> v_new.kind or v_old.source_id <> v_new.source_id then
+		perform autopost.refuse('fields', 'kind and source_id of an endpoint stay', 'make another endpoint and disable this one');
+	elsif v_old.secret_hash <> v_new.secret_hash or v_old.signing_ref <> v_new.signing_ref then
+		perform autopost.refuse('fields', 'the endpoint has a secret already', 'use rotate_endpoint, which leaves no gap');
+	elsif v_new.signing_ref is null then
+		v_new.old_signing_ref := null;
+		v_new.old_signing_until := null;
+	end if;
+	perform autopost.check_endpoint(v_new);
+	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;
 
@@ -7124,84 +7664,72 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Takes the posts of one push: run, receipts, and enqueue or submission, in one transaction. p_items: an array of 1 to 100 raw
 -- payloads; a wrong one is rejected alone, and gets no receipt, so that it may come again corrected.
 -- Returns {"run_id", "results": [...]} in order: status enqueued, accepted (media are being fetched), duplicate (with the first
--- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names unknown fields.
--- Raises AP001 for a wrong argument. Locks, in this order: ingress_receipts (source_ref), messages, channel_gates.
+-- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names unknown fields. What takes something in
+-- has a run of its own; repeats alone share one above ingress_drops_per_second.
+-- Raises AP001 for a wrong argument. Locks, in this order: ingress_receipts (source_ref), messages, channel_gates, ingress_floods.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return autopost.take_push(autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items), p_items);
+end
+$$;
+
+
+--
+-- Name: receive_signed_push(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_signed_push(p_workspace_id text, p_endpoint_id text, p_webhook_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- receive_push for a request whose signature was found good. p_webhook_id is the id that was signed with it, 1 to 256 bytes: in the same
+-- transaction it is kept for receipt_ttl_hours, and whoever brings it again, to whichever daemon, is answered as the first was, what it took being
+-- a duplicate now, whatever the body says. An id whose posts were all rejected is not kept: they may come again.
+-- Raises AP001 for a wrong argument. Locks, in this order: signed_requests (a concurrent twin waits), then as receive_push.
 declare
 	v_endpoint autopost.workspace_endpoints;
 	v_now timestamptz;
+	v_first jsonb;
+	v_results jsonb[];
 	v_run_id uuid;
-	v_items jsonb[] := '{}';
-	v_results jsonb[] := '{}';
-	v_item record;
-	v_fresh int[] := '{}';
-	v_taken jsonb;
+	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
-	v_endpoint := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
-	if v_endpoint.kind <> 'webhook_push' then
-		perform autopost.refuse('endpoint_id', format('%s is of kind %s', p_endpoint_id, v_endpoint.kind), 'use an endpoint of kind webhook_push');
-	elsif jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) not between 1 and 100 then
-		perform autopost.refuse('items', 'is no array of 1 to 100 posts', 'pass a JSON array of raw payloads');
+	v_endpoint := autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items);
+	if coalesce(octet_length(p_webhook_id) not between 1 and 256, true) then
+		perform autopost.refuse('webhook_id', 'is not of 1 to 256 bytes', 'pass the header webhook-id');
 	end if;
 	v_now := autopost.now_ts();
-	v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
-	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.post_errors(p_workspace_id, i.value) as errors
-		from jsonb_array_elements(p_items) with ordinality i
-		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
-	loop
-		if v_item.errors <> '[]' then
-			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_item.errors);
-		else
-			v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'receipt_id', autopost.new_id());
-			v_results[v_item.n] := autopost.take_receipt(v_endpoint, v_item.raw, (v_items[v_item.n] ->> 'receipt_id')::uuid, v_run_id, v_now);
-			if v_results[v_item.n] is null then
-				v_fresh := v_fresh || v_item.n;
-			end if;
+	delete from autopost.signed_requests s
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id and s.expires_at <= v_now;
+	insert into autopost.signed_requests (workspace_id, endpoint_id, webhook_id, received_at, expires_at)
+	values (p_workspace_id, p_endpoint_id, p_webhook_id, v_now, v_now + autopost.setting_interval('receipt_ttl_hours'))
+	on conflict do nothing;
+	if not found then
+		select s.results into v_first from autopost.signed_requests s
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;
+		v_results := array(
+			select case when f.answer -> 'status' = '"rejected"' then f.answer else coalesce(f.answer, '{}') || '{"status": "duplicate"}' end
+			from jsonb_array_elements(p_items) with ordinality i
+			cross join lateral (select v_first -> (i.ordinality - 1)::int as answer) f
+			order by i.ordinality);
+		v_run_id := autopost.new_id();
+		if v_first @? '$[*] ? (@.status == "rejected")' then
+			perform autopost.begin_run(p_workspace_id, v_run_id, 'push', p_endpoint_id, null);
 		end if;
-	end loop;
-	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
-	v_taken := autopost.take_posts(p_workspace_id, p_endpoint_id, 'push',
-		(select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n)), v_run_id, v_now);
-	for v_item in select t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate' then '{"status": "enqueued"}' else '{}' end::jsonb as answer, v_fresh[t.ordinality] as n
-		from jsonb_array_elements(v_taken) with ordinality t
-	loop
-		v_results[v_item.n] := v_item.answer;
-		update autopost.ingress_receipts r
-		set answer = v_item.answer
-		where r.workspace_id = p_workspace_id and r.receipt_id = (v_items[v_item.n] ->> 'receipt_id')::uuid;
-	end loop;
-	-- A repetition inside the array was met before the first had its answer.
-	for v_item in
-		select i.ordinality::int as n, r.answer
-		from jsonb_array_elements(p_items) with ordinality i
-		join autopost.ingress_receipts r on r.workspace_id = p_workspace_id and r.endpoint_id = p_endpoint_id
-			and r.payload_hash = autopost.receipt_hash(i.value) and r.source_ref is null and r.run_id = v_run_id
-		where v_results[i.ordinality] -> 'status' = '"duplicate"' and i.value ->> 'source_ref' is null
-		union all
-		select i.ordinality::int, r.answer
-		from jsonb_array_elements(p_items) with ordinality i
-		join autopost.ingress_receipts r on r.workspace_id = p_workspace_id and r.endpoint_id = p_endpoint_id
-			and r.source_ref = i.value ->> 'source_ref' and r.run_id = v_run_id
-		where v_results[i.ordinality] -> 'status' = '"duplicate"'
-	loop
-		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
-	end loop;
-	for v_item in select i.ordinality::int as n, autopost.post_warnings(p_workspace_id, i.value) as fields
-		from jsonb_array_elements(p_items) with ordinality i where jsonb_typeof(i.value) = 'object'
-	loop
-		if v_item.fields <> '[]' then
-			v_results[v_item.n] := v_results[v_item.n] || jsonb_build_object('warnings', v_item.fields);
-		end if;
-	end loop;
-	-- A duplicate repeats the counts of the first: they are not this run's.
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats((
-		select jsonb_agg(case when r.answer -> 'status' = '"duplicate"' then '{"status": "duplicate"}' else r.answer end)
-		from unnest(v_results) r (answer))), to_jsonb(v_results));
-	return jsonb_build_object('run_id', v_run_id, 'results', v_results);
+		return autopost.end_push(v_endpoint, p_items, v_results, v_run_id);
+	end if;
+	v_answer := autopost.take_push(v_endpoint, p_items);
+	if not v_answer -> 'results' @? '$[*] ? (@.status != "rejected")' then
+		delete from autopost.signed_requests s
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;
+	else
+		update autopost.signed_requests s set results = v_answer -> 'results'
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;
+	end if;
+	return v_answer;
 end
-$$;
+$_$;
 
 
 --
@@ -7845,6 +8373,39 @@ $$;
 
 
 --
+-- Name: repeats_in_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.repeats_in_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb[]
+    LANGUAGE plpgsql
+    AS $$
+-- The results, where a repetition inside the array, which was met before the first had its answer, has that answer now.
+-- Reads: ingress_receipts.
+declare
+	v_item record;
+	v_results jsonb[] := p_results;
+begin
+	for v_item in
+		select i.ordinality::int as n, r.answer
+		from jsonb_array_elements(p_items) with ordinality i
+		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id
+			and r.payload_hash = autopost.receipt_hash(i.value) and r.source_ref is null and r.run_id = p_run_id
+		where p_results[i.ordinality] -> 'status' = '"duplicate"' and i.value ->> 'source_ref' is null
+		union all
+		select i.ordinality::int, r.answer
+		from jsonb_array_elements(p_items) with ordinality i
+		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id
+			and r.source_ref = i.value ->> 'source_ref' and r.run_id = p_run_id
+		where p_results[i.ordinality] -> 'status' = '"duplicate"'
+	loop
+		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
+	end loop;
+	return v_results;
+end
+$$;
+
+
+--
 -- Name: report_orphans(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8103,6 +8664,45 @@ begin
 	where l.kind = p_kind and l.secret_hash = p_secret_hash
 	and e.enabled and w.status <> 'disabled'
 	and autopost.may_speak_for(l.workspace_id);
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: resolve_signed_endpoint(timestamp with time zone, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resolve_signed_endpoint(p_signed_at timestamp with time zone, p_workspace_id text, p_endpoint_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The enabled endpoint of that name that takes signed requests, in a workspace that is not disabled: {"workspace_id", "endpoint_id",
+-- "max_payload_bytes", "secret_refs": where the keys are that are good now, the newest first, "skew_seconds": how far the database's clock is
+-- past p_signed_at, "tolerance_seconds", "fresh": whether that is near enough}; null for anything else, with no word on why. The engine alone
+-- may ask: a name is no secret, and whoever calls has proven nothing yet. Looks across workspaces.
+-- Reads: workspace_endpoints, workspaces, credential_bindings.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_tolerance interval := autopost.setting_interval('signature_tolerance_seconds');
+	v_answer jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('signed_at', isfinite(p_signed_at)), autopost.require('workspace_id', p_workspace_id is not null),
+		autopost.require('endpoint_id', p_endpoint_id is not null);
+	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes,
+		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds', round(extract(epoch from v_tolerance)),
+		'fresh', p_signed_at between v_now - v_tolerance and v_now + v_tolerance,
+		'secret_refs', (
+			select coalesce(jsonb_agg(b.secret_ref order by b.auth_ref <> e.signing_ref), '[]') from autopost.credential_bindings b
+			where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+			and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))))
+	into v_answer
+	from autopost.workspace_endpoints e
+	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
+	and e.signing_ref is not null and w.status <> 'disabled'
+	and autopost.may_speak_for(e.workspace_id);
 	return v_answer;
 end
 $$;
@@ -8369,6 +8969,71 @@ begin
 		select 1 from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
 		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
+end
+$$;
+
+
+--
+-- Name: rotate_endpoint(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rotate_endpoint(p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
+-- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
+-- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
+-- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
+-- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
+-- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
+-- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_refusal jsonb := jsonb_build_object('applied', false, 'dry_run', p_dry_run);
+	v_old autopost.workspace_endpoints;
+	v_new autopost.workspace_endpoints;
+	v_now timestamptz;
+	v_keep interval;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	perform autopost.check_endpoint_fields(p_fields, '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}');
+	if (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
+		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
+	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
+		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
+	end if;
+	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	v_new := v_old;
+	if v_old.endpoint_id is null then
+		return v_refusal || '{"reason": "unknown_endpoint"}';
+	elsif not v_old.enabled then
+		return v_refusal || '{"reason": "disabled"}';
+	elsif p_fields ? 'secret_hash' then
+		v_new.secret_hash := p_fields ->> 'secret_hash';
+		v_new.endpoint_id := coalesce(p_fields ->> 'new_endpoint_id', autopost.next_endpoint_id(p_workspace_id, p_endpoint_id));
+		if exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
+			return v_refusal || '{"reason": "id_in_use"}';
+		end if;
+		v_new.rotated_from := p_endpoint_id;
+		v_new.old_signing_ref := null;
+		v_new.old_signing_until := null;
+		perform autopost.check_endpoint(v_new);
+		return autopost.change_endpoint(null, v_new, v_act);
+	end if;
+	v_now := autopost.now_ts();
+	v_keep := coalesce(make_interval(secs => (p_fields ->> 'keep_seconds')::int), autopost.setting_interval('signing_overlap_hours'));
+	v_new.signing_ref := p_fields ->> 'signing_ref';
+	if v_new.signing_ref = v_old.signing_ref then
+		return v_refusal || '{"reason": "unchanged"}';
+	elsif v_old.old_signing_until > v_now and v_keep > '0' then
+		return v_refusal || jsonb_build_object('reason', 'rotating', 'until', v_old.old_signing_until);
+	end if;
+	v_new.old_signing_ref := case when v_keep > '0' then v_old.signing_ref end;
+	v_new.old_signing_until := case when v_keep > '0' and v_old.signing_ref is not null then v_now + v_keep end;
+	perform autopost.check_endpoint(v_new);
+	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;
 
@@ -9579,15 +10244,70 @@ $$;
 
 
 --
+-- Name: take_push(autopost.workspace_endpoints, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_push(p_endpoint autopost.workspace_endpoints, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The posts of one push: receipts, run, and enqueue or submission. Returns {"run_id", "results": [one a post, in order]}.
+-- Locks, in this order: ingress_receipts (source_ref), messages, channel_gates; or, where all are repeats, ingress_floods.
+declare
+	v_workspace_id text := p_endpoint.workspace_id;
+	v_now timestamptz := autopost.now_ts();
+	v_run_id uuid := autopost.new_id();
+	v_items jsonb[] := '{}';
+	v_results jsonb[] := '{}';
+	v_item record;
+	v_fresh int[] := '{}';
+	v_taken jsonb;
+begin
+	for v_item in
+		select i.value as raw, i.ordinality::int as n, autopost.post_errors(v_workspace_id, i.value) as errors
+		from jsonb_array_elements(p_items) with ordinality i
+		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
+	loop
+		if v_item.errors <> '[]' then
+			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_item.errors);
+		else
+			v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'receipt_id', autopost.new_id());
+			v_results[v_item.n] := autopost.take_receipt(p_endpoint, v_item.raw, (v_items[v_item.n] ->> 'receipt_id')::uuid, v_run_id, v_now);
+			if v_results[v_item.n] is null then
+				v_fresh := v_fresh || v_item.n;
+			end if;
+		end if;
+	end loop;
+	if exists (select 1 from unnest(v_results) r (answer) where r.answer -> 'status' is distinct from '"duplicate"') then
+		perform autopost.begin_run(v_workspace_id, v_run_id, 'push', p_endpoint.endpoint_id, null);
+	end if;
+	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
+	v_taken := autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, 'push',
+		(select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n)), v_run_id, v_now);
+	for v_item in select t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate' then '{"status": "enqueued"}' else '{}' end::jsonb as answer, v_fresh[t.ordinality] as n
+		from jsonb_array_elements(v_taken) with ordinality t
+	loop
+		v_results[v_item.n] := v_item.answer;
+		update autopost.ingress_receipts r
+		set answer = v_item.answer
+		where r.workspace_id = v_workspace_id and r.receipt_id = (v_items[v_item.n] ->> 'receipt_id')::uuid;
+	end loop;
+	v_results := autopost.warned(v_workspace_id, p_items, autopost.repeats_in_push(p_endpoint, p_items, v_results, v_run_id));
+	return autopost.end_push(p_endpoint, p_items, v_results, v_run_id);
+end
+$$;
+
+
+--
 -- Name: take_receipt(autopost.workspace_endpoints, jsonb, uuid, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.take_receipt(p_endpoint autopost.workspace_endpoints, p_raw jsonb, p_receipt_id uuid, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec.
+-- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec. A source_ref
+-- may have come by the endpoint that this one was rotated from: whoever has the new secret tries again what the old one brought.
 -- Returns null for a new one, else the answer that the first was given, as a duplicate.
--- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts, events(ingress_dedup_dropped).
+-- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts.
 declare
 	v_ref text := p_raw ->> 'source_ref';
 	v_hash text := autopost.receipt_hash(p_raw);
@@ -9596,6 +10316,8 @@ begin
 	if v_ref is not null then
 		delete from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref and r.expires_at <= p_now;
+		select r.* into v_first from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.rotated_from and r.source_ref = v_ref and r.expires_at > p_now;
 	else
 		-- twins without a source_ref have no unique key to wait at: they wait here
 		perform pg_advisory_xact_lock(hashtextextended(p_endpoint.workspace_id || '/' || p_endpoint.endpoint_id || '/' || v_hash, 0));
@@ -9615,8 +10337,6 @@ begin
 		select r.* into v_first from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
 	end if;
-	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (v_first.answer ->> 'message_id')::uuid, null,
-		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', v_ref, 'run_id', p_run_id, 'first_run_id', v_first.run_id));
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
 end
 $$;
@@ -10658,7 +11378,7 @@ CREATE FUNCTION autopost.verify_i17(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- Each post that a run answered for is a message or a submission, and has its fan-out where one was promised; each submission that was
 -- enqueued is a message; each enqueue event, and until there is one the job, counts the rows and the drops of its post; and what was
--- dropped as a repeat has an earlier delivery that it repeats.
+-- dropped as a repeat has an earlier delivery that it repeats. Requests that were dropped together are counted alike by their run and its event.
 with told as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
@@ -10708,6 +11428,14 @@ and not exists (
 	select 1 from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.message_id = e.message_id and d.channel_id = e.channel_id
 	and d.created_at <= e.ts and d.trace_id::text <> e.meta ->> 'trace_id')
+union all
+select jsonb_build_object('what', 'drops miscounted', 'run_id', r.run_id, 'stats', r.stats_json, 'said', e.meta)
+from autopost.ingest_runs r
+left join autopost.events e on e.workspace_id = p_workspace_id and e.meta ->> 'run_id' = r.run_id::text and e.meta ? 'requests'
+	and e.action in ('ingress_rate_limited', 'ingress_payload_rejected', 'ingress_dedup_dropped')
+where r.workspace_id = p_workspace_id and r.stats_json ? 'requests' and r.finished_at is not null
+and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
+and (e.meta -> 'requests', e.meta -> 'items') is distinct from (r.stats_json -> 'requests', r.stats_json -> autopost.drop_counter(e.action))
 $$;
 
 
@@ -11043,7 +11771,7 @@ CREATE FUNCTION autopost.verify_i31(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- A push's receipt keeps the answer, which names the message or the submission. A source's receipts are as many as the posts of
--- their run and the items that it only marked as seen; a run keeps its first 1,000 posts.
+-- their run and the items that it only marked as seen; a run keeps its first 1,000 posts. The id of a signed request keeps all its answers.
 select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref, 'run_id', r.run_id, 'answer', r.answer)
 from autopost.ingress_receipts r
 where r.workspace_id = p_workspace_id and r.endpoint_kind = 'webhook_push'
@@ -11051,6 +11779,16 @@ and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (r.answer ->> 'message_id')::uuid)
 and not exists (
 	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (r.answer ->> 'submission_id')::uuid)
+union all
+select jsonb_build_object('endpoint_id', r.endpoint_id, 'webhook_id', r.webhook_id, 'answer', a.value)
+from autopost.signed_requests r
+left join lateral jsonb_array_elements(r.results) a on true
+where r.workspace_id = p_workspace_id
+and coalesce(a.value ->> 'status' in ('enqueued', 'accepted'), a.value is null)
+and not exists (
+	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (a.value ->> 'message_id')::uuid)
+and not exists (
+	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (a.value ->> 'submission_id')::uuid)
 union all
 select jsonb_build_object('source_id', p.source_id, 'run_id', p.run_id, 'receipts', p.n, 'posts', jsonb_array_length(r.items), 'seen', r.stats_json -> 'seen')
 from (
@@ -11274,6 +12012,21 @@ CREATE FUNCTION autopost.visible_text(p_text text, p_html boolean) RETURNS text
     AS $$
 -- What a reader sees of a text in an HTML dialect, or of a plain one.
 select case when p_html then autopost.html_unescape(regexp_replace(p_text, '<[^<>]*>', '', 'g')) else p_text end
+$$;
+
+
+--
+-- Name: warned(text, jsonb, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) RETURNS jsonb[]
+    LANGUAGE sql STABLE
+    AS $$
+-- The results, each with the unknown fields of its post.
+select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields) else '{}' end order by i.ordinality)
+from jsonb_array_elements(p_items) with ordinality i
+cross join lateral (
+	select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value) else '[]' end as fields) w
 $$;
 
 
@@ -11598,6 +12351,43 @@ begin
 	if autopost.group_subject(p_platform, p_rate_group) = any (v_subjects) then
 		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
 	end if;
+end
+$$;
+
+
+--
+-- Name: write_endpoint(autopost.workspace_endpoints, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.write_endpoint(p_endpoint autopost.workspace_endpoints, p_dry_run boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Writes the row, or says what is in the way: secret_in_use (of an enabled endpoint of this kind, of whatever workspace) or source_in_use. A
+-- dry run writes it, too, and undoes it. Null when nothing is in the way.
+-- Locks: workspace_endpoints. Writes: workspace_endpoints, secret_lookup.
+declare
+	v_constraint text;
+begin
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
+		hash_drop_window_sec, moderated, meta, created_at, updated_at)
+	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
+		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
+		autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, endpoint_id) do update
+	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled,
+		old_signing_ref = p_endpoint.old_signing_ref, old_signing_until = p_endpoint.old_signing_until,
+		ingress_rps = excluded.ingress_rps, max_payload_bytes = excluded.max_payload_bytes,
+		hash_drop_window_sec = excluded.hash_drop_window_sec, moderated = excluded.moderated, meta = excluded.meta, updated_at = excluded.updated_at;
+	if p_dry_run then
+		raise exception 'planned' using errcode = 'AP900';
+	end if;
+	return null;
+exception
+	when sqlstate 'AP900' then
+		return null; -- what was written is undone
+	when unique_violation then
+		get stacked diagnostics v_constraint = constraint_name;
+		return case when v_constraint = 'workspace_endpoints_source' then 'source_in_use' else 'secret_in_use' end;
 end
 $$;
 
@@ -12022,6 +12812,23 @@ CREATE TABLE autopost.settings (
 
 
 --
+-- Name: signed_requests; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.signed_requests (
+    workspace_id text NOT NULL,
+    endpoint_id text NOT NULL,
+    webhook_id text NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    results jsonb,
+    CONSTRAINT signed_requests_webhook_id_check CHECK (((octet_length(webhook_id) >= 1) AND (octet_length(webhook_id) <= 256)))
+);
+
+ALTER TABLE ONLY autopost.signed_requests FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -12174,6 +12981,14 @@ ALTER TABLE ONLY autopost.ingest_runs
 
 
 --
+-- Name: ingress_floods ingress_floods_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.ingress_floods
+    ADD CONSTRAINT ingress_floods_pkey PRIMARY KEY (workspace_id, endpoint_id, action);
+
+
+--
 -- Name: ingress_receipts ingress_receipts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -12323,6 +13138,14 @@ ALTER TABLE ONLY autopost.secret_lookup
 
 ALTER TABLE ONLY autopost.settings
     ADD CONSTRAINT settings_pkey PRIMARY KEY (key);
+
+
+--
+-- Name: signed_requests signed_requests_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.signed_requests
+    ADD CONSTRAINT signed_requests_pkey PRIMARY KEY (workspace_id, endpoint_id, webhook_id);
 
 
 --
@@ -12586,6 +13409,13 @@ CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id
 --
 
 CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (workspace_id, kind, subject_id);
+
+
+--
+-- Name: signed_requests_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX signed_requests_expiry ON autopost.signed_requests USING btree (expires_at);
 
 
 --
@@ -12882,6 +13712,14 @@ ALTER TABLE ONLY autopost.ingest_runs
 
 
 --
+-- Name: ingress_floods ingress_floods_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.ingress_floods
+    ADD CONSTRAINT ingress_floods_workspace_id_endpoint_id_fkey FOREIGN KEY (workspace_id, endpoint_id) REFERENCES autopost.workspace_endpoints(workspace_id, endpoint_id) ON DELETE CASCADE;
+
+
+--
 -- Name: ingress_receipts ingress_receipts_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -12983,6 +13821,14 @@ ALTER TABLE ONLY autopost.quotas
 
 ALTER TABLE ONLY autopost.quotas
     ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: signed_requests signed_requests_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.signed_requests
+    ADD CONSTRAINT signed_requests_workspace_id_endpoint_id_fkey FOREIGN KEY (workspace_id, endpoint_id) REFERENCES autopost.workspace_endpoints(workspace_id, endpoint_id);
 
 
 --
@@ -13096,6 +13942,12 @@ ALTER TABLE autopost.fanout_jobs ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.ingest_runs ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: ingress_floods; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.ingress_floods ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: ingress_receipts; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -13212,6 +14064,13 @@ CREATE POLICY owner_session ON autopost.ingest_runs TO autopost_owner USING ((CO
 
 
 --
+-- Name: ingress_floods owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.ingress_floods TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: ingress_receipts owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -13303,6 +14162,13 @@ CREATE POLICY owner_session ON autopost.secret_lookup TO autopost_owner USING ((
 
 
 --
+-- Name: signed_requests owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.signed_requests TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: submissions owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -13377,6 +14243,12 @@ ALTER TABLE autopost.role_workspaces ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.secret_lookup ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: signed_requests; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.signed_requests ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: submissions; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -13475,6 +14347,13 @@ CREATE POLICY workspace ON autopost.ingest_runs USING ((workspace_id = current_s
 
 
 --
+-- Name: ingress_floods workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.ingress_floods USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: ingress_receipts workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -13563,6 +14442,13 @@ CREATE POLICY workspace ON autopost.role_workspaces USING ((workspace_id = curre
 --
 
 CREATE POLICY workspace ON autopost.secret_lookup USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: signed_requests workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.signed_requests USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

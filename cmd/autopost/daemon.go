@@ -108,6 +108,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	mux := http.NewServeMux()
 	if withIngest {
 		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.log}, d.log))
 	}
 	runs := adminStore{d.store}
 	api := admin.Handler(admin.Deps{Keys: runs, Runs: runs, Log: d.log, Checks: []admin.Check{
@@ -174,7 +175,7 @@ func (d *daemon) addDispatch(runID string) error {
 
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
-		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
+		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Log: d.log,
 	})
 	if err != nil {

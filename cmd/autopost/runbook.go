@@ -34,6 +34,17 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
+	return m.byHand(cmd, func(ctx context.Context, store *pg.Store) error {
+		answer, err := do(ctx, store, m.act)
+		if err != nil {
+			return err
+		}
+		return m.tell(answer)
+	})
+}
+
+// byHand does something once it is known who does it, where and why.
+func (m *manual) byHand(cmd *cobra.Command, do func(context.Context, *pg.Store) error) error {
 	if strings.TrimSpace(m.act.Reason) == "" {
 		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
 	}
@@ -48,14 +59,10 @@ func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.
 		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
 			return err
 		}
-		answer, err := do(ctx, store, m.act)
-		if errors.Is(err, pg.ErrArgument) {
+		if err = do(ctx, store); errors.Is(err, pg.ErrArgument) {
 			return misuse{err}
 		}
-		if err != nil {
-			return err
-		}
-		return m.tell(answer)
+		return err
 	})
 }
 

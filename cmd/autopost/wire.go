@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"autopost"
@@ -120,6 +121,41 @@ func (s pushStore) ResolveEndpoint(ctx context.Context, kind, secretHash string)
 func (s pushStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {
 	verdict, err := s.Store.GuardIngress(ctx, workspace, endpoint, bytes, items)
 	return push.Verdict(verdict), err
+}
+
+// signedStore also fetches the keys by which signatures are judged.
+type signedStore struct {
+	*pg.Store
+
+	log *slog.Logger
+}
+
+func (s signedStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {
+	return pushStore{s.Store}.GuardIngress(ctx, workspace, endpoint, bytes, items)
+}
+
+// ResolveSignedEndpoint goes on with the keys that are at hand, as long as there is one.
+func (s signedStore) ResolveSignedEndpoint(ctx context.Context, signedAt time.Time, workspace, endpoint string) (*push.SignedEndpoint, error) {
+	e, err := s.Store.ResolveSignedEndpoint(ctx, signedAt, workspace, endpoint)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	found := &push.SignedEndpoint{
+		Endpoint: push.Endpoint{WorkspaceID: e.WorkspaceID, EndpointID: e.EndpointID, MaxPayloadBytes: e.MaxPayloadBytes},
+		Skew:     time.Duration(e.SkewSeconds) * time.Second, Tolerance: time.Duration(e.ToleranceSeconds) * time.Second, Fresh: e.Fresh,
+	}
+	for _, ref := range e.SecretRefs {
+		key, err := secret.Resolve(ref)
+		if err != nil {
+			s.log.Error("push.key_not_at_hand", "workspace_id", workspace, "endpoint_id", endpoint, "error", err)
+			continue
+		}
+		found.Keys = append(found.Keys, key)
+	}
+	if len(found.Keys) == 0 {
+		return nil, fmt.Errorf("endpoint ws=%s endpoint=%s has no signing key at hand: bind its signing_ref to a credential of platform webhook", workspace, endpoint)
+	}
+	return found, nil
 }
 
 type adminStore struct{ *pg.Store }

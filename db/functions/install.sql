@@ -42,10 +42,14 @@
 \ir lib/fanout_jobs.sql
 \ir lib/enqueue_posts.sql
 \ir lib/take_posts.sql
+\ir lib/floods.sql
+\ir lib/take_push.sql
 \ir lib/poll_interval.sql
 \ir ingest/resolve_endpoint.sql
+\ir ingest/resolve_signed_endpoint.sql
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
+\ir ingest/receive_signed_push.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
@@ -99,6 +103,7 @@
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
 \ir monitor/expire_auth_lost.sql
+\ir monitor/close_ingress_floods.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -127,12 +132,18 @@
 -- Operate: what people do by hand is an event, and a row of the audit log.
 \ir lib/audit.sql
 \ir lib/runbook.sql
+\ir lib/endpoints.sql
 \ir admin/list_workspaces.sql
 \ir admin/put_setting.sql
 \ir admin/put_template.sql
 \ir admin/enable_template.sql
 \ir admin/list_templates.sql
 \ir admin/preview_template.sql
+\ir admin/put_endpoint.sql
+\ir admin/rotate_endpoint.sql
+\ir admin/disable_endpoint.sql
+\ir admin/list_endpoints.sql
+\ir admin/get_endpoint.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql

@@ -98,6 +98,7 @@ var goals = []goal{
 	{"P9", "many workspaces, one in a hundred with work", (*bench).manyWorkspaces},
 	{"P10", "WAL of a delivered row", (*bench).wal},
 	{"P11", "drain under a snapshot that somebody holds", (*bench).heldSnapshot},
+	{"ingress", "posts by webhook to forty channels, against a bare insert of the body", (*bench).ingress},
 	{"rate", "rates that bind: shared ceiling, per channel", (*bench).bindingRates},
 }
 

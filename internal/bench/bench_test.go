@@ -17,7 +17,7 @@ import (
 // run takes all of them.
 func TestGoalsAreMeasured(t *testing.T) {
 	t.Parallel()
-	goals := []string{"P1", "P3", "P4", "P10", "rate"}
+	goals := []string{"P1", "P3", "P4", "P10", "ingress", "rate"}
 	if os.Getenv("AUTOPOST_LONG") != "" {
 		goals = bench.Goals()
 	}

@@ -1,7 +1,8 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
 // It ends expired leases, ends what waited too long for a refused credential,
-// re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
-// calendar, removes what is past its time and looks for what should not be.
+// writes the events of requests that were dropped in numbers, re-arms gates whose
+// wake-up was lost, keeps the event partitions ahead of the calendar, removes what
+// is past its time and looks for what should not be.
 //
 // Each duty is one database function and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
@@ -21,8 +22,8 @@ import (
 // means its default.
 type Config struct {
 	// Interval is the time between two sweeps for expired leases,
-	// and for what waited too long for a refused credential
-	// (MONITOR_INTERVAL_SECONDS). Default 60 s.
+	// for what waited too long for a refused credential, and for floods of dropped
+	// requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
 	// are not. Default 30 s.
@@ -67,6 +68,7 @@ type Deps struct {
 	Workspaces Workspaces
 	Leases     Leases
 	AuthLost   AuthLost
+	Floods     Floods
 	Gates      Gates
 	Partitions Partitions
 	Retention  Retention
@@ -106,6 +108,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	for _, d := range []duty{
 		{m.cfg.Interval, m.recoverLeases},
 		{m.cfg.Interval, m.expireAuthLost},
+		{m.cfg.Interval, m.closeFloods},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 		{m.cfg.Retention, m.purgeAll},

@@ -93,6 +93,10 @@ func (s *store) ExpireAuthLost(ctx context.Context, workspace string) (int, erro
 	return s.ask(ctx, "auth "+workspace)
 }
 
+func (s *store) CloseIngressFloods(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "flood "+workspace)
+}
+
 func (s *store) EnsureEventPartitions(ctx context.Context) error {
 	_, err := s.ask(ctx, "partitions")
 	return err
@@ -103,7 +107,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
-			Workspaces: s, Leases: s, AuthLost: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s,
+			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s,
 			Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
@@ -119,12 +123,13 @@ func TestDutiesAreDoneAtTheirPace(t *testing.T) {
 	require.Equal(t, 25*60, s.count("sending acme"))
 	require.Equal(t, 25*60, s.count("claimed zeta"))
 	require.Equal(t, 25*60, s.count("auth zeta"))
+	require.Equal(t, 25*60, s.count("flood zeta"))
 	require.Equal(t, 25*120, s.count("gates zeta"))
 	require.Equal(t, 2, s.count("partitions"))
 }
 
 func TestOneFailureStopsNothingElse(t *testing.T) {
-	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "gates acme", "partitions"} {
+	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "flood acme", "gates acme", "partitions"} {
 		t.Run(fails, func(t *testing.T) {
 			s := newStore()
 			s.fails[fails] = true

@@ -295,6 +295,17 @@ var atTheDoors = []planted{
 		h.do(`alter table autopost.events_default owner to current_user`)
 	}},
 	{invariant: "I31", bug: "a receipt without what it stands for", plant: edit(`update autopost.ingress_receipts set answer = null where source_ref = 'a'`)},
+	{invariant: "I31", bug: "the id of a signed request is kept and its posts are not", plant: func(h *house) {
+		h.do(`select autopost.receive_signed_push('w', 'in', 'msg-1', '[{"text": "signed"}]')`)
+		h.do(`update autopost.signed_requests set results = null`)
+	}},
+	{invariant: "I17", bug: "drops are told in another number than they were counted", plant: func(h *house) {
+		h.breaks("close_flood", "'requests', v_stats -> 'requests'", "'requests', 1")
+		h.do(`select autopost.put_setting('ingress_drops_per_second', '0')`)
+		h.do(`select autopost.guard_ingress('w', 'in', 1000000000, 1) from generate_series(1, 3)`)
+		h.ahead("61 seconds")
+		h.do(`select autopost.close_ingress_floods('w')`)
+	}},
 	{invariant: "I31", bug: "a source's item is marked as seen and not taken", plant: edit(`insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
 		select r.workspace_id, r.source_id, '3', r.run_id, r.received_at, r.expires_at from autopost.pull_receipts r limit 1`)},
 	{invariant: "I36", bug: "errors are not redacted", plant: func(h *house) {

@@ -246,3 +246,50 @@ func (s *Store) PreviewTemplate(ctx context.Context, workspace, id, platform str
 	}
 	return answer, nil
 }
+
+// EndpointChange is what became of an endpoint that was changed by hand, or would.
+type EndpointChange struct {
+	Applied bool `json:"applied"`
+	Created bool `json:"created"`
+	// Reason says why nothing was applied: unchanged, secret_in_use, source_in_use,
+	// unknown_endpoint, disabled, id_in_use or rotating.
+	Reason string `json:"reason"`
+	// EndpointID is where the new secret belongs after a rotation.
+	EndpointID string `json:"endpoint_id"`
+	// Bound says whether signing_ref has its credential; nil where there is no signing_ref.
+	Bound  *bool          `json:"bound"`
+	Before map[string]any `json:"before"`
+	After  map[string]any `json:"after"`
+	// Raw is the whole answer.
+	Raw json.RawMessage `json:"-"`
+}
+
+func (s *Store) changeEndpoint(ctx context.Context, what string, a Act, endpoint, sql string, args ...any) (EndpointChange, error) {
+	raw, err := call[json.RawMessage](ctx, s, sql, args...)
+	if err != nil {
+		return EndpointChange{}, fmt.Errorf("%s %s ws=%s: %w", what, endpoint, a.Workspace, err)
+	}
+	answer := EndpointChange{Raw: raw}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return EndpointChange{}, fmt.Errorf("%s %s ws=%s: decode the answer: %w", what, endpoint, a.Workspace, err)
+	}
+	return answer, nil
+}
+
+// PutEndpoint makes an endpoint, or changes those of its fields that are given.
+func (s *Store) PutEndpoint(ctx context.Context, a Act, endpoint string, fields map[string]any) (EndpointChange, error) {
+	return s.changeEndpoint(ctx, "put endpoint", a, endpoint, `select * from autopost.put_endpoint($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, endpoint, fields, a.Operator, a.Reason, a.DryRun)
+}
+
+// RotateEndpoint gives an endpoint another secret, the old one being good for a time.
+func (s *Store) RotateEndpoint(ctx context.Context, a Act, endpoint string, fields map[string]any) (EndpointChange, error) {
+	return s.changeEndpoint(ctx, "rotate endpoint", a, endpoint, `select * from autopost.rotate_endpoint($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, endpoint, fields, a.Operator, a.Reason, a.DryRun)
+}
+
+// DisableEndpoint ends an endpoint; its row stays.
+func (s *Store) DisableEndpoint(ctx context.Context, a Act, endpoint string) (EndpointChange, error) {
+	return s.changeEndpoint(ctx, "disable endpoint", a, endpoint, `select * from autopost.disable_endpoint($1, $2, $3, $4, $5)`,
+		a.Workspace, endpoint, a.Operator, a.Reason, a.DryRun)
+}

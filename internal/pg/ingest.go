@@ -54,6 +54,37 @@ func (s *Store) ReceivePush(ctx context.Context, workspace, endpoint string, ite
 	return a, nil
 }
 
+// SignedEndpoint is what resolve_signed_endpoint answers.
+type SignedEndpoint struct {
+	WorkspaceID     string `json:"workspace_id"`
+	EndpointID      string `json:"endpoint_id"`
+	MaxPayloadBytes int    `json:"max_payload_bytes"`
+	// SecretRefs say where the keys are kept that are good now.
+	SecretRefs []string `json:"secret_refs"`
+	// SkewSeconds is how far the database's clock is past the instant asked about.
+	SkewSeconds      int64 `json:"skew_seconds"`
+	ToleranceSeconds int64 `json:"tolerance_seconds"`
+	Fresh            bool  `json:"fresh"`
+}
+
+// ResolveSignedEndpoint finds the enabled endpoint of a name that takes signed requests; nil when there is none.
+func (s *Store) ResolveSignedEndpoint(ctx context.Context, signedAt time.Time, workspace, endpoint string) (*SignedEndpoint, error) {
+	e, err := call[*SignedEndpoint](ctx, s, `select * from autopost.resolve_signed_endpoint($1, $2, $3)`, signedAt, workspace, endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("resolve signed endpoint: %w", err)
+	}
+	return e, nil
+}
+
+// ReceiveSignedPush takes an array of posts in one transaction, once for each id that was signed with them.
+func (s *Store) ReceiveSignedPush(ctx context.Context, workspace, endpoint, webhookID string, items json.RawMessage) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.receive_signed_push($1, $2, $3, $4)`, workspace, endpoint, webhookID, items)
+	if err != nil {
+		return nil, fmt.Errorf("receive signed push endpoint=%s: %w", endpoint, err)
+	}
+	return a, nil
+}
+
 // SubmitPost takes one post by kind api, command or page; an empty endpoint is the only one there is.
 func (s *Store) SubmitPost(ctx context.Context, workspace, endpoint, kind string, post json.RawMessage) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.submit_post($1, nullif($2, ''), $3, $4)`, workspace, endpoint, kind, post)

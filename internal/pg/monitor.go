@@ -37,6 +37,11 @@ func (s *Store) ExpireAuthLost(ctx context.Context, workspace string) (int, erro
 	return s.counted(ctx, "expire_auth_lost", "ended", workspace)
 }
 
+// CloseIngressFloods writes the events of dropped requests that were counted together.
+func (s *Store) CloseIngressFloods(ctx context.Context, workspace string) (int, error) {
+	return s.counted(ctx, "close_ingress_floods", "closed", workspace)
+}
+
 // RearmGates is the net below the gates.
 func (s *Store) RearmGates(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "rearm_gates", "rearmed", workspace)

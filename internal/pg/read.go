@@ -173,3 +173,34 @@ func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) (
 	}
 	return list, nil
 }
+
+// EndpointRow is a row of the read model list_endpoints.
+type EndpointRow struct {
+	EndpointID      string
+	Kind            string
+	SourceID        *string
+	Enabled         bool
+	HasSecret       bool
+	SigningRef      *string
+	OldSigningRef   *string
+	OldSigningUntil *time.Time
+	// IngressRPS is posts a second.
+	IngressRPS      float64
+	MaxPayloadBytes int
+}
+
+// ListEndpoints returns the endpoints of a workspace by their id; limit is 1 to 10,000.
+func (s *Store) ListEndpoints(ctx context.Context, workspace string, limit int) ([]EndpointRow, error) {
+	return read[EndpointRow](ctx, s, "list endpoints ws="+workspace, `
+		select endpoint_id, kind, source_id, enabled, has_secret, signing_ref, old_signing_ref, old_signing_until, ingress_rps::float8, max_payload_bytes
+		from autopost.list_endpoints($1, $2)`, workspace, limit)
+}
+
+// GetEndpoint returns an endpoint with what came in of late; nil when the workspace has no such endpoint.
+func (s *Store) GetEndpoint(ctx context.Context, workspace, endpoint string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.get_endpoint($1, $2)`, workspace, endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("get endpoint %s: %w", endpoint, err)
+	}
+	return a, nil
+}

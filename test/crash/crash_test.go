@@ -31,6 +31,8 @@ var quick = []string{"SENDING_LEASE_SECONDS=4", "MONITOR_INTERVAL_SECONDS=1", "A
 type source struct {
 	h   *house.House
 	url atomic.Pointer[string]
+	// send brings post n, the same way each time.
+	send func(url string, n int) (house.Answer, error)
 
 	mu sync.Mutex
 	// answers counts the statuses that were seen; 0 stands for no answer at all.
@@ -39,18 +41,19 @@ type source struct {
 }
 
 func newSource(h *house.House, d *house.Daemon) *source {
-	s := &source{h: h, answers: map[int]int{}}
+	s := &source{h: h, answers: map[int]int{}, send: func(url string, n int) (house.Answer, error) {
+		return h.TryPush(url, "secret-cms", house.Post("source_ref", fmt.Sprint("cms-", n), "text", fmt.Sprintf("Post %d", n)))
+	}}
 	s.url.Store(&d.URL)
 	return s
 }
 
 // push sends post n until it is acknowledged or ctx ends.
 func (s *source) push(ctx context.Context, n int) {
-	body := house.Post("source_ref", fmt.Sprint("cms-", n), "text", fmt.Sprintf("Post %d", n))
 	pause := time.NewTicker(50 * time.Millisecond)
 	defer pause.Stop()
 	for {
-		answer, err := s.h.TryPush(*s.url.Load(), "secret-cms", body)
+		answer, err := s.send(*s.url.Load(), n)
 		if err != nil {
 			answer.Status = 0
 		}

@@ -2,9 +2,13 @@ package house
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,10 +64,42 @@ func (h *House) ask(method, url, bearer string, body io.Reader) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	request.Header.Set("Content-Type", "application/json")
 	if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}
+	return send(request)
+}
+
+// Signed is a push as a sender by the Standard Webhooks specification makes it.
+type Signed struct {
+	// Path is "WORKSPACE/ENDPOINT".
+	Path string
+	// ID and At are signed with the body; Key is "whsec_" and base64.
+	ID, Key, Body string
+	At            time.Time
+}
+
+// TrySigned sends a signed push. It may be called from any goroutine.
+func (h *House) TrySigned(url string, s Signed) (Answer, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s.Key, "whsec_"))
+	if err != nil {
+		return Answer{}, err
+	}
+	timestamp := strconv.FormatInt(s.At.Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	_, _ = io.WriteString(mac, s.ID+"."+timestamp+"."+s.Body) // a hash takes everything
+	request, err := http.NewRequestWithContext(context.WithoutCancel(h.t.Context()), http.MethodPost, url+"/hooks/push/"+s.Path, strings.NewReader(s.Body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("webhook-id", s.ID)
+	request.Header.Set("webhook-timestamp", timestamp)
+	request.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return send(request)
+}
+
+func send(request *http.Request) (Answer, error) {
+	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
 		return Answer{}, err

@@ -1,25 +1,10 @@
-create or replace function autopost.drop_request(p_workspace_id text, p_endpoint_id text, p_action text, p_counter text, p_items int, p_meta jsonb) returns void
-language plpgsql
-as $$
--- What a refused request leaves behind: a finished run with the count, and an event. No message, no delivery.
--- Writes: ingest_runs, events.
-declare
-	v_run_id uuid := autopost.new_id();
-begin
-	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, started_at, finished_at, stats_json)
-	values (p_workspace_id, v_run_id, 'push', p_endpoint_id, autopost.now_ts(), autopost.now_ts(), jsonb_build_object(p_counter, p_items));
-	perform autopost.emit_note(p_workspace_id, p_action, 'error', null, null, null,
-		p_meta || jsonb_build_object('endpoint_id', p_endpoint_id, 'run_id', v_run_id, 'items', p_items));
-end
-$$;
-
 create or replace function autopost.guard_ingress(p_workspace_id text, p_endpoint_id text, p_bytes int, p_items int) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- The gate before anything is read: size, then rate (ingress_rps counts items; a second's worth may come at once). Its own short
 -- transaction, so that a long enqueue does not hold up the endpoint's next request.
 -- Returns {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled", "retry_after_ms"}.
--- Locks: workspace_endpoints. Writes: workspace_endpoints, and for a refusal ingest_runs, events.
+-- Locks: workspace_endpoints, ingress_floods. Writes: workspace_endpoints, and for a refusal ingest_runs, events, many as one.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_endpoint autopost.workspace_endpoints := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
@@ -33,7 +18,7 @@ begin
 	if v_status = 'disabled' then
 		return '{"admitted": false, "reason": "disabled"}';
 	elsif p_bytes > v_endpoint.max_payload_bytes then
-		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_payload_rejected', 'payload_rejected', p_items,
+		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_payload_rejected', p_items,
 			jsonb_build_object('bytes', p_bytes, 'limit', v_endpoint.max_payload_bytes));
 		return '{"admitted": false, "reason": "size"}';
 	end if;
@@ -44,7 +29,7 @@ begin
 	v_until := greatest(v_now, v_endpoint.admitted_until) + make_interval(secs => (p_items / v_endpoint.ingress_rps)::float8);
 	-- An idle endpoint takes a second's worth at once, and always one request, however many posts it brings.
 	if v_until > v_now + interval '1 second' and v_endpoint.admitted_until > v_now then
-		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_rate_limited', 'rate_limited', p_items,
+		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_rate_limited', p_items,
 			jsonb_build_object('ingress_rps', v_endpoint.ingress_rps));
 		return jsonb_build_object('admitted', false, 'reason', 'rate',
 			'retry_after_ms', ceil(extract(epoch from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));

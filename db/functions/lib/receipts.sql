@@ -8,9 +8,10 @@ $$;
 create or replace function autopost.take_receipt(p_endpoint autopost.workspace_endpoints, p_raw jsonb, p_receipt_id uuid, p_run_id uuid, p_now timestamptz) returns jsonb
 language plpgsql
 as $$
--- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec.
+-- Writes the receipt of a post, or finds that it came before: by source_ref, else by the same payload inside hash_drop_window_sec. A source_ref
+-- may have come by the endpoint that this one was rotated from: whoever has the new secret tries again what the old one brought.
 -- Returns null for a new one, else the answer that the first was given, as a duplicate.
--- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts, events(ingress_dedup_dropped).
+-- Locks: ingress_receipts (the unique key makes a concurrent twin wait; without source_ref an advisory lock of the transaction). Writes: ingress_receipts.
 declare
 	v_ref text := p_raw ->> 'source_ref';
 	v_hash text := autopost.receipt_hash(p_raw);
@@ -19,6 +20,8 @@ begin
 	if v_ref is not null then
 		delete from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref and r.expires_at <= p_now;
+		select r.* into v_first from autopost.ingress_receipts r
+		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.rotated_from and r.source_ref = v_ref and r.expires_at > p_now;
 	else
 		-- twins without a source_ref have no unique key to wait at: they wait here
 		perform pg_advisory_xact_lock(hashtextextended(p_endpoint.workspace_id || '/' || p_endpoint.endpoint_id || '/' || v_hash, 0));
@@ -38,8 +41,6 @@ begin
 		select r.* into v_first from autopost.ingress_receipts r
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
 	end if;
-	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok', null, (v_first.answer ->> 'message_id')::uuid, null,
-		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref', v_ref, 'run_id', p_run_id, 'first_run_id', v_first.run_id));
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
 end
 $$;

@@ -1,3 +1,16 @@
+create or replace function autopost.begin_run(p_workspace_id text, p_run_id uuid, p_kind text, p_endpoint_id text, p_source_id text) returns void
+language plpgsql
+as $$
+-- Opens a run whose id is known already. Writes: ingest_runs.
+begin
+	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use push, pull, api, command, event, file or page');
+	end if;
+	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
+	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+end
+$$;
+
 create or replace function autopost.open_run(p_workspace_id text, p_kind text, p_endpoint_id text, p_source_id text) returns uuid
 language plpgsql
 as $$
@@ -5,11 +18,7 @@ as $$
 declare
 	v_run_id uuid := autopost.new_id();
 begin
-	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use push, pull, api, command, event, file or page');
-	end if;
-	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
-	values (p_workspace_id, v_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+	perform autopost.begin_run(p_workspace_id, v_run_id, p_kind, p_endpoint_id, p_source_id);
 	return v_run_id;
 end
 $$;

@@ -1,14 +1,17 @@
 create or replace function autopost.purge_receipts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes receipts whose time is over, of pushes and of sources: at most 5,000 of each. Returns {"purged", "more"}.
--- Locks: ingress_receipts, pull_receipts (skip locked). Writes: ingress_receipts, pull_receipts.
+-- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
 	v_source_ids text[];
 	v_source_refs text[];
 	v_pulls int;
+	v_endpoint_ids text[];
+	v_webhook_ids text[];
+	v_signed int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -20,6 +23,16 @@ begin
 		for update skip locked) x;
 	delete from autopost.ingress_receipts r
 	where r.workspace_id = p_workspace_id and r.receipt_id = any (v_pushes);
+	select array_agg(x.endpoint_id), array_agg(x.webhook_id) into v_endpoint_ids, v_webhook_ids
+	from (
+		select s.endpoint_id, s.webhook_id from autopost.signed_requests s
+		where s.workspace_id = p_workspace_id and s.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.signed_requests s
+	using unnest(v_endpoint_ids, v_webhook_ids) u (endpoint_id, webhook_id)
+	where s.workspace_id = p_workspace_id and s.endpoint_id = u.endpoint_id and s.webhook_id = u.webhook_id;
+	get diagnostics v_signed = row_count;
 	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
 	from (
 		select r.source_id, r.source_ref from autopost.pull_receipts r
@@ -30,6 +43,7 @@ begin
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
 	get diagnostics v_pulls = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_pulls, 'more', greatest(cardinality(v_pushes), v_pulls) = 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls) = 5000);
 end
 $$;

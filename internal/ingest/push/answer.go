@@ -3,10 +3,7 @@ package push
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
-	"time"
 )
 
 // What became of one post.
@@ -97,10 +94,20 @@ func runOf(results []result) string {
 
 func writeSingle(w http.ResponseWriter, status int, r result) {
 	if r.Status == statusRejected {
-		writeProblem(w, problem{Status: status, Detail: "The post is not of the right form; errors says which field, why, and what to do.", Errors: r.Errors})
+		p := wrongPost.says("The post is not of the right form%s", firstOf(r.Errors))
+		p.Errors = r.Errors
+		writeProblem(w, p)
 		return
 	}
 	writeJSON(w, "application/json", status, r)
+}
+
+// firstOf says in a sentence what errors begin with.
+func firstOf(errors []fault) string {
+	if len(errors) == 0 {
+		return "."
+	}
+	return fmt.Sprintf(": %s %s; %s.", errors[0].Field, errors[0].Reason, errors[0].Remedy)
 }
 
 func writeArray(w http.ResponseWriter, status int, results []result) {
@@ -112,35 +119,10 @@ func writeArray(w http.ResponseWriter, status int, results []result) {
 		}
 	}
 	if status == http.StatusUnprocessableEntity {
-		writeProblem(w, problem{Status: status, Detail: "None of the posts is of the right form; results says of each which field, why, and what to do.", Results: answers})
+		p := wrongPost.says("None of the posts is of the right form; results says of each which field, why, and what to do.")
+		p.Results = answers
+		writeProblem(w, p)
 		return
 	}
 	writeJSON(w, "application/json", status, map[string]any{"results": answers})
-}
-
-// problem is an answer by RFC 9457.
-type problem struct {
-	Type    string  `json:"type"`
-	Title   string  `json:"title"`
-	Status  int     `json:"status"`
-	Detail  string  `json:"detail"`
-	Errors  []fault `json:"errors,omitempty"`
-	Results []any   `json:"results,omitempty"`
-}
-
-func writeProblem(w http.ResponseWriter, p problem) {
-	p.Type, p.Title = "about:blank", http.StatusText(p.Status)
-	writeJSON(w, "application/problem+json", p.Status, p)
-}
-
-func writeJSON(w http.ResponseWriter, contentType string, status int, body any) {
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	// A source that is gone cannot be told so.
-	_ = json.NewEncoder(w).Encode(body)
-}
-
-// retryAfter is in whole seconds, rounded up: never less than what was asked for.
-func retryAfter(w http.ResponseWriter, wait time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))))
 }

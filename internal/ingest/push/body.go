@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -125,18 +124,13 @@ func syntax(body []byte) *problem {
 }
 
 func notJSON(offset int64, reason string) *problem {
-	return &problem{
-		Status: http.StatusBadRequest,
-		Detail: fmt.Sprintf("The body is not JSON: %s, at byte %d.", reason, offset),
-	}
+	return bodyNotJSON.says("The body is not JSON: %s, at byte %d. Send one post as an object, or an array of them, in UTF-8.", reason, offset)
 }
 
 func wrongForm(reason, remedy string) *problem {
-	return &problem{
-		Status: http.StatusUnprocessableEntity,
-		Detail: "The body has the wrong form.",
-		Errors: []fault{{Field: "body", Reason: reason, Remedy: remedy}},
-	}
+	p := wrongBody.says("The body has the wrong form, %s: %s.", reason, remedy)
+	p.Errors = []fault{{Field: "body", Reason: reason, Remedy: remedy}}
+	return p
 }
 
 // faults walks one post and returns the first fault of its form, if there is one.

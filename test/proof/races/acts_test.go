@@ -47,11 +47,14 @@ var acts = []act{
 	{"receive_push", "with a source_ref", `select autopost.receive_push('w', 'in', '[{"text": "fresh", "source_ref": "1"}, {"text": "fresher", "source_ref": "2"}]')`, false},
 	{"receive_push", "backwards, one without a source_ref", `select autopost.receive_push('w', 'in', '[{"text": "fresher", "source_ref": "2"}, {"text": "fresh"}, {"text": "fresh", "source_ref": "1"}]')`, false},
 	{"receive_push", "media to fetch", `select autopost.receive_push('w', 'in', '[{"text": "x", "media": [{"type": "image", "url": "https://example.org/x.png"}]}]')`, false},
+	{"receive_signed_push", "", `select autopost.receive_signed_push('w', 'in', 'msg-1', '[{"text": "fresher", "source_ref": "2"}, {"text": "fresh"}]')`, false},
+	{"receive_signed_push", "the same id, other posts", `select autopost.receive_signed_push('w', 'in', 'msg-1', '[{"text": "fresh", "source_ref": "1"}]')`, false},
 	{"ingest_pull_chunk", "two items", `select autopost.ingest_pull_chunk('w', 'feed', 'feed',
 		'[{"source_ref": "1", "payload": {"text": "fresh"}}, {"source_ref": "2", "payload": {"text": "fresher"}, "cursor": {"n": 2}}]')`, false},
 	{"submit_post", "", `select autopost.submit_post('w', 'in', 'command', '{"text": "fresher"}')`, false},
 	{"run_fanout", "", `select autopost.run_fanout('w', 10)`, true},
 	{"guard_ingress", "", `select autopost.guard_ingress('w', 'in', 10, 1)`, false},
+	{"guard_ingress", "too large", `select autopost.guard_ingress('w', 'in', 100000000, 1)`, false},
 	{"start_ingest_run", "", `select autopost.start_ingest_run('w', 'pull', 'feed', 'feed')`, false},
 	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},
 	{"list_due_sources", "", `select * from autopost.list_due_sources('w', 10)`, true},
@@ -101,6 +104,7 @@ var acts = []act{
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
+	{"close_ingress_floods", "", `select autopost.close_ingress_floods('w')`, true},
 	{"drop_event_partitions", "", `select autopost.drop_event_partitions()`, false},
 	{"purge_receipts", "", `select autopost.purge_receipts('w')`, false},
 	{"purge_runs", "", `select autopost.purge_runs('w')`, false},
@@ -124,6 +128,10 @@ var acts = []act{
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
+	{"put_endpoint", "a new one", `select autopost.put_endpoint('w', 'more', jsonb_build_object('kind', 'webhook_push', 'secret_hash', repeat('e', 64)), {by}, false)`, false},
+	{"put_endpoint", "another rate", `select autopost.put_endpoint('w', 'in', '{"ingress_rps": 7}', {by}, false)`, false},
+	{"rotate_endpoint", "", `select autopost.rotate_endpoint('w', 'in', jsonb_build_object('secret_hash', repeat('f', 64)), {by}, false)`, false},
+	{"disable_endpoint", "", `select autopost.disable_endpoint('w', 'feed', {by}, false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
 	// By plain edits of rows.
@@ -139,9 +147,10 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_templates",
+	"audit_head", "functions_digest", "get_credential_binding", "get_endpoint", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_endpoints", "list_events", "list_templates",
 	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
-	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "verify", "why",
+	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
+	"verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -168,6 +177,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
 		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
+		"get_endpoint": `'w', 'in'`, "list_endpoints": `'w', 10`, "resolve_signed_endpoint": `now(), 'w', 'in'`,
 		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
 		"manual_requeue_preview": `'w', array[{dead}]::uuid[]`, "next_wake_ms": ``, "queue_snapshot": `'w'`, "ready_submission_workspaces": `10`, "ready_workspaces": `10`,
 		"resolve_api_key": `repeat('a', 64)`, "resolve_endpoint": `'webhook_push', repeat('a', 64)`, "verify": `'w'`,

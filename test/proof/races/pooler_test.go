@@ -89,6 +89,7 @@ func callersHouse(t *testing.T) *pgtest.DB {
 	t.Helper()
 	db := pgtest.New(t)
 	posttest.Workspace(db, "w")
+	db.Exec(`select autopost.put_setting('ingress_drops_per_second', '100000')`) // so that each repeat has an event of its own
 	for n := range 5 {
 		posttest.Channel(db, "w", fmt.Sprint("c", n), posttest.MaxParallel(2), posttest.Group(fmt.Sprint("g", n%2)))
 	}

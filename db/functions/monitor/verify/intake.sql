@@ -24,7 +24,7 @@ language sql stable
 as $$
 -- Each post that a run answered for is a message or a submission, and has its fan-out where one was promised; each submission that was
 -- enqueued is a message; each enqueue event, and until there is one the job, counts the rows and the drops of its post; and what was
--- dropped as a repeat has an earlier delivery that it repeats.
+-- dropped as a repeat has an earlier delivery that it repeats. Requests that were dropped together are counted alike by their run and its event.
 with told as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
@@ -74,13 +74,21 @@ and not exists (
 	select 1 from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.message_id = e.message_id and d.channel_id = e.channel_id
 	and d.created_at <= e.ts and d.trace_id::text <> e.meta ->> 'trace_id')
+union all
+select jsonb_build_object('what', 'drops miscounted', 'run_id', r.run_id, 'stats', r.stats_json, 'said', e.meta)
+from autopost.ingest_runs r
+left join autopost.events e on e.workspace_id = p_workspace_id and e.meta ->> 'run_id' = r.run_id::text and e.meta ? 'requests'
+	and e.action in ('ingress_rate_limited', 'ingress_payload_rejected', 'ingress_dedup_dropped')
+where r.workspace_id = p_workspace_id and r.stats_json ? 'requests' and r.finished_at is not null
+and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
+and (e.meta -> 'requests', e.meta -> 'items') is distinct from (r.stats_json -> 'requests', r.stats_json -> autopost.drop_counter(e.action))
 $$;
 
 create or replace function autopost.verify_i31(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
 -- A push's receipt keeps the answer, which names the message or the submission. A source's receipts are as many as the posts of
--- their run and the items that it only marked as seen; a run keeps its first 1,000 posts.
+-- their run and the items that it only marked as seen; a run keeps its first 1,000 posts. The id of a signed request keeps all its answers.
 select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref, 'run_id', r.run_id, 'answer', r.answer)
 from autopost.ingress_receipts r
 where r.workspace_id = p_workspace_id and r.endpoint_kind = 'webhook_push'
@@ -88,6 +96,16 @@ and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (r.answer ->> 'message_id')::uuid)
 and not exists (
 	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (r.answer ->> 'submission_id')::uuid)
+union all
+select jsonb_build_object('endpoint_id', r.endpoint_id, 'webhook_id', r.webhook_id, 'answer', a.value)
+from autopost.signed_requests r
+left join lateral jsonb_array_elements(r.results) a on true
+where r.workspace_id = p_workspace_id
+and coalesce(a.value ->> 'status' in ('enqueued', 'accepted'), a.value is null)
+and not exists (
+	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = (a.value ->> 'message_id')::uuid)
+and not exists (
+	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = (a.value ->> 'submission_id')::uuid)
 union all
 select jsonb_build_object('source_id', p.source_id, 'run_id', p.run_id, 'receipts', p.n, 'posts', jsonb_array_length(r.items), 'seen', r.stats_json -> 'seen')
 from (

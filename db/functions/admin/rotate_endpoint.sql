@@ -1,0 +1,60 @@
+create or replace function autopost.rotate_endpoint(
+	p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
+-- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
+-- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
+-- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
+-- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
+-- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
+-- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_refusal jsonb := jsonb_build_object('applied', false, 'dry_run', p_dry_run);
+	v_old autopost.workspace_endpoints;
+	v_new autopost.workspace_endpoints;
+	v_now timestamptz;
+	v_keep interval;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	perform autopost.check_endpoint_fields(p_fields, '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}');
+	if (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
+		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
+	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
+		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
+	end if;
+	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	v_new := v_old;
+	if v_old.endpoint_id is null then
+		return v_refusal || '{"reason": "unknown_endpoint"}';
+	elsif not v_old.enabled then
+		return v_refusal || '{"reason": "disabled"}';
+	elsif p_fields ? 'secret_hash' then
+		v_new.secret_hash := p_fields ->> 'secret_hash';
+		v_new.endpoint_id := coalesce(p_fields ->> 'new_endpoint_id', autopost.next_endpoint_id(p_workspace_id, p_endpoint_id));
+		if exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
+			return v_refusal || '{"reason": "id_in_use"}';
+		end if;
+		v_new.rotated_from := p_endpoint_id;
+		v_new.old_signing_ref := null;
+		v_new.old_signing_until := null;
+		perform autopost.check_endpoint(v_new);
+		return autopost.change_endpoint(null, v_new, v_act);
+	end if;
+	v_now := autopost.now_ts();
+	v_keep := coalesce(make_interval(secs => (p_fields ->> 'keep_seconds')::int), autopost.setting_interval('signing_overlap_hours'));
+	v_new.signing_ref := p_fields ->> 'signing_ref';
+	if v_new.signing_ref = v_old.signing_ref then
+		return v_refusal || '{"reason": "unchanged"}';
+	elsif v_old.old_signing_until > v_now and v_keep > '0' then
+		return v_refusal || jsonb_build_object('reason', 'rotating', 'until', v_old.old_signing_until);
+	end if;
+	v_new.old_signing_ref := case when v_keep > '0' then v_old.signing_ref end;
+	v_new.old_signing_until := case when v_keep > '0' and v_old.signing_ref is not null then v_now + v_keep end;
+	perform autopost.check_endpoint(v_new);
+	return autopost.change_endpoint(v_old, v_new, v_act);
+end
+$$;

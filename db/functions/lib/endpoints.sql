@@ -1,0 +1,158 @@
+create or replace function autopost.endpoint_json(p_endpoint autopost.workspace_endpoints) returns jsonb
+language sql stable
+as $$
+-- An endpoint as it is shown: whether it has a secret, and not its hash.
+select to_jsonb(p_endpoint) - '{workspace_id,secret_hash,admitted_until,created_at,updated_at}'::text[]
+	|| jsonb_build_object('has_secret', p_endpoint.secret_hash is not null)
+$$;
+
+create or replace function autopost.check_endpoint_fields(p_fields jsonb, p_known text[]) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for what is no object, for a field that is not among the known ones, and for a value of the wrong form.
+declare
+	v_field text;
+	v_remedy text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'is no JSON object', 'pass the fields that change');
+	end if;
+	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (p_known) order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(p_known, ', '));
+	end if;
+	select f.field, f.remedy into v_field, v_remedy from (values
+		('kind', p_fields ->> 'kind' in ('webhook_push', 'bot_webhook', 'pull_source'), 'use webhook_push, bot_webhook or pull_source'),
+		('source_id', jsonb_typeof(p_fields -> 'source_id') = 'string', 'pass the id of a source'),
+		('secret_hash', p_fields ->> 'secret_hash' ~ '^[0-9a-f]{64}$', 'pass the SHA-256 of the secret as 64 lower-case hexadecimal digits'),
+		('signing_ref', jsonb_typeof(p_fields -> 'signing_ref') = 'null' or p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook, or null for none'),
+		('enabled', jsonb_typeof(p_fields -> 'enabled') = 'boolean', 'pass true or false'),
+		('ingress_rps', p_fields @? '$.ingress_rps ? (@.type() == "number" && @ > 0 && @ <= 1000000)', 'pass posts a second, above 0 and up to 1000000'),
+		('max_payload_bytes', p_fields @? '$.max_payload_bytes ? (@.type() == "number" && @ >= 1 && @ <= 16777216 && @.floor() == @)', 'pass a whole number of bytes from 1 to 16777216'),
+		('hash_drop_window_sec', p_fields @? '$.hash_drop_window_sec ? (@.type() == "number" && @ >= 0 && @ <= 86400 && @.floor() == @)', 'pass whole seconds from 0 to 86400'),
+		('moderated', jsonb_typeof(p_fields -> 'moderated') = 'boolean', 'pass true or false'),
+		('meta', jsonb_typeof(p_fields -> 'meta') = 'object', 'pass an object without secrets'),
+		('new_endpoint_id', p_fields ->> 'new_endpoint_id' <> '', 'pass the id of the endpoint that takes over'),
+		('keep_seconds', p_fields @? '$.keep_seconds ? (@.type() == "number" && @ >= 0 && @ <= 2592000 && @.floor() == @)', 'pass whole seconds from 0 to 2592000, 30 days')
+	) f (field, fine, remedy)
+	where p_fields ? f.field and f.fine is not true
+	limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has a wrong value for %s', v_field), v_remedy);
+	end if;
+end
+$$;
+
+create or replace function autopost.check_endpoint(p_endpoint autopost.workspace_endpoints) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for fields that do not go together.
+-- Reads: pull_sources.
+begin
+	if p_endpoint.kind is null then
+		perform autopost.refuse('fields', 'has no kind', 'a new endpoint is webhook_push, bot_webhook or pull_source');
+	elsif (p_endpoint.kind = 'pull_source') <> (p_endpoint.source_id is not null) then
+		perform autopost.refuse('fields', format('source_id does not fit kind %s', p_endpoint.kind), 'an endpoint of kind pull_source, and no other, has a source_id');
+	elsif p_endpoint.kind = 'pull_source' and coalesce(p_endpoint.secret_hash, p_endpoint.signing_ref) is not null then
+		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'leave secret_hash and signing_ref out');
+	elsif p_endpoint.kind = 'bot_webhook' and p_endpoint.signing_ref is not null then
+		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'leave signing_ref out');
+	elsif p_endpoint.kind <> 'pull_source' and p_endpoint.secret_hash is null and p_endpoint.signing_ref is null then
+		perform autopost.refuse('fields', 'has no secret', case p_endpoint.kind when 'bot_webhook' then 'pass secret_hash' else 'pass secret_hash, signing_ref or both' end);
+	elsif p_endpoint.source_id is not null and not exists (
+		select 1 from autopost.pull_sources s where s.workspace_id = p_endpoint.workspace_id and s.source_id = p_endpoint.source_id) then
+		perform autopost.refuse('fields', format('there is no source %s', p_endpoint.source_id), 'add the source first');
+	end if;
+end
+$$;
+
+create or replace function autopost.write_endpoint(p_endpoint autopost.workspace_endpoints, p_dry_run boolean) returns text
+language plpgsql
+as $$
+-- Writes the row, or says what is in the way: secret_in_use (of an enabled endpoint of this kind, of whatever workspace) or source_in_use. A
+-- dry run writes it, too, and undoes it. Null when nothing is in the way.
+-- Locks: workspace_endpoints. Writes: workspace_endpoints, secret_lookup.
+declare
+	v_constraint text;
+begin
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
+		hash_drop_window_sec, moderated, meta, created_at, updated_at)
+	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
+		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
+		autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, endpoint_id) do update
+	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled,
+		old_signing_ref = p_endpoint.old_signing_ref, old_signing_until = p_endpoint.old_signing_until,
+		ingress_rps = excluded.ingress_rps, max_payload_bytes = excluded.max_payload_bytes,
+		hash_drop_window_sec = excluded.hash_drop_window_sec, moderated = excluded.moderated, meta = excluded.meta, updated_at = excluded.updated_at;
+	if p_dry_run then
+		raise exception 'planned' using errcode = 'AP900';
+	end if;
+	return null;
+exception
+	when sqlstate 'AP900' then
+		return null; -- what was written is undone
+	when unique_violation then
+		get stacked diagnostics v_constraint = constraint_name;
+		return case when v_constraint = 'workspace_endpoints_source' then 'source_in_use' else 'secret_in_use' end;
+end
+$$;
+
+create or replace function autopost.change_endpoint(p_old autopost.workspace_endpoints, p_new autopost.workspace_endpoints, p_act jsonb) returns jsonb
+language plpgsql
+as $$
+-- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
+-- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
+-- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+declare
+	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
+	v_after jsonb := autopost.endpoint_json(p_new);
+	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
+	v_reason text;
+begin
+	if p_old.endpoint_id is null then
+		v_before := '{}';
+	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
+		return v_answer || '{"applied": false, "reason": "unchanged"}';
+	end if;
+	v_reason := autopost.write_endpoint(p_new, (p_act -> 'dry_run')::boolean);
+	if v_reason is not null then
+		return v_answer || jsonb_build_object('applied', false, 'reason', v_reason);
+	end if;
+	if not (p_act -> 'dry_run')::boolean then
+		perform autopost.audit(p_new.workspace_id, p_act ->> 'function', 'endpoint:' || p_new.endpoint_id, p_act -> 'meta', v_before, v_after);
+	end if;
+	return v_answer || jsonb_build_object('applied', true, 'endpoint_id', p_new.endpoint_id, 'created', p_old.endpoint_id is null, 'before', v_before, 'after', v_after)
+		|| case when p_new.signing_ref is null then '{}' else jsonb_build_object('bound', exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end;
+end
+$$;
+
+create or replace function autopost.endpoint_to_change(p_workspace_id text, p_endpoint_id text, p_dry_run boolean) returns autopost.workspace_endpoints
+language plpgsql
+as $$
+-- The endpoint as it is, all null where there is none; endpoints of the workspace are changed by one hand at a time.
+-- Locks: workspaces, unless it is a dry run.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.require('endpoint_id', p_endpoint_id <> '');
+	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and not p_dry_run for no key update of w;
+	select e.* into v_endpoint from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
+	return v_endpoint;
+end
+$$;
+
+create or replace function autopost.next_endpoint_id(p_workspace_id text, p_endpoint_id text) returns text
+language sql stable
+as $$
+-- The first id that is free of "site-2", "site-3", … after "site", or after one of those.
+-- Reads: workspace_endpoints.
+select i.id
+from generate_series(2, 10000) n
+cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
+where not exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
+order by n
+limit 1
+$$;
