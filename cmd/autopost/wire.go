@@ -110,6 +110,12 @@ func (s pullStore) IngestPullChunk(ctx context.Context, workspace, sourceID, end
 	return pull.ChunkAnswer(a), err
 }
 
+func (s pullStore) FailPoll(ctx context.Context, workspace, sourceID string, f pull.Failure) error {
+	return s.Store.FailPoll(ctx, workspace, sourceID, pg.PollFailure{
+		Code: f.Code, Message: f.Message, RetryAfterSeconds: int(f.RetryAfter / time.Second), Gone: f.Gone,
+	})
+}
+
 type pushStore struct{ *pg.Store }
 
 func (s pushStore) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*push.Endpoint, error) {

@@ -13,6 +13,7 @@ import (
 
 	"autopost"
 	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/shape"
 )
 
 // maxMedia is the most media that the database takes of one post.
@@ -33,7 +34,7 @@ func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
 	var list []pull.Media
 	seen := map[string]bool{}
 	add := func(reference string, kind autopost.MediaKind) {
-		address := absolute(base, reference)
+		address := shape.Absolute(base, reference)
 		file, _, _ := strings.Cut(address, "?")
 		if address == "" || kind == "" || seen[file] || len(list) == maxMedia {
 			return
