@@ -69,7 +69,7 @@ func (c Cursor) FirstSight() bool {
 // Batch shapes entries, oldest first, into items. Only the last item's cursor
 // holds what is new in after and ends the first sight: were it set after an
 // earlier chunk and the next one failed, the source would answer "not modified"
-// and the rest would never be seen.
+// and the rest would never be seen. after.FirstSeenDone false: the first sight goes on.
 func Batch(o Options, entries []Entry, seen, after Cursor) (pull.Batch, error) {
 	first := seen.FirstSight()
 	items := make([]pull.Item, 0, len(entries))
@@ -89,7 +89,9 @@ func Batch(o Options, entries []Entry, seen, after Cursor) (pull.Batch, error) {
 			}
 			publishable--
 		}
-		after.LastSeenID, after.LastSeenTS = items[i].SourceRef, e.Published
+		if after.FirstSeenDone {
+			after.LastSeenID, after.LastSeenTS = items[i].SourceRef, e.Published
+		}
 		step := &after
 		if i < len(entries)-1 {
 			step = &between

@@ -109,6 +109,18 @@ func Tidy(s string) string {
 	return strings.TrimSpace(blankLines.ReplaceAllString(strings.Join(lines, "\n"), "\n\n"))
 }
 
+// markup finds a tag of HTML.
+var markup = regexp.MustCompile(`(?i)</(?:a|b|i|em|strong|p|div|span|li|ul|ol|h[1-6]|td|table|blockquote|figure)>|<(?:br|p|hr|img)\b[^>]*>`)
+
+// Readable is what a reader sees of text that may be HTML: where it holds no tag,
+// its lines stay as they are.
+func Readable(source string) string {
+	if markup.MatchString(source) {
+		return PlainText(source)
+	}
+	return Tidy(source)
+}
+
 // Headline is plain text on one line.
 func Headline(source string) string { return Clean(PlainText(source)) }
 
