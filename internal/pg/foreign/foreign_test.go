@@ -13,13 +13,14 @@ import (
 	"autopost/internal/pgtest"
 )
 
-const posts = `select id, text, at from posts where $1::timestamptz is null or at > $1`
+const posts = `select id, text, at from shop.posts where $1::timestamptz is null or at > $1`
 
 func database(t *testing.T) (*pgtest.DB, foreign.Query) {
 	t.Helper()
 	db := pgtest.New(t)
-	db.Exec(`create table posts (id int primary key, text text, at timestamptz)`)
-	db.Exec(`insert into posts select n, 'post ' || n, timestamptz '2026-11-20 12:00:00.000001+03' + interval '1 minute' * (n / 2) from generate_series(1, 9) n`)
+	db.Exec(`create schema shop`)
+	db.Exec(`create table shop.posts (id int primary key, text text, at timestamptz)`)
+	db.Exec(`insert into shop.posts select n, 'post ' || n, timestamptz '2026-11-20 12:00:00.000001+03' + interval '1 minute' * (n / 2) from generate_series(1, 9) n`)
 	return db, foreign.Query{DSN: autopost.NewSecret(db.URL("")), SQL: posts, CursorColumn: "at", Limit: 3, Timeout: 5 * time.Second}
 }
 
@@ -53,22 +54,22 @@ func TestRowsComeInTheOrderOfTheCursor(t *testing.T) {
 func TestNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	db, q := database(t)
-	db.Exec(`create function sneaky() returns timestamptz language plpgsql as $$begin delete from posts; return now(); end$$`)
+	db.Exec(`create function sneaky() returns timestamptz language plpgsql as $$begin delete from shop.posts; return now(); end$$`)
 	for _, sql := range []string{
-		`select sneaky() as at, $1::text`, `with d as (delete from posts returning at) select at, $1::text from d`,
-		`select 1) q; delete from posts; select (select now() as at, $1::text`,
+		`select sneaky() as at, $1::text`, `with d as (delete from shop.posts returning at) select at, $1::text from d`,
+		`select 1) q; delete from shop.posts; select (select now() as at, $1::text`,
 	} {
 		q.SQL = sql
 		_, err := foreign.Read(t.Context(), q)
 		requireError(t, err, "query", "")
 	}
-	require.Equal(t, 9, pgtest.Value[int](db, `select count(*)::int from posts`))
+	require.Equal(t, 9, pgtest.Value[int](db, `select count(*)::int from shop.posts`))
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	db, q := database(t)
-	db.Exec(`grant usage on schema public to public`)
+	db.Exec(`grant usage on schema shop to public`)
 	with := func(change func(*foreign.Query)) foreign.Query {
 		changed := q
 		change(&changed)
@@ -83,7 +84,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"no such table": {with(func(q *foreign.Query) { q.SQL = `select at from nowhere where at > $1` }), "query", `relation "nowhere" does not exist`},
 		"no rights":     {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret(db.URL("autopost_reader")) }), "rights", "grant select"},
 		"no cursor":     {with(func(q *foreign.Query) { q.CursorColumn = "updated" }), "cursor_column", "gives no column updated; it gives id, text, at"},
-		"no such field": {with(func(q *foreign.Query) { q.SQL = `select at, colour from posts where at > $1` }), "query", "colour"},
+		"no such field": {with(func(q *foreign.Query) { q.SQL = `select at, colour from shop.posts where at > $1` }), "query", "colour"},
 		"too slow": {with(func(q *foreign.Query) {
 			q.SQL, q.Timeout = `select now() as at, pg_sleep(60), $1::text`, 50*time.Millisecond
 		}), "timeout", "timeout_seconds"},
