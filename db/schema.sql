@@ -6452,7 +6452,7 @@ begin
 	return (
 		select make_interval(secs => case
 			when jsonb_typeof(s.config_json -> 'interval_seconds') = 'number' then greatest(1, (s.config_json ->> 'interval_seconds')::numeric)
-			else greatest(300, least(p_hint_seconds, autopost.setting('pull_hint_max_seconds'))) end::float8)
+			else greatest(300, least(coalesce(p_hint_seconds, 0), autopost.setting('pull_hint_max_seconds'))) end::float8)
 		from autopost.pull_sources s
 		where s.workspace_id = p_workspace_id and s.source_id = p_source_id);
 end

@@ -34,6 +34,17 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
+	return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+		answer, err := do(ctx, store, m.act)
+		if err != nil {
+			return err
+		}
+		return m.tell(answer)
+	})
+}
+
+// with works on the store as somebody who says who they are and why, in the workspace that is meant.
+func (m *manual) with(cmd *cobra.Command, work func(context.Context, *pg.Store) error) error {
 	if strings.TrimSpace(m.act.Reason) == "" {
 		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
 	}
@@ -48,14 +59,11 @@ func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.
 		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
 			return err
 		}
-		answer, err := do(ctx, store, m.act)
+		err = work(ctx, store)
 		if errors.Is(err, pg.ErrArgument) {
 			return misuse{err}
 		}
-		if err != nil {
-			return err
-		}
-		return m.tell(answer)
+		return err
 	})
 }
 

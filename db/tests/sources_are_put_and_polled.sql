@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(81);
+select plan(82);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -88,6 +88,8 @@ select is(test.waits('feed'), interval '60 seconds', 'interval_seconds is the la
 select autopost.list_due_sources('w', 10);
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 7200}');
 select is(test.waits('other'), interval '2 hours');
+select autopost.set_pull_cursor('w', 'other', '{}');
+select is(test.waits('other'), interval '5 minutes', 'without either, five minutes');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 10}');
 select is(test.waits('other'), interval '5 minutes', 'no hint makes it faster');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 1e9}');

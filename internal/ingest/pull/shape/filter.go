@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,13 @@ const (
 type matcher struct {
 	keyword string
 	pattern *regexp.Regexp
+}
+
+func (m matcher) matches(text string) bool {
+	if m.pattern != nil {
+		return m.pattern.MatchString(text)
+	}
+	return strings.Contains(strings.ToLower(text), m.keyword)
 }
 
 func compile(key string, words []string) ([]matcher, error) {
@@ -49,15 +57,10 @@ func (f filter) refuses(e Entry) string {
 	if len(f.include)+len(f.exclude) == 0 {
 		return ""
 	}
-	text := strings.Join(append([]string{e.Title, e.Text}, e.Categories...), "\n")
-	lower := strings.ToLower(text)
+	// ^ and $ are the ends of a title, a text, a category.
+	parts := append([]string{e.Title, e.Text}, e.Categories...)
 	in := func(list []matcher) bool {
-		for _, m := range list {
-			if m.pattern != nil && m.pattern.MatchString(text) || m.pattern == nil && strings.Contains(lower, m.keyword) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(m matcher) bool { return slices.ContainsFunc(parts, m.matches) })
 	}
 	switch {
 	case in(f.exclude):
