@@ -117,21 +117,20 @@ func (p *poll) page(ctx context.Context, position string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	document, response, err := p.get(ctx, address)
+	got, err := p.get(ctx, address)
 	if err != nil {
 		return "", err
 	}
-	at := web.Address(response, address)
-	entries, err := p.cfg.entries(document, at)
+	entries, err := p.cfg.entries(got.document, got.at)
 	if err != nil {
 		return "", err
 	}
 	p.entries = append(p.entries, entries...)
-	p.wait = max(p.wait, web.MaxAge(response.Header))
+	p.wait = max(p.wait, web.MaxAge(got.header))
 	if !p.cfg.oldestFirst && !p.first {
 		p.met = p.met || p.known(entries)
 	}
-	return p.cfg.paging.after(position, at, document, response.Header, len(entries))
+	return p.cfg.paging.after(position, got, len(entries))
 }
 
 // known reports whether a page reaches back to what was seen before: it shows the
@@ -147,7 +146,14 @@ func (p *poll) known(entries []shape.Entry) bool {
 	return older
 }
 
-func (p *poll) get(ctx context.Context, address *url.URL) (any, *http.Response, error) {
+// answer is a document, with where it came from behind redirects.
+type answer struct {
+	document any
+	at       *url.URL
+	header   http.Header
+}
+
+func (p *poll) get(ctx context.Context, address *url.URL) (answer, error) {
 	header := http.Header{"Accept": {"application/json"}}
 	// What the source calls its next page may be anywhere: the credential stays at home.
 	if !p.secret.IsZero() && address.Scheme == p.cfg.url.Scheme && address.Host == p.cfg.url.Host {
@@ -155,19 +161,19 @@ func (p *poll) get(ctx context.Context, address *url.URL) (any, *http.Response, 
 	}
 	response, err := web.Get(ctx, p.fetcher.doer, address, header)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, nil, web.Refusal(address, response)
+		return answer{}, web.Refusal(address, response)
 	}
 	body, release, err := p.fetcher.room.Read(ctx, response.Body)
 	defer release()
 	if err != nil {
-		return nil, nil, web.Unreachable(ctx, address, err)
+		return answer{}, web.Unreachable(ctx, address, err)
 	}
 	document, err := decode(body)
-	return document, response, err
+	return answer{document, web.Address(response, address), response.Header}, err
 }
 
 // decode reads one JSON document of bounded depth.

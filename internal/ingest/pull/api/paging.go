@@ -78,7 +78,7 @@ func (p paging) address(configured *url.URL, position string) (*url.URL, error) 
 }
 
 // after is the position behind a page with so many items; "" behind the last.
-func (p paging) after(position string, at *url.URL, document any, header http.Header, items int) (string, error) {
+func (p paging) after(position string, page answer, items int) (string, error) {
 	next := ""
 	switch p.By {
 	case "page":
@@ -94,16 +94,16 @@ func (p paging) after(position string, at *url.URL, document any, header http.He
 		}
 		return strconv.Itoa(number + 1), nil
 	case "cursor":
-		return text(p.next.in(document)), nil
+		return text(p.next.in(page.document)), nil
 	case "pointer":
-		next = text(p.next.in(document))
+		next = text(p.next.in(page.document))
 	case "link_header":
-		next = nextLink(header)
+		next = nextLink(page.header)
 	}
 	if next == "" {
 		return "", nil
 	}
-	if next = shape.Absolute(at, next); next == "" {
+	if next = shape.Absolute(page.at, next); next == "" {
 		return "", mapping("the address of the next page is no http or https address")
 	}
 	return next, nil
