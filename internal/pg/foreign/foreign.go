@@ -4,9 +4,11 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -26,7 +28,7 @@ const (
 
 // Query is what to read.
 type Query struct {
-	// DSN of a PostgreSQL, as postgres:// or key=value.
+	// DSN of a PostgreSQL, postgres://user:password@host:5432/database.
 	DSN autopost.Secret
 	// SQL is one select whose parameter $1 is After.
 	SQL string
@@ -61,12 +63,10 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 // Read runs a query. Its errors are *Error.
 func Read(ctx context.Context, q Query) (Rows, error) {
-	config, err := pgx.ParseConfig(q.DSN.Reveal())
+	config, err := parse(q.DSN)
 	if err != nil {
-		// The parser repeats what it could not read.
-		return Rows{}, &Error{Code: "dsn", Message: "the credential is no DSN: write postgres://user:password@host:5432/database"}
+		return Rows{}, err
 	}
-	config.ConnectTimeout = connectTimeout
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return Rows{}, refused(config, err)
@@ -77,6 +77,30 @@ func Read(ctx context.Context, q Query) (Rows, error) {
 		return Rows{}, explain(ctx, conn, q, err)
 	}
 	return rows, nil
+}
+
+// parse reads a DSN. What the driver would take from this process's environment,
+// which is that of our own database, is not for others: host and user must stand in
+// the DSN, and no password does for one that it lacks.
+func parse(dsn autopost.Secret) (*pgx.ConnConfig, error) {
+	// The parsers repeat what they could not read.
+	refused := &Error{Code: "dsn", Message: "the credential is no DSN: write postgres://user:password@host:5432/database"}
+	u, err := url.Parse(dsn.Reveal())
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, refused
+	}
+	given := u.Query()
+	if u.Hostname()+given.Get("host") == "" || u.User.Username()+given.Get("user") == "" {
+		return nil, refused
+	}
+	config, err := pgx.ParseConfig(dsn.Reveal())
+	if err != nil {
+		return nil, refused
+	}
+	password, _ := u.User.Password()
+	config.Password = cmp.Or(password, given.Get("password"))
+	config.ConnectTimeout = connectTimeout
+	return config, nil
 }
 
 func read(ctx context.Context, conn *pgx.Conn, q Query) (rows Rows, err error) {

@@ -80,6 +80,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		code, words string
 	}{
 		"no DSN":        {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret("mysql://canary-pw@h") }), "dsn", "postgres://user:password@host"},
+		"no host":       {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret("postgres:///db?user=canary-pw") }), "dsn", "host"},
+		"no user":       {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret("postgres://canary-pw/db") }), "dsn", "user"},
+		"key and value": {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret("host=h user=canary-pw") }), "dsn", "postgres://"},
 		"nobody there":  {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret("postgres://u:canary-pw@127.0.0.1:1/db") }), "connect", "127.0.0.1 as u"},
 		"no such table": {with(func(q *foreign.Query) { q.SQL = `select at from nowhere where at > $1` }), "query", `relation "nowhere" does not exist`},
 		"no rights":     {with(func(q *foreign.Query) { q.DSN = autopost.NewSecret(db.URL("autopost_reader")) }), "rights", "grant select"},
