@@ -22,7 +22,7 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "drop_event_partitions", "ensure_event_partitions", "forget_media_origin", "get_credential_binding", "put_setting",
+	"add_api_key", "drop_event_partitions", "ensure_event_partitions", "forget_media_origin", "get_credential_binding", "get_source", "put_setting",
 	"remove_media_origin", "resolve_api_key", "resolve_signed_endpoint",
 }
 

@@ -1078,6 +1078,57 @@ $$;
 
 
 --
+-- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_sources (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    kind text NOT NULL,
+    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    stopped jsonb,
+    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
+    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
+    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: changed_source(text, text, autopost.pull_sources, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.changed_source(p_workspace_id text, p_source_id text, p_old autopost.pull_sources, p_fields jsonb) RETURNS autopost.pull_sources
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The source as it will be. Raises AP001 for a new one without a kind.
+declare
+	v_new autopost.pull_sources := p_old;
+begin
+	v_new.workspace_id := p_workspace_id;
+	v_new.source_id := p_source_id;
+	v_new.kind := coalesce(p_fields ->> 'kind', p_old.kind);
+	if v_new.kind is null then
+		perform autopost.refuse('fields', format('source %s is new and has no kind', p_source_id), 'pass kind: rss, api, db or filebus');
+	end if;
+	v_new.config_json := (
+		select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+		from jsonb_each(case when v_new.kind is distinct from p_old.kind then '{}' else p_old.config_json end || coalesce(p_fields -> 'config_json', '{}')) m
+		where m.value <> 'null');
+	v_new.enabled := coalesce((p_fields -> 'enabled')::boolean, p_old.enabled, true);
+	if v_new.enabled then
+		v_new.stopped := null;
+	end if;
+	return v_new;
+end
+$$;
+
+
+--
 -- Name: check_endpoint(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1222,6 +1273,37 @@ begin
 	end if;
 	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
 		perform autopost.refuse('value', 'event_retention_days would be longer than delivery_retention_days', 'events may not outlive the deliveries that they tell of');
+	end if;
+end
+$$;
+
+
+--
+-- Name: check_source_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_source_fields(p_fields jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for fields that a source does not have, or of another type.
+declare
+	v_field record;
+	v_type text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'is no JSON object', 'pass what changes, as in {"enabled": false}');
+	end if;
+	for v_field in select f.key, jsonb_typeof(f.value) as type from jsonb_each(p_fields) f order by f.key loop
+		if v_field.key not in ('kind', 'config_json', 'enabled', 'endpoint_id') then
+			perform autopost.refuse('fields', format('has the unknown field %L', v_field.key), 'use kind, config_json, enabled, endpoint_id');
+		end if;
+		v_type := case v_field.key when 'config_json' then 'object' when 'enabled' then 'boolean' else 'string' end;
+		if v_field.type <> v_type then
+			perform autopost.refuse('fields', format('%s is no %s', v_field.key, v_type), 'correct it, or leave it out');
+		end if;
+	end loop;
+	if p_fields ? 'kind' and p_fields ->> 'kind' not in ('rss', 'api', 'db', 'filebus') then
+		perform autopost.refuse('fields', format('kind %s is unknown', p_fields ->> 'kind'), 'use rss, api, db or filebus');
 	end if;
 end
 $$;
@@ -2678,6 +2760,59 @@ $$;
 
 
 --
+-- Name: fail_poll(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fail_poll(p_workspace_id text, p_source_id text, p_failure jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Ends a poll that failed: the cursor stays, the next poll comes later with every failure (interval times 1, 2, 4 … at most an hour
+-- more), and not before the source wants it; the first of a row and every change of code leaves an event. A source that says it is gone
+-- for good is disabled. p_failure: {"code", "message", "retry_after_seconds", "gone"}.
+-- Returns {"applied": true, "stopped"}, or {"applied": false} where there is no such source.
+-- Locks, in this order: pull_sources, pull_cursors. Writes: pull_sources, pull_cursors, events(ingress_config_error).
+declare
+	v_error jsonb;
+	v_gone boolean := coalesce(p_failure -> 'gone' = 'true', false);
+	v_before autopost.pull_cursors;
+	v_interval interval;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('source_id', p_source_id <> ''), autopost.require('failure', p_failure ->> 'code' <> '');
+	v_error := jsonb_build_object('code', p_failure -> 'code', 'message', autopost.redact(left(p_failure ->> 'message', 500)));
+	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	select c.* into v_before from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
+	for no key update of c;
+	if v_before.source_id is null then
+		return '{"applied": false}';
+	end if;
+	v_now := autopost.now_ts();
+	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
+	update autopost.pull_cursors c
+	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now,
+		next_poll_at = v_now + greatest(
+			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
+			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
+				least((p_failure ->> 'retry_after_seconds')::numeric, autopost.setting('pull_hint_max_seconds')) else 0 end::float8))
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	if v_gone then
+		update autopost.pull_sources s
+		set enabled = false, stopped = v_error || jsonb_build_object('at', v_now), updated_at = v_now
+		where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	end if;
+	if v_gone or v_before.failures = 0 or v_before.last_error ->> 'code' is distinct from p_failure ->> 'code' then
+		perform autopost.emit_note(p_workspace_id, 'ingress_config_error', 'error', null, null, v_error,
+			jsonb_build_object('source_id', p_source_id, 'stopped', nullif(v_gone, false)));
+	end if;
+	return jsonb_build_object('applied', true, 'stopped', v_gone);
+end
+$$;
+
+
+--
 -- Name: submissions; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -3339,6 +3474,29 @@ $$;
 
 
 --
+-- Name: get_source(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_source(p_workspace_id text, p_source_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- One source as the engine sees it, nothing masked, with its cursor: a row of list_sources and cursor_json; null where there is none.
+-- The engine alone may ask.
+-- Reads: list_sources (view), pull_cursors.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('source_id', p_source_id <> '');
+	return (
+		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
+		from autopost.list_sources v
+		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
+		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
+end
+$$;
+
+
+--
 -- Name: given_values(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3875,10 +4033,11 @@ CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true}]; skip only marks an item as seen.
--- An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better.
--- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "results"}: advance to cursor_to only
--- after this committed. Raises AP001 for a wrong argument.
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}]; skip only marks an item as
+-- seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
+-- while its source shows the item; it is over when the source was asked after that time and did not.
+-- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
+-- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
 -- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.
 declare
 	v_now timestamptz;
@@ -3887,6 +4046,9 @@ declare
 	v_posts jsonb;
 	v_answers jsonb;
 	v_stats jsonb;
+	v_skipped jsonb;
+	v_polled timestamptz;
+	v_expiry timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> '');
@@ -3899,8 +4061,14 @@ begin
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
 	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	v_polled := (select c.last_poll_at from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id);
+	v_expiry := v_now + autopost.setting_interval('pull_receipt_ttl_hours');
 	delete from autopost.pull_receipts r
-	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_now
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_polled
+	and r.source_ref in (select i.value ->> 'source_ref' from jsonb_array_elements(p_items) i);
+	update autopost.pull_receipts r
+	set expires_at = v_expiry
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at < v_expiry - interval '1 day'
 	and r.source_ref in (select i.value ->> 'source_ref' from jsonb_array_elements(p_items) i);
 	select array_agg(n.source_ref) into v_new
 	from (
@@ -3909,27 +4077,32 @@ begin
 		select r.source_ref from autopost.pull_receipts r where r.workspace_id = p_workspace_id and r.source_id = p_source_id
 	) n;
 	insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
-	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_now + autopost.setting_interval('pull_receipt_ttl_hours')
+	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_expiry
 	from unnest(v_new) n (source_ref)
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
-	select coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]')) order by f.n), '[]')
-	into v_posts
+	select
+		coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]'))
+			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
+		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
+	into v_posts, v_skipped
 	from (
 		select distinct on (i.value ->> 'source_ref') i.value as item, i.ordinality as n from jsonb_array_elements(p_items) with ordinality i
 		where i.value ->> 'source_ref' = any (v_new)
-		order by i.value ->> 'source_ref', i.ordinality) f
-	where f.item -> 'skip' is distinct from 'true';
+		order by i.value ->> 'source_ref', i.ordinality) f;
+	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
+		from (select e.value as reason, count(*) as n from jsonb_array_elements_text(v_skipped) e group by e.value) k);
 	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
 	select jsonb_build_object(
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
 		'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
 		'duplicate', jsonb_array_length(p_items) - coalesce(cardinality(v_new), 0) + count(*) filter (where a.value ->> 'status' = 'duplicate'),
-		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts))
+		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts), 'skipped_by', v_skipped)
 	into v_stats
 	from jsonb_array_elements(v_answers) a;
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped'), v_answers);
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped')
+		|| (select coalesce(jsonb_object_agg('seen_' || k.key, k.value), '{}') from jsonb_each(v_skipped) k), v_answers);
 	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to', p_items -> -1 -> 'cursor');
 end
 $$;
@@ -4757,6 +4930,101 @@ begin
 	limit p_limit;
 end
 $$;
+
+
+--
+-- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_cursors (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_poll_at timestamp with time zone
+);
+
+ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: pull_receipts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_receipts (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    source_ref text NOT NULL,
+    run_id uuid,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.pull_receipts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_sources WITH (security_invoker='true') AS
+ SELECT s.workspace_id,
+    s.source_id,
+    s.kind,
+    s.enabled,
+    s.stopped,
+    s.config_json,
+    e.endpoint_id,
+    COALESCE(e.enabled, false) AS endpoint_enabled,
+    c.last_poll_at,
+        CASE
+            WHEN s.enabled THEN c.next_poll_at
+            ELSE NULL::timestamp with time zone
+        END AS next_poll_at,
+    COALESCE(c.failures, 0) AS failures,
+    c.last_error,
+    (c.cursor_json ->> 'moved_to'::text) AS moved_to,
+    ( SELECT count(*) AS count
+           FROM autopost.pull_receipts r
+          WHERE ((r.workspace_id = s.workspace_id) AND (r.source_id = s.source_id))) AS items_seen,
+    s.created_at,
+    s.updated_at
+   FROM ((autopost.pull_sources s
+     LEFT JOIN LATERAL ( SELECT x.endpoint_id,
+            x.enabled
+           FROM autopost.workspace_endpoints x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text))
+          ORDER BY x.enabled DESC, x.endpoint_id
+         LIMIT 1) e ON (true))
+     LEFT JOIN autopost.pull_cursors c ON (((c.workspace_id = s.workspace_id) AND (c.source_id = s.source_id))));
+
+
+--
+-- Name: list_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_sources(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_sources
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- The sources of a workspace by their id: when they were polled and will be, what went wrong last, how many items are remembered. Keys and
+-- passwords in config_json are masked. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: list_sources (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.redact(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
+		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
+	from autopost.list_sources v
+	where v.workspace_id = p_workspace_id
+	order by v.source_id
+	limit p_limit;
+end
+$_$;
 
 
 --
@@ -6130,6 +6398,35 @@ $$;
 
 
 --
+-- Name: paging_fits(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.paging_fits(p_paging jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+-- Whether config_json.paging names one way of going on and all that this way needs.
+declare
+	v_by text := p_paging ->> 'by';
+begin
+	if jsonb_typeof(p_paging) <> 'object' or v_by is null or v_by not in ('pointer', 'link_header', 'page', 'cursor') then
+		return false;
+	end if;
+	return not exists (
+			select 1 from jsonb_each(p_paging) e
+			where not case e.key
+				when 'by' then true
+				when 'pointer' then v_by in ('pointer', 'cursor') and autopost.source_value_fits('pointer', e.value)
+				when 'parameter' then v_by in ('page', 'cursor') and autopost.source_value_fits('text', e.value)
+				when 'first' then v_by = 'page' and autopost.source_value_fits('count 0 1000', e.value)
+				when 'max_pages' then autopost.source_value_fits('count 1 100', e.value)
+				else false end)
+		and (v_by not in ('pointer', 'cursor') or p_paging ? 'pointer')
+		and (v_by not in ('page', 'cursor') or p_paging ? 'parameter');
+end
+$$;
+
+
+--
 -- Name: pause_channel(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6612,19 +6909,63 @@ $$;
 
 
 --
--- Name: poll_interval(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: poll_interval(text, text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.poll_interval(p_workspace_id text, p_source_id text) RETURNS interval
+CREATE FUNCTION autopost.poll_interval(p_workspace_id text, p_source_id text, p_hint_seconds numeric) RETURNS interval
     LANGUAGE plpgsql STABLE
     AS $$
--- The source's own interval_seconds, 300 by default, at least 1.
+-- How long after a poll the next one comes: the source's own interval_seconds, at least 1. Where it has none, 300, or what the source hints
+-- at where that is longer, at most pull_hint_max_seconds.
 begin
 	return (
-		select make_interval(secs => greatest(1, coalesce((s.config_json ->> 'interval_seconds')::numeric, 300))::float8)
+		select make_interval(secs => case
+			when jsonb_typeof(s.config_json -> 'interval_seconds') = 'number' then greatest(1, (s.config_json ->> 'interval_seconds')::numeric)
+			else greatest(300, least(coalesce(p_hint_seconds, 0), autopost.setting('pull_hint_max_seconds'))) end::float8)
 		from autopost.pull_sources s
-		where s.workspace_id = p_workspace_id and s.source_id = p_source_id
-		and coalesce(jsonb_typeof(s.config_json -> 'interval_seconds'), 'number') = 'number');
+		where s.workspace_id = p_workspace_id and s.source_id = p_source_id);
+end
+$$;
+
+
+--
+-- Name: poll_source_now(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.poll_source_now(p_workspace_id text, p_source_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes a source due now, whatever it waits for: a daemon polls it within a second or two.
+-- Returns {"applied": true, "dry_run", "before": {"next_poll_at"}, "after": {"next_poll_at"}}, a dry run too, which changes nothing;
+-- {"applied": false, "dry_run", "reason": unknown_source | disabled | no_endpoint}. Raises AP001 for a wrong argument.
+-- Locks, in this order: pull_sources, pull_cursors, audit_heads. Writes: pull_cursors, admin_audit_log.
+declare
+	v_act jsonb;
+	v_source autopost.list_sources;
+	v_before jsonb;
+	v_after jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('source_id', p_source_id <> '');
+	if not p_dry_run then
+		perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	end if;
+	select v.* into v_source from autopost.list_sources v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	if v_source.source_id is null or not v_source.enabled or not v_source.endpoint_enabled then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_source.source_id is null then 'unknown_source' when not v_source.enabled then 'disabled' else 'no_endpoint' end);
+	end if;
+	v_before := jsonb_build_object('next_poll_at', v_source.next_poll_at);
+	v_after := jsonb_build_object('next_poll_at', autopost.now_ts());
+	if not p_dry_run then
+		update autopost.pull_cursors c
+		set next_poll_at = autopost.now_ts()
+		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+		perform autopost.audit(p_workspace_id, 'poll_source_now', 'source:' || p_source_id, v_act, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
 end
 $$;
 
@@ -6983,7 +7324,8 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Those of a source that was not asked
+-- since stay: it may still show the item. Returns {"purged", "more"}.
 -- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
 declare
 	v_now timestamptz;
@@ -7018,9 +7360,10 @@ begin
 	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
 	from (
 		select r.source_id, r.source_ref from autopost.pull_receipts r
-		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = r.source_id
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now and r.expires_at <= c.last_poll_at
 		limit 5000
-		for update skip locked) x;
+		for update of r skip locked) x;
 	delete from autopost.pull_receipts r
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
@@ -7239,6 +7582,69 @@ begin
 		perform autopost.check_retention(p_key);
 	end if;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: put_source(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_source(p_workspace_id text, p_source_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes a source, or changes what p_fields names of it: {"kind", "config_json", "enabled", "endpoint_id"}. config_json is merged key by key,
+-- null takes a key away; a change of kind replaces it. A new source gets an endpoint of kind pull_source, with the id of the source unless
+-- endpoint_id says otherwise. What is changed or enabled is polled at once. To take a source away, disable it.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, a dry run too, which changes nothing, or {"applied": false, "dry_run",
+-- "reason": unchanged | invalid, "errors": [{"field", "reason", "remedy"}]}. Raises AP001 for a wrong argument and an unknown field.
+-- Locks, in this order: workspaces, pull_sources, pull_cursors, audit_heads. Writes: pull_sources, workspace_endpoints, pull_cursors,
+-- admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.pull_sources;
+	v_new autopost.pull_sources;
+	v_endpoint_id text;
+	v_before jsonb;
+	v_after jsonb;
+	v_faults jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('source_id', p_source_id <> '');
+	perform autopost.check_source_fields(p_fields);
+	if not p_dry_run then
+		perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+	end if;
+	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	v_new := autopost.changed_source(p_workspace_id, p_source_id, v_old, p_fields);
+	v_endpoint_id := autopost.source_endpoint(p_workspace_id, p_source_id, p_fields ->> 'endpoint_id');
+	v_before := autopost.source_state(p_workspace_id, p_source_id);
+	v_after := jsonb_strip_nulls(jsonb_build_object('kind', v_new.kind, 'enabled', v_new.enabled, 'stopped', v_new.stopped,
+		'config_json', autopost.redact(v_new.config_json), 'endpoint_id', v_endpoint_id));
+	if v_before = v_after and v_old.config_json = v_new.config_json then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	end if;
+	-- A source that nobody could repair any more could not be disabled either.
+	v_faults := case when v_new.enabled then autopost.source_faults(v_new.kind, v_new.config_json) else '[]' end;
+	if v_faults <> '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors', v_faults);
+	end if;
+	if not p_dry_run then
+		insert into autopost.pull_sources as s (workspace_id, source_id, kind, config_json, enabled, stopped, created_at, updated_at)
+		values (p_workspace_id, p_source_id, v_new.kind, v_new.config_json, v_new.enabled, v_new.stopped, autopost.now_ts(), autopost.now_ts())
+		on conflict (workspace_id, source_id) do update
+		set kind = excluded.kind, config_json = excluded.config_json, enabled = excluded.enabled, stopped = excluded.stopped, updated_at = excluded.updated_at;
+		insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id)
+		values (p_workspace_id, v_endpoint_id, 'pull_source', p_source_id)
+		on conflict (workspace_id, endpoint_id) do nothing;
+		update autopost.pull_cursors c
+		set next_poll_at = least(c.next_poll_at, autopost.now_ts()), failures = 0
+		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+		perform autopost.audit(p_workspace_id, 'put_source', 'source:' || p_source_id, v_act, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.source_id is null, 'before', v_before, 'after', v_after);
 end
 $$;
 
@@ -7730,40 +8136,6 @@ begin
 	return v_answer;
 end
 $_$;
-
-
---
--- Name: record_pull_failure(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.record_pull_failure(p_workspace_id text, p_source_id text, p_code text, p_message text) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Ends a poll that failed: the cursor stays, the next poll comes later with every failure (interval times 1, 2, 4 … at most an hour
--- more), the first of a row and every change of code leaves an event.
--- Writes: pull_cursors, events(ingress_config_error).
-declare
-	v_error jsonb := jsonb_build_object('code', p_code, 'message', autopost.redact(left(p_message, 500)));
-	v_before autopost.pull_cursors;
-	v_interval interval;
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('source_id', p_source_id <> ''), autopost.require('code', p_code <> '');
-	select c.* into v_before from autopost.pull_cursors c
-	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
-	for no key update of c;
-	v_interval := coalesce(autopost.poll_interval(p_workspace_id, p_source_id), interval '5 minutes');
-	update autopost.pull_cursors c
-	set failures = c.failures + 1, last_error = v_error, updated_at = autopost.now_ts(),
-		next_poll_at = autopost.now_ts() + least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour')
-	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
-	if v_before.failures = 0 or v_before.last_error ->> 'code' is distinct from p_code then
-		perform autopost.emit_note(p_workspace_id, 'ingress_config_error', 'error', null, null, v_error, jsonb_build_object('source_id', p_source_id));
-	end if;
-	return '{"applied": true}';
-end
-$$;
 
 
 --
@@ -9257,19 +9629,34 @@ $$;
 CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval.
--- Writes: pull_cursors.
+    AS $_$
+-- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor two
+-- keys mean something here: wait_seconds, the source's own hint, and moved_to, where the source says it lives now, which is told once.
+-- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
+declare
+	v_before jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	select c.cursor_json into v_before from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
+	for no key update of c;
+	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
-	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = autopost.now_ts(),
-		next_poll_at = autopost.now_ts() + coalesce(autopost.poll_interval(p_workspace_id, p_source_id), interval '5 minutes')
+	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
+		next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
-	return jsonb_build_object('applied', found);
+	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
+		-- without what may be a key
+		perform autopost.emit_note(p_workspace_id, 'ingress_config_error', 'ok', null, null, jsonb_build_object('code', 'pull_moved', 'message',
+			'the source has moved for good and is followed; set url to where it is now'), jsonb_build_object('source_id', p_source_id,
+			'moved_to', regexp_replace(p_cursor ->> 'moved_to', '[?#].*$', '')));
+	end if;
+	return jsonb_build_object('applied', v_before is not null);
 end
-$$;
+$_$;
 
 
 --
@@ -9758,6 +10145,153 @@ begin
 		cross join lateral (select p_now + s.slot * interval '1 microsecond' as slot_at) a);
 end
 $$;
+
+
+--
+-- Name: source_endpoint(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_endpoint(p_workspace_id text, p_source_id text, p_endpoint_id text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The endpoint that a source has, else the one it is to get. Raises AP001 where that name is taken, or the source has another already.
+-- Reads: workspace_endpoints.
+declare
+	v_has text := (
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source'
+		order by e.enabled desc, e.endpoint_id
+		limit 1);
+	v_wanted text := coalesce(p_endpoint_id, v_has, p_source_id);
+begin
+	if v_wanted is distinct from v_has and (v_has is not null or exists (
+		select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)) then
+		perform autopost.refuse('fields', case when v_has is not null then format('the source has the endpoint %s already', v_has)
+			else format('there is another endpoint %s', v_wanted) end, 'pass another endpoint_id, or leave it out');
+	end if;
+	return v_wanted;
+end
+$$;
+
+
+--
+-- Name: source_faults(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_faults(p_kind text, p_config jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- What is wrong with config_json of a source of this kind, by key: [{"field", "reason", "remedy"}].
+select coalesce(jsonb_agg(jsonb_build_object('field', 'config_json.' || f.key, 'reason', f.reason, 'remedy', f.remedy) order by f.key), '[]')
+from (
+	select c.key, 'is unknown to kind ' || p_kind as reason,
+		'remove it, or use one of ' || (select string_agg(k.key, ', ' order by k.key) from autopost.source_keys(p_kind) k) as remedy
+	from jsonb_object_keys(p_config) c (key)
+	where c.key not in (select k.key from autopost.source_keys(p_kind) k)
+	union all
+	select k.key, case when p_config ? k.key then 'is not of its form' else 'is missing' end, k.remedy
+	from autopost.source_keys(p_kind) k
+	where case when p_config ? k.key then not autopost.source_value_fits(k.form, p_config -> k.key) else k.form like '!%' end) f
+$$;
+
+
+--
+-- Name: source_keys(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_keys(p_kind text) RETURNS TABLE(key text, form text, remedy text)
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+-- What config_json of a kind of source may hold: each key, its form (of source_value_fits; "!" in front: required), and the remedy.
+select v.key, v.form, v.remedy
+from (values
+	('rss,api,db', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
+	('rss,api,db', 'backfill_items', 'count 0 1000', 'write how many items to publish at first sight, 0 to 1000'),
+	('rss,api,db', 'tags', 'texts', 'write an array of strings, as in ["news"]'),
+	('rss,api,db', 'include', 'texts', 'write an array of keywords and /regular expressions/'),
+	('rss,api,db', 'exclude', 'texts', 'write an array of keywords and /regular expressions/'),
+	('rss', 'template', 'template title,link,summary,author,categories', 'write a text with {title}, {link}, {summary}, {author}, {categories}'),
+	('api,db', 'template', 'template title,text,link,author,categories', 'write a text with {title}, {text}, {link}, {author}, {categories}'),
+	('rss,api', 'url', '!url', 'write the whole http or https URL'),
+	('rss', 'media', 'choice enclosures,none', 'write "enclosures" or "none"'),
+	('api', 'items', 'pointer', 'write a JSON pointer to the array of items, as in "/data/items"'),
+	('api', 'map', '!pointers id,title,text,link,author,tags,published,media_url,media_type', 'write {"id": "/id", "text": "/body", …}, each a JSON pointer inside an item'),
+	('api', 'paging', 'paging', 'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
+	('api', 'order', 'choice newest_first,oldest_first', 'write "newest_first" or "oldest_first"'),
+	('api', 'auth_ref', 'text', 'name a row of credential_bindings; the secret itself never stands here'),
+	('api', 'auth_header', 'header', 'name the header that bears the credential, as in "X-Api-Key"'),
+	('api', 'auth_prefix', 'line', 'write what stands before the credential, as in "Bearer "'),
+	('db', 'auth_ref', '!text', 'name the row of credential_bindings that holds the DSN'),
+	('db', 'query', '!query', 'write one select without a semicolon, with the cursor as $1'),
+	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
+	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type', 'write {"id": "post_id", "text": "body", …}, each a column of the query'),
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
+	('filebus', 'root', 'text', 'write the folder'),
+	('filebus', 'dist_dir', 'text', 'write a folder below root'),
+	('filebus', 'inbox_dir', 'text', 'write a folder below root'),
+	('filebus', 'channels', 'object', 'write {"platform": "channel-id"}'),
+	('filebus', 'require_signed_approvals', 'flag', 'write true or false'),
+	('filebus', 'approval_ref', 'text', 'name a row of credential_bindings')) v (kinds, key, form, remedy)
+where p_kind = any (string_to_array(v.kinds, ','))
+$_$;
+
+
+--
+-- Name: source_state(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_state(p_workspace_id text, p_source_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What acts change of a source, secrets masked; {} where there is none.
+-- Reads: list_sources (view).
+begin
+	return coalesce((
+		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.redact(v.config_json),
+			'endpoint_id', v.endpoint_id))
+		from autopost.list_sources v
+		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');
+end
+$$;
+
+
+--
+-- Name: source_value_fits(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_value_fits(p_form text, p_value jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+-- Whether a value of config_json has its form; p_form is its name and, after a space, what it needs.
+declare
+	v_text text := p_value #>> '{}';
+	v_type text := jsonb_typeof(p_value);
+	v_form text := split_part(ltrim(p_form, '!'), ' ', 1);
+	v_names text[] := string_to_array(split_part(p_form, ' ', 2), ',');
+begin
+	return coalesce(case
+		when v_form = 'count' then v_type = 'number' and trunc(v_text::numeric) = v_text::numeric
+			and v_text::numeric between v_names[1]::numeric and split_part(p_form, ' ', 3)::numeric
+		when v_form = 'flag' then v_type = 'boolean'
+		when v_form = 'object' then v_type = 'object'
+		when v_form = 'texts' then v_type = 'array' and not exists (
+			select 1 from jsonb_array_elements(p_value) e where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}', E' \t\r\n') = '')
+		when v_form in ('pointers', 'columns') then v_type = 'object' and not exists (
+			select 1 from jsonb_each(p_value) e where e.key <> all (v_names)
+			or not autopost.source_value_fits(case v_form when 'pointers' then 'pointer' else 'text' end, e.value))
+		when v_form = 'paging' then autopost.paging_fits(p_value)
+		when v_type <> 'string' then false
+		when v_form = 'url' then v_text ~ '^https?://[^\s/?#]+\S*$' and length(v_text) <= 4096
+		when v_form = 'choice' then v_text = any (v_names)
+		when v_form = 'pointer' then v_text ~ '^(/([^~]|~[01])*)?$'
+		when v_form = 'header' then v_text ~ '^[A-Za-z0-9-]+$'
+		when v_form = 'line' then v_text !~ '[\r\n]'
+		when v_form = 'query' then v_text ~ '\$1' and v_text !~ ';'
+		when v_form = 'template' then btrim(v_text, E' \t\r\n') <> '' and not exists (
+			select 1 from regexp_matches(v_text, '\{([A-Za-z_]*)\}', 'g') m where m[1] <> all (v_names))
+		else btrim(v_text, E' \t\r\n') <> '' end, false);
+end
+$_$;
 
 
 --
@@ -12644,59 +13178,6 @@ CREATE TABLE autopost.messages (
 ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_cursors (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
-    failures integer DEFAULT 0 NOT NULL,
-    last_error jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: pull_receipts; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_receipts (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    source_ref text NOT NULL,
-    run_id uuid,
-    received_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
-);
-
-ALTER TABLE ONLY autopost.pull_receipts FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_sources (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    kind text NOT NULL,
-    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
-    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
-    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --

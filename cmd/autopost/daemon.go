@@ -18,7 +18,6 @@ import (
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
-	"autopost/internal/ingest/pull/rss"
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
 	"autopost/internal/monitor"
@@ -143,7 +142,7 @@ func (d *daemon) addIngest(runID string) error {
 	sources := pullStore{d.store}
 	loop, err := pull.NewLoop(pull.Config{
 		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
-		Fetchers: map[string]pull.Fetcher{"rss": rss.New(guarded)},
+		Fetchers: fetchers(guarded, d.store),
 	})
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ it is where a feed comes in, and has no secret.`,
 					fields["signing_ref"] = signingRef
 				}
 			}
-			return m.byHand(cmd, func(ctx context.Context, store *pg.Store) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				known, err := store.GetEndpoint(ctx, m.act.Workspace, args[0])
 				if err != nil {
 					return err
@@ -149,7 +149,7 @@ func endpointSetCommand() *cobra.Command {
 			if len(fields) == 0 {
 				return misuse{fmt.Errorf("%s needs a flag for what shall change\nsee %s --help", cmd.CommandPath(), cmd.CommandPath())}
 			}
-			return m.byHand(cmd, func(ctx context.Context, store *pg.Store) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				if known, err := store.GetEndpoint(ctx, m.act.Workspace, args[0]); err != nil || known == nil {
 					return unknownEndpoint(args[0], err)
 				}

@@ -54,7 +54,7 @@ changes: the endpoint keeps its id, and the previous key is good for --keep.`,
 					fields["new_endpoint_id"] = newID
 				}
 			}
-			return m.byHand(cmd, func(ctx context.Context, store *pg.Store) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				change, err := store.RotateEndpoint(ctx, m.act, args[0], fields)
 				if err != nil {
 					return err
@@ -84,7 +84,7 @@ func endpointDisableCommand() *cobra.Command {
 		Short: "Take nothing by an endpoint any more; it stays for the record",
 		Args:  oneArgument("id of an endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.byHand(cmd, func(ctx context.Context, store *pg.Store) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				change, err := store.DisableEndpoint(ctx, m.act, args[0])
 				if err != nil {
 					return err

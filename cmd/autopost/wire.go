@@ -13,9 +13,14 @@ import (
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/api"
+	"autopost/internal/ingest/pull/query"
+	"autopost/internal/ingest/pull/rss"
+	"autopost/internal/ingest/pull/web"
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
 	"autopost/internal/pg"
+	"autopost/internal/pg/foreign"
 	"autopost/internal/secret"
 )
 
@@ -109,6 +114,36 @@ func (s pullStore) ListDueSources(ctx context.Context, workspace string, limit i
 func (s pullStore) IngestPullChunk(ctx context.Context, workspace, sourceID, endpointID string, items json.RawMessage) (pull.ChunkAnswer, error) {
 	a, err := s.Store.IngestPullChunk(ctx, workspace, sourceID, endpointID, items)
 	return pull.ChunkAnswer(a), err
+}
+
+func (s pullStore) FailPoll(ctx context.Context, workspace, sourceID string, f pull.Failure) error {
+	return s.Store.FailPoll(ctx, workspace, sourceID, pg.PollFailure{
+		Code: f.Code, Message: f.Message, RetryAfterSeconds: int(f.RetryAfter / time.Second), Gone: f.Gone,
+	})
+}
+
+// sourceCredentials resolve the auth_ref of a source, for the platform that its kind wants.
+type sourceCredentials struct{ *pg.Store }
+
+func (c sourceCredentials) Credential(ctx context.Context, workspace, authRef, platform string) (autopost.Secret, error) {
+	return credentials(c).Credential(ctx, workspace, authRef, autopost.Platform(platform))
+}
+
+// foreignDatabases are those that sources of kind db read from.
+type foreignDatabases struct{}
+
+func (foreignDatabases) Read(ctx context.Context, q query.Question) (query.Answer, error) {
+	rows, err := foreign.Read(ctx, foreign.Query(q))
+	if refused, ok := errors.AsType[*foreign.Error](err); ok {
+		return query.Answer{}, &pull.Failure{Code: "pull_db_" + refused.Code, Message: refused.Message}
+	}
+	return query.Answer(rows), err
+}
+
+// fetchers are the kinds of sources, by pull_sources.kind.
+func fetchers(doer web.Doer, store *pg.Store) map[string]pull.Fetcher {
+	secrets := sourceCredentials{store}
+	return map[string]pull.Fetcher{"rss": rss.New(doer), "api": api.New(doer, secrets), "db": query.New(foreignDatabases{}, secrets)}
 }
 
 type pushStore struct{ *pg.Store }

@@ -56,7 +56,7 @@
 \ir ingest/start_ingest_run.sql
 \ir ingest/ingest_pull_chunk.sql
 \ir ingest/set_pull_cursor.sql
-\ir ingest/record_pull_failure.sql
+\ir ingest/fail_poll.sql
 \ir ingest/finish_ingest_run.sql
 \ir ingest/get_run.sql
 \ir ingest/ready_fanout_workspaces.sql
@@ -144,6 +144,12 @@
 \ir admin/disable_endpoint.sql
 \ir admin/list_endpoints.sql
 \ir admin/get_endpoint.sql
+\ir lib/source_config.sql
+\ir lib/source_state.sql
+\ir admin/put_source.sql
+\ir admin/poll_source_now.sql
+\ir admin/list_sources.sql
+\ir admin/get_source.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(37);
+select plan(39);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('w', 'feed', 'rss', '{"interval_seconds": 60}'), ('w', 'other', 'rss', '{}');
@@ -19,10 +19,10 @@ select jsonb_build_object('source_ref', p_ref, 'payload', jsonb_build_object('te
 $$;
 
 create temp table r on commit drop as select test.pull(jsonb_build_array(
-	test.item('old', 'seen at first sight') || '{"skip": true}', test.item('1', 'one'), test.item('2', 'two'), test.item('1', 'one twice'),
+	test.item('old', 'seen at first sight') || '{"skip": true, "skip_reason": "backfill"}', test.item('1', 'one'), test.item('2', 'two'), test.item('1', 'one twice'),
 	test.item('3', ''), test.item('4', 'picture') || '{"payload": {"text": "picture", "media": [{"type": "image", "url": "https://e.x/1.png"}]}}')) as answer;
 select is((select answer - 'results' - 'run_id' from r),
-	'{"enqueued": 2, "submitted": 1, "rejected": 1, "duplicate": 1, "skipped": 1, "cursor_to": {"at": "4"}}', 'what became of each');
+	'{"enqueued": 2, "submitted": 1, "rejected": 1, "duplicate": 1, "skipped": 1, "skipped_by": {"backfill": 1}, "cursor_to": {"at": "4"}}', 'what became of each');
 select is((select array_agg(source_ref order by source_ref) from autopost.pull_receipts), '{1,2,3,4,old}', 'each item is remembered, also what was refused or skipped');
 select is((select count(*)::int from autopost.messages), 2);
 select is((select kind || ' ' || source_id || ' ' || endpoint_id from autopost.ingest_runs), 'pull feed feed-in');
@@ -33,20 +33,28 @@ select is((select array_agg(rendered_text) from test.claim()), '{one,two}', 'old
 -- The same chunk again, as after a crash before the cursor was kept.
 create temp table again on commit drop as select test.pull(jsonb_build_array(test.item('1', 'one edited'), test.item('2', 'two'), test.item('5', 'five'))) as answer;
 select is((select answer - 'results' - 'run_id' from again),
-	'{"enqueued": 1, "submitted": 0, "rejected": 0, "duplicate": 2, "skipped": 0, "cursor_to": {"at": "5"}}', 'what was taken is not taken again');
+	'{"enqueued": 1, "submitted": 0, "rejected": 0, "duplicate": 2, "skipped": 0, "skipped_by": {}, "cursor_to": {"at": "5"}}', 'what was taken is not taken again');
 select is((select count(*)::int from autopost.messages), 3);
 
 -- The same content under another reference is suppressed by the channel, not lost silently.
 select is((select test.pull(jsonb_build_array(test.item('6', 'five'))) ->> 'duplicate'), '1');
 select is(test.count_events('dedup_suppressed'), 1);
 
--- References are remembered for their time.
+-- References are remembered while their source shows them, and for their time after that.
+select autopost.set_pull_cursor('w', 'feed', '{}'), autopost.list_due_sources('w', 10);
 select test.tick('89 days');
 select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'duplicate', '1');
-select test.tick('1 day');
-select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'enqueued', '1', 'ninety days');
+select autopost.set_pull_cursor('w', 'feed', '{}');
+select test.tick('89 days');
+select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'duplicate', '1', 'it was shown meanwhile');
+select test.tick('90 days');
+select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'duplicate', '1', 'nobody looked meanwhile');
+select test.tick('90 days');
+select autopost.set_pull_cursor('w', 'feed', '{}');
+select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'enqueued', '1', 'ninety days without it');
+update autopost.pull_cursors set last_poll_at = null, next_poll_at = autopost.now_ts();
 select is(autopost.ingest_pull_chunk('w', 'other', 'other-in', jsonb_build_array(test.item('1', 'other one'))) ->> 'enqueued', '1', 'each source has its own');
-select is(test.pull('[]') - 'run_id', '{"enqueued": 0, "submitted": 0, "rejected": 0, "duplicate": 0, "skipped": 0, "results": [], "cursor_to": null}', 'an empty chunk');
+select is(test.pull('[]') - 'run_id', '{"enqueued": 0, "submitted": 0, "rejected": 0, "duplicate": 0, "skipped": 0, "skipped_by": {}, "results": [], "cursor_to": null}', 'an empty chunk');
 
 -- What raises leaves nothing behind.
 select throws_ok($$select test.pull('[{"source_ref": "9", "payload": {"text": "x"}}, {"payload": {"text": "y"}}]')$$, 'AP001', null, 'an item without a reference');
@@ -71,17 +79,17 @@ select test.tick('1 second');
 select is((select cursor_json from autopost.list_due_sources('w', 10)), '{"at": "6"}', 'after its interval, from where it was');
 
 -- A failure keeps the cursor and comes back later each time.
-select autopost.record_pull_failure('w', 'feed', 'http_500', 'no luck with token=abcdefgh12345');
+select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "no luck with token=abcdefgh12345"}');
 select is((select (cursor_json ->> 'at') || ' ' || failures from autopost.pull_cursors where source_id = 'feed'), '6 1');
 select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '60 seconds');
-select autopost.record_pull_failure('w', 'feed', 'http_500', 'again');
+select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "again"}');
 select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '120 seconds');
 select is(test.count_events('ingress_config_error'), 1, 'the first of a row is recorded');
 select ok((select e.error::text !~ 'abcdefgh' from autopost.events e where e.action = 'ingress_config_error'), 'without its secrets');
-select autopost.record_pull_failure('w', 'feed', 'http_404', 'gone');
+select autopost.fail_poll('w', 'feed', '{"code": "http_404", "message": "gone"}');
 select is(test.count_events('ingress_config_error'), 2, 'and every change of it');
 update autopost.pull_cursors set failures = 1000;
-select autopost.record_pull_failure('w', 'feed', 'http_404', 'gone');
+select autopost.fail_poll('w', 'feed', '{"code": "http_404", "message": "gone"}');
 select is((select next_poll_at from autopost.pull_cursors where source_id = 'feed'), autopost.now_ts() + interval '1 hour 1 minute', 'at most an hour more');
 select autopost.set_pull_cursor('w', 'feed', '{}');
 select is((select failures from autopost.pull_cursors where source_id = 'feed'), 0, 'a success ends the row');

@@ -47,7 +47,7 @@ select test.say('y');
 select test.round('a', test.failure('TRANSIENT', 'delivery', 'timeout', test.leaky() || '{"known": false}'));
 select test.tick('1 hour');
 select test.round('a', test.sent('1') || jsonb_build_object('raw', test.leaky()));
-select autopost.record_pull_failure('w', 'feed', 'x', test.leaky() ->> 'message');
+select autopost.fail_poll('w', 'feed', jsonb_build_object('code', 'x', 'message', test.leaky() ->> 'message'));
 select autopost.resolve_unknown('w', (test.row('a')).delivery_id, 'absent', null, 'op', (select secret from canary));
 select autopost.manual_requeue('w', array(select delivery_id from autopost.deliveries where status = 'failed_permanent'), 'op', (select 'because ' || secret from canary));
 

@@ -180,10 +180,10 @@ insert into calls values
 	('set_pull_cursor', $c$autopost.set_pull_cursor('w', null, '{}')$c$, 'source_id'),
 	('set_pull_cursor', $c$autopost.set_pull_cursor('w', 'feed', null)$c$, 'cursor'),
 	('set_pull_cursor', $c$autopost.set_pull_cursor('w', 'feed', '[]')$c$, 'cursor'),
-	('record_pull_failure', $c$autopost.record_pull_failure(null, 'feed', 'c', 'm')$c$, 'workspace_id'),
-	('record_pull_failure', $c$autopost.record_pull_failure('w', null, 'c', 'm')$c$, 'source_id'),
-	('record_pull_failure', $c$autopost.record_pull_failure('w', 'feed', null, 'm')$c$, 'code'),
-	('record_pull_failure', $c$autopost.record_pull_failure('w', 'feed', '', 'm')$c$, 'code'),
+	('fail_poll', $c$autopost.fail_poll(null, 'feed', '{"code": "c"}')$c$, 'workspace_id'),
+	('fail_poll', $c$autopost.fail_poll('w', null, '{"code": "c"}')$c$, 'source_id'),
+	('fail_poll', $c$autopost.fail_poll('w', 'feed', null)$c$, 'failure'),
+	('fail_poll', $c$autopost.fail_poll('w', 'feed', '{"message": "m"}')$c$, 'failure'),
 	('start_ingest_run', $c$autopost.start_ingest_run(null, 'pull', 'feed', 'feed')$c$, 'workspace_id'),
 	('start_ingest_run', $c$autopost.start_ingest_run('w', null, 'feed', 'feed')$c$, 'kind'),
 	('start_ingest_run', $c$autopost.start_ingest_run('w', 'x', 'feed', 'feed')$c$, 'kind'),
@@ -274,6 +274,25 @@ insert into calls values
 	('remove_media_origin', $c$autopost.remove_media_origin('w', null)$c$, 'blob_ref'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview(null, array[gen_random_uuid()])$c$, 'workspace_id'),
 	('manual_requeue_preview', $c$autopost.manual_requeue_preview('w', '{}')$c$, 'delivery_ids');
+insert into calls
+select 'put_source', format('autopost.put_source(%s)', x.c), x.a
+from (values ('null, ''s'', ''{"kind": "rss"}'', ''o'', ''r'', true', 'workspace_id'), ('''w'', null, ''{"kind": "rss"}'', ''o'', ''r'', true', 'source_id'),
+	('''w'', ''s'', null, ''o'', ''r'', true', 'fields'), ('''w'', ''s'', ''[]'', ''o'', ''r'', true', 'fields'),
+	('''w'', ''s'', ''{"colour": 1}'', ''o'', ''r'', true', 'fields'), ('''w'', ''s'', ''{"enabled": "yes"}'', ''o'', ''r'', true', 'fields'),
+	('''w'', ''s'', ''{"kind": "gopher"}'', ''o'', ''r'', true', 'fields'), ('''w'', ''s'', ''{}'', ''o'', ''r'', true', 'fields'),
+	('''w'', ''s'', ''{"kind": "rss", "endpoint_id": "in"}'', ''o'', ''r'', true', 'fields'),
+	('''w'', ''s'', ''{"kind": "rss"}'', null, ''r'', true', 'operator'), ('''w'', ''s'', ''{"kind": "rss"}'', ''o'', '''', true', 'reason'),
+	('''w'', ''s'', ''{"kind": "rss"}'', ''o'', ''r'', null', 'dry_run')) x (c, a);
+insert into calls values
+	('poll_source_now', $c$autopost.poll_source_now(null, 's', 'o', 'r', true)$c$, 'workspace_id'),
+	('poll_source_now', $c$autopost.poll_source_now('w', '', 'o', 'r', true)$c$, 'source_id'),
+	('poll_source_now', $c$autopost.poll_source_now('w', 's', '', 'r', true)$c$, 'operator'),
+	('poll_source_now', $c$autopost.poll_source_now('w', 's', 'o', null, true)$c$, 'reason'),
+	('poll_source_now', $c$autopost.poll_source_now('w', 's', 'o', 'r', null)$c$, 'dry_run'),
+	('list_sources', $c$autopost.list_sources(null, 1)$c$, 'workspace_id'),
+	('list_sources', $c$autopost.list_sources('w', 0)$c$, 'limit'),
+	('get_source', $c$autopost.get_source(null, 's')$c$, 'workspace_id'),
+	('get_source', $c$autopost.get_source('w', null)$c$, 'source_id');
 insert into calls values
 	('put_template', $c$autopost.put_template(null, 't', null, '{"body": "b"}', 'o', 'r')$c$, 'workspace_id'),
 	('put_template', $c$autopost.put_template('w', null, null, '{"body": "b"}', 'o', 'r')$c$, 'template_id'),

@@ -49,7 +49,7 @@ func (h *house) ordinary() {
 			{"source_ref": "1", "payload": {"text": "first", "routing": {"include_channels": ["feed"]}}, "tags": ["feed"], "cursor": {"n": 1}},
 			{"source_ref": "2", "payload": {}, "cursor": {"n": 2}}]')`,
 		`select autopost.set_pull_cursor('w', 'feed', '{"n": 2}')`,
-		`select autopost.record_pull_failure('w', 'feed', 'http_500', 'token=abcdefgh')`)
+		`select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "token=abcdefgh"}')`)
 	h.fly("feed")
 	h.settle("feed", "sent", `select test.sent('feed')`)
 }

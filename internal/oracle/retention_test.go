@@ -60,6 +60,8 @@ func TestPurgedWorkspaceHasNoFindings(t *testing.T) {
 	for range 20 {
 		h.do(`select autopost.drop_event_partitions()`)
 	}
+	// Sources were asked since, and did not show what they showed then.
+	h.all(`select autopost.list_due_sources('w', 10)`, `select autopost.set_pull_cursor('w', 'feed', '{}')`)
 	duties := []string{"purge_receipts('w')", "purge_runs('w')", "purge_submissions('w')", "purge_deliveries('w', null)", "purge_messages('w', null)", "purge_audit_log('w')"}
 	for _, duty := range duties {
 		h.do(`select autopost.` + duty)

@@ -65,16 +65,22 @@ func Guarded(cfg GuardedConfig) *Client {
 	}}
 }
 
+// anywhere are the header fields that may follow to another host: none of them can be a credential.
+var anywhere = []string{"Accept", "Accept-Language", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
+
 // redirect bounds the hops and drops what must not reach another host. net/http
-// keeps credentials for subdomains and for another port, and names the page it came from.
+// keeps credentials for subdomains and for another port, those in fields of their
+// own for any host, and names the page it came from.
 func redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("%w: more than %d", ErrRedirect, maxRedirects)
 	}
 	first := via[0].URL
 	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-		for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Referer"} {
-			req.Header.Del(name)
+		for name := range req.Header {
+			if !slices.Contains(anywhere, name) {
+				req.Header.Del(name)
+			}
 		}
 		req.URL.User = nil
 	}

@@ -151,11 +151,12 @@ func TestGuardedKeepsCredentialsFromAnotherHost(t *testing.T) {
 	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer private")
 	req.Header.Set("Cookie", "session=private")
+	req.Header.Set("X-Api-Key", "private")
 	resp, err := client.Do(req)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	header := <-seen
-	for _, name := range []string{"Authorization", "Cookie", "Referer"} {
+	for _, name := range []string{"Authorization", "Cookie", "Referer", "X-Api-Key"} {
 		require.Empty(t, header.Get(name), name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -38,6 +39,8 @@ type ChunkAnswer struct {
 	Duplicate int             `json:"duplicate"`
 	Rejected  int             `json:"rejected"`
 	Submitted int             `json:"submitted"`
+	// SkippedBy counts the new items that were only marked as seen, by reason.
+	SkippedBy map[string]int `json:"skipped_by"`
 }
 
 // IngestPullChunk takes a chunk of a source's items in one transaction.
@@ -58,19 +61,23 @@ func (s *Store) SetPullCursor(ctx context.Context, workspace, sourceID string, c
 	return nil
 }
 
-// RecordPullFailure ends a poll that failed and moves the next one out.
-func (s *Store) RecordPullFailure(ctx context.Context, workspace, sourceID, code, message string) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.record_pull_failure($1, $2, $3, $4)`, workspace, sourceID, code, message)
-	if err != nil {
-		return fmt.Errorf("record pull failure source=%s: %w", sourceID, err)
-	}
-	return nil
+// PollFailure is why a poll failed.
+type PollFailure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// RetryAfterSeconds is how long the source wants to be left alone; 0 is no wish.
+	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
+	// Gone stops the source: it says that it will not come back.
+	Gone bool `json:"gone,omitempty"`
 }
 
-// RecordMissingEndpoint records that a source has no enabled endpoint.
-func (s *Store) RecordMissingEndpoint(ctx context.Context, workspace, sourceID string) error {
-	return s.RecordPullFailure(ctx, workspace, sourceID, "pull_no_endpoint",
-		"the source has no enabled endpoint: insert one of kind pull_source with this source_id into workspace_endpoints")
+// FailPoll ends a poll that failed and moves the next one out.
+func (s *Store) FailPoll(ctx context.Context, workspace, sourceID string, failure PollFailure) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.fail_poll($1, $2, $3)`, workspace, sourceID, failure)
+	if err != nil {
+		return fmt.Errorf("fail poll source=%s: %w", sourceID, err)
+	}
+	return nil
 }
 
 // StartIngestRun opens a run; endpointID and sourceID may be "".
@@ -91,4 +98,101 @@ func (s *Store) FinishIngestRun(ctx context.Context, workspace, runID string, st
 		return fmt.Errorf("finish ingest run %s: %w", runID, err)
 	}
 	return nil
+}
+
+// SourceFields are what changes of a source; what is left out stays as it is.
+type SourceFields struct {
+	Kind string `json:"kind,omitempty"`
+	// Config holds the keys of config_json that change; null takes one away.
+	Config     json.RawMessage `json:"config_json,omitempty"`
+	Enabled    *bool           `json:"enabled,omitempty"`
+	EndpointID string          `json:"endpoint_id,omitempty"`
+}
+
+// SourceAnswer is what became of a change of a source, or would.
+type SourceAnswer struct {
+	Applied bool `json:"applied"`
+	Created bool `json:"created"`
+	// Reason says why nothing was applied: "unchanged", or "invalid" with Errors.
+	Reason string          `json:"reason"`
+	Errors []FieldError    `json:"errors"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+	// Raw is the whole answer.
+	Raw json.RawMessage `json:"-"`
+}
+
+func (s *Store) changeSource(ctx context.Context, what, sql string, args ...any) (SourceAnswer, error) {
+	raw, err := call[json.RawMessage](ctx, s, sql, args...)
+	if err != nil {
+		return SourceAnswer{}, fmt.Errorf("%s: %w", what, err)
+	}
+	answer := SourceAnswer{Raw: raw}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return SourceAnswer{}, fmt.Errorf("%s: decode the answer: %w", what, err)
+	}
+	return answer, nil
+}
+
+// PutSource makes a source, or changes it.
+func (s *Store) PutSource(ctx context.Context, a Act, id string, fields SourceFields) (SourceAnswer, error) {
+	return s.changeSource(ctx, "put source "+id, `select * from autopost.put_source($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, id, fields, a.Operator, a.Reason, a.DryRun)
+}
+
+// PollSourceNow makes a source due now.
+func (s *Store) PollSourceNow(ctx context.Context, a Act, id string) (SourceAnswer, error) {
+	return s.changeSource(ctx, "poll source "+id+" now", `select * from autopost.poll_source_now($1, $2, $3, $4, $5)`,
+		a.Workspace, id, a.Operator, a.Reason, a.DryRun)
+}
+
+// PollError is what went wrong with a source.
+type PollError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// SourceRow is a row of the read model list_sources, keys and passwords masked.
+type SourceRow struct {
+	SourceID string
+	Kind     string
+	Enabled  bool
+	// Stopped says why the engine disabled it; nil when it did not.
+	Stopped         *PollError
+	Config          json.RawMessage
+	EndpointID      *string
+	EndpointEnabled bool
+	LastPollAt      *time.Time
+	// NextPollAt is nil of a disabled source, and of one that no daemon has seen yet.
+	NextPollAt *time.Time
+	// Failures in a row.
+	Failures  int
+	LastError *PollError
+	// MovedTo is where the source says it lives now.
+	MovedTo *string
+	// ItemsSeen counts the items that are remembered.
+	ItemsSeen int64
+}
+
+// ListSources returns the sources of a workspace by their id; limit is 1 to 10,000.
+func (s *Store) ListSources(ctx context.Context, workspace string, limit int) ([]SourceRow, error) {
+	return read[SourceRow](ctx, s, "list sources ws="+workspace, `
+		select source_id, kind, enabled, stopped, config_json, endpoint_id, endpoint_enabled, last_poll_at, next_poll_at, failures, last_error, moved_to, items_seen
+		from autopost.list_sources($1, $2)`, workspace, limit)
+}
+
+// GetSource is one source as it is, nothing masked, for a poll by hand; nil when there is none.
+func (s *Store) GetSource(ctx context.Context, workspace, id string) (*Source, error) {
+	source, err := call[*struct {
+		WorkspaceID string          `json:"workspace_id"`
+		SourceID    string          `json:"source_id"`
+		EndpointID  *string         `json:"endpoint_id"`
+		Kind        string          `json:"kind"`
+		Config      json.RawMessage `json:"config_json"`
+		Cursor      json.RawMessage `json:"cursor_json"`
+	}](ctx, s, `select * from autopost.get_source($1, $2)`, workspace, id)
+	if err != nil {
+		return nil, fmt.Errorf("get source %s ws=%s: %w", id, workspace, err)
+	}
+	return (*Source)(source), nil
 }

@@ -55,6 +55,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	for _, command := range [][]string{
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
+		{"source"}, {"source", "add"}, {"source", "list"}, {"source", "show"}, {"source", "set"}, {"source", "enable"}, {"source", "disable"}, {"source", "fetch"}, {"source", "test"}, {"source", "import"},
 		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)

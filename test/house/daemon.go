@@ -130,3 +130,6 @@ func (j *journal) troubles() string {
 	})
 	return strings.Join(lines[max(0, len(lines)-troubles):], "\n")
 }
+
+// PID is the id of its process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }

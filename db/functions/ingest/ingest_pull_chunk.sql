@@ -4,10 +4,11 @@ create or replace function autopost.ingest_pull_chunk(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true}]; skip only marks an item as seen.
--- An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better.
--- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "results"}: advance to cursor_to only
--- after this committed. Raises AP001 for a wrong argument.
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}]; skip only marks an item as
+-- seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
+-- while its source shows the item; it is over when the source was asked after that time and did not.
+-- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
+-- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
 -- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.
 declare
 	v_now timestamptz;
@@ -16,6 +17,9 @@ declare
 	v_posts jsonb;
 	v_answers jsonb;
 	v_stats jsonb;
+	v_skipped jsonb;
+	v_polled timestamptz;
+	v_expiry timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> '');
@@ -28,8 +32,14 @@ begin
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
 	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	v_polled := (select c.last_poll_at from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id);
+	v_expiry := v_now + autopost.setting_interval('pull_receipt_ttl_hours');
 	delete from autopost.pull_receipts r
-	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_now
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_polled
+	and r.source_ref in (select i.value ->> 'source_ref' from jsonb_array_elements(p_items) i);
+	update autopost.pull_receipts r
+	set expires_at = v_expiry
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at < v_expiry - interval '1 day'
 	and r.source_ref in (select i.value ->> 'source_ref' from jsonb_array_elements(p_items) i);
 	select array_agg(n.source_ref) into v_new
 	from (
@@ -38,27 +48,32 @@ begin
 		select r.source_ref from autopost.pull_receipts r where r.workspace_id = p_workspace_id and r.source_id = p_source_id
 	) n;
 	insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
-	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_now + autopost.setting_interval('pull_receipt_ttl_hours')
+	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_expiry
 	from unnest(v_new) n (source_ref)
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
-	select coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]')) order by f.n), '[]')
-	into v_posts
+	select
+		coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]'))
+			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
+		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
+	into v_posts, v_skipped
 	from (
 		select distinct on (i.value ->> 'source_ref') i.value as item, i.ordinality as n from jsonb_array_elements(p_items) with ordinality i
 		where i.value ->> 'source_ref' = any (v_new)
-		order by i.value ->> 'source_ref', i.ordinality) f
-	where f.item -> 'skip' is distinct from 'true';
+		order by i.value ->> 'source_ref', i.ordinality) f;
+	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
+		from (select e.value as reason, count(*) as n from jsonb_array_elements_text(v_skipped) e group by e.value) k);
 	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
 	select jsonb_build_object(
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
 		'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
 		'duplicate', jsonb_array_length(p_items) - coalesce(cardinality(v_new), 0) + count(*) filter (where a.value ->> 'status' = 'duplicate'),
-		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts))
+		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts), 'skipped_by', v_skipped)
 	into v_stats
 	from jsonb_array_elements(v_answers) a;
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped'), v_answers);
+	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped')
+		|| (select coalesce(jsonb_object_agg('seen_' || k.key, k.value), '{}') from jsonb_each(v_skipped) k), v_answers);
 	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to', p_items -> -1 -> 'cursor');
 end
 $$;

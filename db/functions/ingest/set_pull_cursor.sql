@@ -1,15 +1,30 @@
 create or replace function autopost.set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval.
--- Writes: pull_cursors.
+-- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor two
+-- keys mean something here: wait_seconds, the source's own hint, and moved_to, where the source says it lives now, which is told once.
+-- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
+declare
+	v_before jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	select c.cursor_json into v_before from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
+	for no key update of c;
+	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
-	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = autopost.now_ts(),
-		next_poll_at = autopost.now_ts() + coalesce(autopost.poll_interval(p_workspace_id, p_source_id), interval '5 minutes')
+	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
+		next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
-	return jsonb_build_object('applied', found);
+	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
+		-- without what may be a key
+		perform autopost.emit_note(p_workspace_id, 'ingress_config_error', 'ok', null, null, jsonb_build_object('code', 'pull_moved', 'message',
+			'the source has moved for good and is followed; set url to where it is now'), jsonb_build_object('source_id', p_source_id,
+			'moved_to', regexp_replace(p_cursor ->> 'moved_to', '[?#].*$', '')));
+	end if;
+	return jsonb_build_object('applied', v_before is not null);
 end
 $$;

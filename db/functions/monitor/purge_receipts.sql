@@ -1,7 +1,8 @@
 create or replace function autopost.purge_receipts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Returns {"purged", "more"}.
+-- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Those of a source that was not asked
+-- since stay: it may still show the item. Returns {"purged", "more"}.
 -- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
 declare
 	v_now timestamptz;
@@ -36,9 +37,10 @@ begin
 	select array_agg(x.source_id), array_agg(x.source_ref) into v_source_ids, v_source_refs
 	from (
 		select r.source_id, r.source_ref from autopost.pull_receipts r
-		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = r.source_id
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now and r.expires_at <= c.last_poll_at
 		limit 5000
-		for update skip locked) x;
+		for update of r skip locked) x;
 	delete from autopost.pull_receipts r
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;

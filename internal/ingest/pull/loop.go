@@ -176,7 +176,7 @@ func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
 	if ctx.Err() != nil && err != nil {
 		return // stopping: the lease ends by itself
 	}
-	missing := source.EndpointID == nil && err == nil
+	missing := source.EndpointID == nil
 	stats.add(func(c *counts) {
 		c.Sources++
 		c.Items += polled.Items
@@ -185,10 +185,13 @@ func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
 		c.Submitted += polled.Submitted
 		c.Dropped += polled.Dropped
 		c.Rejected += polled.Rejected
-		if missing {
-			c.Skipped++
+		for reason, n := range polled.SeenBy {
+			c.see(reason, n)
 		}
-		if err != nil {
+		switch {
+		case missing:
+			c.Skipped++
+		case err != nil:
 			c.Failed++
 		}
 	})
@@ -204,7 +207,7 @@ func (l *Loop) recordFailure(ctx context.Context, source Source, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	recorded := l.cfg.Failures.RecordPullFailure(ctx, source.WorkspaceID, source.SourceID, failure.Code, failure.Message)
+	recorded := l.cfg.Failures.FailPoll(ctx, source.WorkspaceID, source.SourceID, *failure)
 	l.cfg.Log.WarnContext(ctx, "pull.source_failed", "workspace", source.WorkspaceID, "source", source.SourceID,
 		"kind", source.Kind, "code", failure.Code, "message", failure.Message, "record_error", recorded)
 }
@@ -220,7 +223,7 @@ func (l *Loop) poll(ctx context.Context, source Source) (polled counts, err erro
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Budget)
 	defer cancel()
 	if source.EndpointID == nil {
-		return polled, l.cfg.Failures.RecordMissingEndpoint(ctx, source.WorkspaceID, source.SourceID)
+		return polled, &Failure{Code: "pull_no_endpoint", Message: "the source has no enabled endpoint: autopost source set makes one, or enable that of kind pull_source with this source_id"}
 	}
 	fetcher, ok := l.cfg.Fetchers[source.Kind]
 	if !ok {
@@ -237,6 +240,9 @@ func (l *Loop) poll(ctx context.Context, source Source) (polled counts, err erro
 		if err := l.handOver(ctx, source, chunk, &polled); err != nil {
 			return polled, err
 		}
+	}
+	if batch.Incomplete != nil {
+		return polled, batch.Incomplete
 	}
 	return polled, nil
 }
@@ -257,6 +263,9 @@ func (l *Loop) handOver(ctx context.Context, source Source, chunk []Item, polled
 	polled.Submitted += answer.Submitted
 	polled.Dropped += answer.Duplicate
 	polled.Rejected += answer.Rejected
+	for reason, n := range answer.SkippedBy {
+		polled.see(reason, n)
+	}
 	return l.setCursor(ctx, source, answer.CursorTo)
 }
 
@@ -281,6 +290,15 @@ type counts struct {
 	// Dropped items were seen before.
 	Dropped  int `json:"dropped"`
 	Rejected int `json:"rejected"`
+	// SeenBy counts new items that were only marked as seen, by reason.
+	SeenBy map[string]int `json:"seen_by,omitempty"`
+}
+
+func (c *counts) see(reason string, n int) {
+	if c.SeenBy == nil {
+		c.SeenBy = map[string]int{}
+	}
+	c.SeenBy[reason] += n
 }
 
 type tally struct {

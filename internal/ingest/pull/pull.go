@@ -20,7 +20,7 @@ type Source struct {
 	SourceID    string
 	// EndpointID is nil when no enabled endpoint of kind pull_source names the source.
 	EndpointID *string
-	// Kind picks the Fetcher ("rss").
+	// Kind picks the Fetcher ("rss", "api", "db").
 	Kind   string
 	Config json.RawMessage
 	// Cursor is what the last committed chunk left; empty at first sight.
@@ -39,6 +39,8 @@ type Item struct {
 	PublishedAt *time.Time `json:"published_at,omitempty"`
 	// Skip marks the item as seen without publishing it.
 	Skip bool `json:"skip,omitempty"`
+	// SkipReason is why: "backfill", "include", "exclude", "empty".
+	SkipReason string `json:"skip_reason,omitempty"`
 	// Cursor stands behind this item: a poll that starts from it loses none of the later ones.
 	Cursor json.RawMessage `json:"cursor"`
 }
@@ -63,6 +65,9 @@ type Batch struct {
 	Items []Item
 	// Cursor stands behind the whole batch; the last item bears the same.
 	Cursor json.RawMessage
+	// Incomplete is set when the source had more than one poll may read, and says
+	// what to do. No cursor of the batch then stands behind what was left out.
+	Incomplete *Failure
 }
 
 // Fetcher asks one source. Its errors are *Failure where the source or its
@@ -77,6 +82,13 @@ type Failure struct {
 	Code string
 	// Message says what is wrong and the remedy; it holds no URL and no secret.
 	Message string
+	// RetryAfter is how long the source wants to be left alone; 0 is no wish.
+	RetryAfter time.Duration
+	// Gone means that the source says it will not come back.
+	Gone bool
+	// Found are feeds that a page names which is none itself. They are shown to a
+	// person who asks, and recorded nowhere.
+	Found []string
 }
 
 // Error implements error.
@@ -90,6 +102,8 @@ type ChunkAnswer struct {
 	Duplicate int
 	Rejected  int
 	Submitted int
+	// SkippedBy counts the new items that were only marked as seen, by reason.
+	SkippedBy map[string]int
 }
 
 // Sources says what is to be polled.
@@ -106,10 +120,15 @@ type Chunks interface {
 	SetPullCursor(ctx context.Context, workspace, sourceID string, cursor json.RawMessage) error
 }
 
-// Failures records polls that brought nothing, and moves their next one out.
+// Failures records polls that failed, and moves their next one out.
 type Failures interface {
-	RecordPullFailure(ctx context.Context, workspace, sourceID, code, message string) error
-	RecordMissingEndpoint(ctx context.Context, workspace, sourceID string) error
+	FailPoll(ctx context.Context, workspace, sourceID string, failure Failure) error
+}
+
+// Credentials turn the auth_ref of a source into the credential itself.
+type Credentials interface {
+	// Credential fails when the reference is bound nowhere or for another platform.
+	Credential(ctx context.Context, workspace, authRef, platform string) (autopost.Secret, error)
 }
 
 // Runs records each workspace's round.

@@ -1,10 +1,12 @@
 // Package feeds serves documents that tests and demos set: feeds that change
-// under a fixed address, with validators and conditional requests, and media
-// files, of which some are made on the spot.
+// under a fixed address, with validators and conditional requests, that move or
+// are gone, in any charset and size; and media files, of which some are made on
+// the spot.
 package feeds
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,6 +35,10 @@ type document struct {
 	body        []byte
 	etag        string
 	modified    time.Time
+	// status other than 200 stands in place of the body.
+	status int
+	// header is sent with every answer.
+	header http.Header
 }
 
 // NewFeeds returns an empty shelf, logged as platform "feeds".
@@ -52,11 +58,41 @@ func (s *Server) Set(name, contentType string, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	etag := `"` + sim.Digest(body)[:16] + `"`
-	if old, ok := s.documents[name]; ok && old.etag == etag && old.contentType == contentType {
+	old, ok := s.documents[name]
+	if ok && old.etag == etag && old.contentType == contentType {
 		return
 	}
 	// HTTP dates have whole seconds.
-	s.documents[name] = document{contentType: contentType, body: body, etag: etag, modified: time.Now().Truncate(time.Second)}
+	s.documents[name] = document{contentType: contentType, body: body, etag: etag, modified: time.Now().Truncate(time.Second), header: old.header}
+}
+
+// SetHeader makes every answer under a name bear a header field, such as
+// Cache-Control; Set keeps it.
+func (s *Server) SetHeader(name, field, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.documents[name]
+	d.header = d.header.Clone()
+	if d.header == nil {
+		d.header = http.Header{}
+	}
+	d.header.Set(field, value)
+	s.documents[name] = d
+}
+
+// Redirect sends whoever asks for a document to another address, with 301, 302,
+// 307 or 308. Set ends it.
+func (s *Server) Redirect(name string, status int, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[name] = document{status: status, header: http.Header{"Location": {to}}}
+}
+
+// Gone answers 410 for a document from now on. Set ends it.
+func (s *Server) Gone(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[name] = document{status: http.StatusGone}
 }
 
 // Get returns a document's content type and body; ok is false when there is none.
@@ -137,10 +173,16 @@ func (s *Server) get(name string, asked http.Header) sim.Reply {
 	if !ok {
 		return text(http.StatusNotFound, "no such document")
 	}
+	if d.status != 0 {
+		reply := text(d.status, "")
+		reply.Header = d.header
+		return reply
+	}
 	reply := sim.Reply{
 		Status: http.StatusOK, ContentType: d.contentType, Body: d.body, Accepted: true,
 		Header: http.Header{"Etag": {d.etag}, "Last-Modified": {d.modified.UTC().Format(http.TimeFormat)}},
 	}
+	maps.Copy(reply.Header, d.header)
 	if d.unchanged(asked) {
 		reply.Status, reply.Body, reply.ContentType = http.StatusNotModified, nil, ""
 	}

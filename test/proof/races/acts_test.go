@@ -59,7 +59,8 @@ var acts = []act{
 	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},
 	{"list_due_sources", "", `select * from autopost.list_due_sources('w', 10)`, true},
 	{"set_pull_cursor", "", `select autopost.set_pull_cursor('w', 'feed', '{"n": 1}')`, false},
-	{"record_pull_failure", "", `select autopost.record_pull_failure('w', 'feed', 'http_500', 'no')`, false},
+	{"fail_poll", "", `select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "no"}')`, false},
+	{"fail_poll", "gone", `select autopost.fail_poll('w', 'feed', '{"code": "http_410", "message": "no", "gone": true}')`, false},
 	{"claim_submissions", "", `select * from autopost.claim_submissions('w', 'run', 10)`, true},
 	{"commit_submission", "fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": true, "media": [{"index": 0, "blob_ref": "{blob}"}]}')`, false},
 	{"commit_submission", "not fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": false, "error": {"category": "PERMANENT", "code": "media_fetch_404"}}')`, false},
@@ -118,6 +119,9 @@ var acts = []act{
 	{"plan", "", `select autopost.plan('w', '{"text": "fresh"}', null)`, false},
 	{"put_template", "", `select autopost.put_template('w', 'digest', '*', '{"body": "{title}", "vars": ["title"]}', {by})`, false},
 	{"enable_template", "", `select autopost.enable_template('w', 'digest', '*', 1, false, {by})`, false},
+	{"put_source", "a new one", `select autopost.put_source('w', 'wire', '{"kind": "rss", "config_json": {"url": "https://example.org/feed"}}', {by}, false)`, false},
+	{"put_source", "disabled", `select autopost.put_source('w', 'feed', '{"enabled": false}', {by}, false)`, false},
+	{"poll_source_now", "", `select autopost.poll_source_now('w', 'feed', {by}, false)`, false},
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
@@ -148,6 +152,8 @@ var acts = []act{
 // readers are the public functions that write nothing.
 var readers = []string{
 	"audit_head", "functions_digest", "get_credential_binding", "get_endpoint", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_endpoints", "list_events", "list_templates",
+	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "get_source", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_sources",
+	"list_templates",
 	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
 	"verify", "why",
@@ -179,6 +185,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
 		"get_endpoint": `'w', 'in'`, "list_endpoints": `'w', 10`, "resolve_signed_endpoint": `now(), 'w', 'in'`,
 		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
+		"list_channels": `'w', 10`, "list_sources": `'w', 10`, "get_source": `'w', 'feed'`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
 		"manual_requeue_preview": `'w', array[{dead}]::uuid[]`, "next_wake_ms": ``, "queue_snapshot": `'w'`, "ready_submission_workspaces": `10`, "ready_workspaces": `10`,
 		"resolve_api_key": `repeat('a', 64)`, "resolve_endpoint": `'webhook_push', repeat('a', 64)`, "verify": `'w'`,
 	}

@@ -7,37 +7,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/url"
-	"regexp"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/unicode"
 
 	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/shape"
 )
 
 // What a document may have; far above any honest feed.
 const (
 	maxDepth      = 100
-	maxElements   = 200_000
+	maxElements   = 500_000
 	maxAttributes = 100
 )
 
-// document is a feed that passed the checks, as UTF-8.
+// document is a feed that passed the checks, as UTF-8. Its xml:base attributes are
+// gone: what they say of attributes is worked in, the rest stands with the items.
 type document struct {
 	text []byte
-	// base is the root's xml:base, resolved; nil when it has none.
+	// base is that of the root; nil where none is in force.
 	base *url.URL
+	// items are the feed's, in their order.
+	items []itemStart
+}
+
+// itemStart is what the start of an item says that the feed parser does not tell.
+type itemStart struct {
+	base *url.URL
+	// about is the item's id in RSS 1.0.
+	about string
 }
 
 func malformed(format string, args ...any) error {
 	return &pull.Failure{Code: "pull_malformed", Message: fmt.Sprintf(format, args...)}
 }
 
-func notAFeed(message string) error {
+func notAFeed(message string) *pull.Failure {
 	return &pull.Failure{Code: "pull_not_a_feed", Message: message}
 }
 
@@ -56,25 +61,12 @@ func readDocument(body []byte, contentType string, address *url.URL) (document, 
 	case text[0] == '{' || text[0] == '[':
 		return document{text: text}, checkJSON(text)
 	case strings.HasPrefix(start, "<!doctype html"), strings.HasPrefix(start, "<html"):
-		return document{}, htmlPage()
+		return document{}, htmlPage(text, address)
 	case text[0] != '<':
 		return document{}, notAFeed("the answer is neither XML nor JSON")
 	}
-	base, err := checkXML(text)
-	if err != nil {
-		return document{}, err
-	}
-	doc := document{text: text}
-	if base != "" {
-		if u, err := address.Parse(base); err == nil {
-			doc.base = u
-		}
-	}
-	return doc, nil
-}
-
-func htmlPage() error {
-	return notAFeed("the answer is an HTML page, not a feed; correct url, or the site wants a login or blocks us")
+	w := walk{text: text, rewrites: bytes.Contains(text, []byte("xml:base")), address: address}
+	return w.run()
 }
 
 func checkJSON(text []byte) error {
@@ -86,10 +78,10 @@ func checkJSON(text []byte) error {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return malformed("the JSON is broken or cut off: %v", err)
 		}
-		return notAFeed("the answer is JSON, but no JSON Feed")
+		return notAFeed("the answer is JSON, but no JSON Feed; a source of kind api reads other JSON")
 	}
 	if !strings.Contains(feed.Version, "jsonfeed.org/version/") || feed.Items == nil {
-		return notAFeed("the answer is JSON, but no JSON Feed")
+		return notAFeed("the answer is JSON, but no JSON Feed; a source of kind api reads other JSON")
 	}
 	if len(*feed.Items) > maxElements {
 		return malformed("the feed has more than %d items", maxElements)
@@ -97,113 +89,113 @@ func checkJSON(text []byte) error {
 	return nil
 }
 
-// checkXML walks the document once: every element closed by its own name, no
-// entities of its own, bounded in depth and number. It returns the root's xml:base.
-func checkXML(text []byte) (base string, err error) {
-	decoder := xml.NewDecoder(bytes.NewReader(text))
+// walk goes through a document once: every element closed by its own name, no
+// entities of its own, bounded in depth and number. Where the document has
+// xml:base, its references are made absolute on the way: the feed parser takes the
+// last segment of a base for a folder.
+type walk struct {
+	text     []byte
+	rewrites bool
+	address  *url.URL
+
+	open     []element
+	elements int
+	doc      document
+	out      bytes.Buffer
+}
+
+type element struct {
+	name string
+	base *url.URL
+}
+
+func (w *walk) run() (document, error) {
+	decoder := xml.NewDecoder(bytes.NewReader(w.text))
 	// Names of entities and bare ampersands are often wrong in real feeds;
-	// the structure, which this function checks, must be right.
+	// the structure, which this walk checks, must be right.
 	decoder.Strict = false
-	var open []string
-	elements := 0
+	var from int64
 	for {
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return "", malformed("the XML is broken or cut off: %v", err)
+			return document{}, malformed("the XML is broken or cut off: %v", err)
 		}
+		raw := w.text[from:decoder.InputOffset()]
+		from = decoder.InputOffset()
 		switch t := token.(type) {
 		case xml.Directive:
 			if bytes.Contains(bytes.ToUpper(t), []byte("<!ENTITY")) {
-				return "", malformed("the document declares entities of its own, which are not read")
+				return document{}, malformed("the document declares entities of its own, which are not read")
 			}
 		case xml.StartElement:
-			if elements == 0 {
-				if base, err = checkRoot(t); err != nil {
-					return "", err
-				}
-			}
-			open = append(open, t.Name.Space+":"+t.Name.Local)
-			elements++
-			if len(open) > maxDepth || elements > maxElements || len(t.Attr) > maxAttributes {
-				return "", malformed("the document has more than %d levels, %d elements or %d attributes of one element",
-					maxDepth, maxElements, maxAttributes)
+			if raw, err = w.start(t, raw); err != nil {
+				return document{}, err
 			}
 		case xml.EndElement:
 			name := t.Name.Space + ":" + t.Name.Local
-			if len(open) == 0 || open[len(open)-1] != name {
-				return "", malformed("the XML is broken: </%s> closes nothing", strings.TrimPrefix(name, ":"))
+			if len(w.open) == 0 || w.open[len(w.open)-1].name != name {
+				return document{}, malformed("the XML is broken: </%s> closes nothing", strings.TrimPrefix(name, ":"))
 			}
-			open = open[:len(open)-1]
+			w.open = w.open[:len(w.open)-1]
+		}
+		if w.rewrites {
+			w.out.Write(raw)
 		}
 	}
-	if elements == 0 {
-		return "", notAFeed("the document has no root element")
+	if w.elements == 0 {
+		return document{}, notAFeed("the document has no root element")
 	}
-	if len(open) > 0 {
-		return "", malformed("the XML is cut off: <%s> is not closed", strings.TrimPrefix(open[len(open)-1], ":"))
+	if len(w.open) > 0 {
+		return document{}, malformed("the XML is cut off: <%s> is not closed", strings.TrimPrefix(w.open[len(w.open)-1].name, ":"))
 	}
-	return base, nil
+	w.doc.text = w.text
+	if w.rewrites {
+		w.doc.text = w.out.Bytes()
+	}
+	return w.doc, nil
 }
 
-func checkRoot(root xml.StartElement) (base string, err error) {
-	switch name := strings.ToLower(root.Name.Local); name {
+// start takes the start of an element and returns its text, rewritten where a base is in force.
+func (w *walk) start(t xml.StartElement, raw []byte) ([]byte, error) {
+	w.elements++
+	if len(w.open) >= maxDepth || w.elements > maxElements || len(t.Attr) > maxAttributes {
+		return nil, malformed("the document has more than %d levels, %d elements or %d attributes of one element", maxDepth, maxElements, maxAttributes)
+	}
+	e := element{name: t.Name.Space + ":" + t.Name.Local}
+	if len(w.open) > 0 {
+		e.base = w.open[len(w.open)-1].base
+	} else if err := w.checkRoot(t.Name.Local); err != nil {
+		return nil, err
+	}
+	if w.rewrites {
+		e.base = baseFrom(t, e.base, w.address)
+		raw = rewrite(raw, e.base)
+	}
+	if len(w.open) == 0 {
+		w.doc.base = e.base
+	}
+	if local := strings.ToLower(t.Name.Local); (local == "item" || local == "entry") && len(w.open) <= 2 {
+		item := itemStart{base: e.base}
+		for _, a := range t.Attr {
+			if a.Name.Space == "rdf" && a.Name.Local == "about" {
+				item.about = a.Value
+			}
+		}
+		w.doc.items = append(w.doc.items, item)
+	}
+	w.open = append(w.open, e)
+	return raw, nil
+}
+
+func (w *walk) checkRoot(local string) error {
+	switch strings.ToLower(local) {
 	case "rss", "rdf", "feed":
+		return nil
 	case "html":
-		return "", htmlPage()
-	default:
-		return "", notAFeed("the document's root is <" + clean(root.Name.Local) + ">, which is no feed")
+		return htmlPage(w.text, w.address)
 	}
-	for _, a := range root.Attr {
-		if a.Name.Space == "xml" && a.Name.Local == "base" {
-			return a.Value, nil
-		}
-	}
-	return "", nil
-}
-
-var (
-	declaration = regexp.MustCompile(`^<\?xml[^>]*\?>`)
-	declared    = regexp.MustCompile(`encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
-)
-
-// decode turns the body into UTF-8 without a byte order mark and without the
-// declaration of any other encoding. Text that is valid UTF-8 is taken for that
-// whatever it is labelled; else the document's own label goes before the
-// server's, which is a default more often than a statement.
-func decode(body []byte, contentType string) ([]byte, error) {
-	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
-		utf16 := unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM).NewDecoder()
-		text, err := utf16.Bytes(body)
-		if err != nil {
-			return nil, malformed("the document begins as UTF-16 and is not")
-		}
-		body = text
-	}
-	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
-	body = bytes.TrimLeft(body, " \t\r\n")
-	head := declaration.Find(body[:min(len(body), 512)])
-	if !utf8.Valid(body) {
-		label := ""
-		if found := declared.FindSubmatch(head); found != nil {
-			label = string(found[1])
-		}
-		if _, params, err := mime.ParseMediaType(contentType); err == nil && (label == "" || strings.EqualFold(label, "utf-8")) {
-			label = params["charset"]
-		}
-		charset, err := htmlindex.Get(label)
-		if err != nil || strings.EqualFold(label, "utf-8") {
-			return nil, malformed("the text is not UTF-8 and names no charset that is known here (%q)", clean(label))
-		}
-		text, err := charset.NewDecoder().Bytes(body)
-		if err != nil {
-			return nil, malformed("the text is not %s, as it says", clean(label))
-		}
-		body = text
-		head = declaration.Find(body[:min(len(body), 512)])
-	}
-	body = bytes.TrimLeft(body[len(head):], " \t\r\n")
-	return bytes.Map(dropControl, body), nil
+	return notAFeed("the document's root is <" + shape.Clean(local) + ">, which is no feed")
 }

@@ -11,76 +11,81 @@ import (
 	"github.com/mmcdole/gofeed"
 	gofeedrss "github.com/mmcdole/gofeed/rss"
 
-	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/shape"
 )
 
-// maxRef is the longest source_ref that the database takes, in characters.
-const maxRef = 512
-
-// entry is one item of a feed, in plain words.
-type entry struct {
-	ref        string
-	title      string
-	summary    string
-	link       string
-	author     string
-	categories []string
-	media      []pull.Media
-	published  *time.Time
+// feed is what a document says, in plain words.
+type feed struct {
+	// entries are oldest first, each once.
+	entries []shape.Entry
+	// pace is the feed's own hint of how often it changes; 0 is none.
+	pace time.Duration
 }
 
-// parse reads a feed and returns its entries, oldest first, each once.
-func parse(body []byte, contentType string, address *url.URL) ([]entry, error) {
+// parse reads a feed.
+func parse(body []byte, contentType string, address *url.URL) (feed, error) {
 	doc, err := readDocument(body, contentType, address)
 	if err != nil {
-		return nil, err
+		return feed{}, err
 	}
 	parser := gofeed.NewParser()
 	parser.KeepOriginalFeed = true
 	// Looking for pictures inside the text of every item is work for nothing.
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
-	feed, err := parser.Parse(bytes.NewReader(doc.text))
+	parsed, err := parser.Parse(bytes.NewReader(doc.text))
 	if err != nil {
-		return nil, malformed("the feed cannot be read: %s", clean(err.Error()))
+		return feed{}, malformed("the feed cannot be read: %s", shape.Clean(err.Error()))
 	}
-	base := baseOf(doc, feed, address)
-	opaque := opaqueIDs(feed)
-	var entries []entry
+	return feed{entries: entriesOf(parsed, doc, address), pace: pace(parsed)}, nil
+}
+
+func entriesOf(parsed *gofeed.Feed, doc document, address *url.URL) []shape.Entry {
+	base := baseOf(doc, parsed, address)
+	opaque := opaqueIDs(parsed)
+	now := time.Now()
+	var entries []shape.Entry
 	seen := map[string]bool{}
 	dated := true
-	for _, item := range feed.Items {
-		e := makeEntry(item, feed.FeedType, base, opaque)
+	for i, item := range parsed.Items {
+		its := itemStart{}
+		if len(doc.items) == len(parsed.Items) {
+			its = doc.items[i]
+		}
+		e := makeEntry(item, parsed.FeedType, cmp.Or(its.base, base), opaque)
+		e.ID = cmp.Or(e.ID, shape.Clean(its.about))
+		e.Published = publishedAt(item, now)
 		// Feeds put the newest first: of two with one id the newer counts.
-		if seen[e.ref] {
+		ref := e.Ref()
+		if seen[ref] {
 			continue
 		}
-		seen[e.ref] = true
-		dated = dated && e.published != nil
+		seen[ref] = true
+		dated = dated && e.Published != nil
 		entries = append(entries, e)
 	}
 	slices.Reverse(entries)
 	if dated {
-		slices.SortStableFunc(entries, func(a, b entry) int { return a.published.Compare(*b.published) })
+		slices.SortStableFunc(entries, func(a, b shape.Entry) int { return a.Published.Compare(*b.Published) })
 	}
-	return entries, nil
+	return entries
 }
 
 // baseOf is what relative links are relative to: the document's xml:base, else the
 // feed's own link, else its address.
-func baseOf(doc document, feed *gofeed.Feed, address *url.URL) *url.URL {
+func baseOf(doc document, parsed *gofeed.Feed, address *url.URL) *url.URL {
 	if doc.base != nil {
 		return doc.base
 	}
-	if link, err := address.Parse(strings.TrimSpace(feed.Link)); err == nil && feed.Link != "" && web(link) {
+	if link, err := address.Parse(strings.TrimSpace(parsed.Link)); err == nil && parsed.Link != "" && shape.Web(link) {
 		return link
 	}
 	return address
 }
 
 // opaqueIDs are the guids of an RSS feed that say they are no links.
-func opaqueIDs(feed *gofeed.Feed) map[string]bool {
+func opaqueIDs(parsed *gofeed.Feed) map[string]bool {
 	opaque := map[string]bool{}
-	if original, ok := feed.OriginalFeed().(*gofeedrss.Feed); ok {
+	if original, ok := parsed.OriginalFeed().(*gofeedrss.Feed); ok {
 		for _, item := range original.Items {
 			if item.GUID != nil && !strings.EqualFold(item.GUID.IsPermalink, "true") {
 				opaque[item.GUID.Value] = true
@@ -90,96 +95,33 @@ func opaqueIDs(feed *gofeed.Feed) map[string]bool {
 	return opaque
 }
 
-func makeEntry(item *gofeed.Item, feedType string, base *url.URL, opaque map[string]bool) entry {
-	e := entry{
-		title:     headline(item.Title),
-		summary:   plainText(cmp.Or(item.Description, item.Content)),
-		link:      absolute(base, item.Link),
-		media:     mediaOf(item, base),
-		published: publishedAt(item),
+func makeEntry(item *gofeed.Item, feedType string, base *url.URL, opaque map[string]bool) shape.Entry {
+	e := shape.Entry{
+		ID:    shape.Clean(item.GUID),
+		Title: shape.Headline(item.Title),
+		Text:  shape.PlainText(cmp.Or(item.Description, item.Content)),
+		Link:  shape.Absolute(base, item.Link),
+		Media: mediaOf(item, base),
 	}
 	if feedType == "json" {
 		// JSON Feed has HTML in content_html alone.
-		e.title = clean(item.Title)
+		e.Title = shape.Clean(item.Title)
 		if item.Description != "" {
-			e.summary = tidy(item.Description)
+			e.Text = shape.Tidy(item.Description)
 		}
 	}
-	guid := clean(item.GUID)
-	if e.link == "" && !opaque[item.GUID] && (strings.HasPrefix(guid, "http://") || strings.HasPrefix(guid, "https://")) {
-		e.link = absolute(base, guid)
+	if e.Link == "" && !opaque[item.GUID] && (strings.HasPrefix(e.ID, "http://") || strings.HasPrefix(e.ID, "https://")) {
+		e.Link = shape.Absolute(base, e.ID)
 	}
 	var names []string
 	for _, person := range item.Authors {
 		if person != nil && person.Name != "" {
-			names = append(names, headline(person.Name))
+			names = append(names, shape.Headline(person.Name))
 		}
 	}
-	e.author = strings.Join(names, ", ")
+	e.Author = strings.Join(names, ", ")
 	for _, category := range item.Categories {
-		e.categories = append(e.categories, headline(category))
-	}
-	e.ref = cmp.Or(guid, e.link)
-	if e.ref == "" {
-		e.ref = "sha256:" + hash(e.title+"\n"+clean(item.Published))
-	}
-	if len(e.ref) > maxRef {
-		e.ref = "sha256:" + hash(e.ref)
+		e.Categories = append(e.Categories, shape.Headline(category))
 	}
 	return e
-}
-
-// absolute resolves a reference; "" for what is no http or https address. User
-// information is dropped: it would be published.
-func absolute(base *url.URL, reference string) string {
-	reference = strings.TrimSpace(strings.Map(dropControl, reference))
-	if reference == "" {
-		return ""
-	}
-	u, err := base.Parse(reference)
-	if err != nil || !web(u) {
-		return ""
-	}
-	u.User = nil
-	return u.String()
-}
-
-func web(u *url.URL) bool { return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") }
-
-// zones are Russian zone names that the feed parser reads as UTC.
-var zones = map[string]string{
-	"MSK": "+0300", "MSD": "+0400", "SAMT": "+0400", "YEKT": "+0500", "OMST": "+0600", "NOVT": "+0700",
-	"KRAT": "+0700", "IRKT": "+0800", "YAKT": "+0900", "VLAT": "+1000", "MAGT": "+1100", "PETT": "+1200",
-}
-
-var zonedLayouts = []string{
-	"Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04 -0700", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04 -0700",
-	"Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02 15:04:05 -0700", "2006-01-02T15:04:05 -0700",
-}
-
-// publishedAt is the item's own time, or nil: none is invented.
-func publishedAt(item *gofeed.Item) *time.Time {
-	parsed := item.PublishedParsed
-	fields := strings.Fields(cmp.Or(item.Published, item.Updated))
-	if len(fields) > 1 {
-		if offset, ok := zones[strings.ToUpper(fields[len(fields)-1])]; ok {
-			fields[len(fields)-1] = offset
-			parsed = parseZoned(strings.Join(fields, " "))
-		}
-	}
-	// Years outside are mistakes ("0000-00-00", seconds read as a year).
-	if parsed == nil || parsed.Year() < 1970 || parsed.Year() > 2100 {
-		return nil
-	}
-	utc := parsed.UTC()
-	return &utc
-}
-
-func parseZoned(text string) *time.Time {
-	for _, layout := range zonedLayouts {
-		if t, err := time.Parse(layout, text); err == nil {
-			return &t
-		}
-	}
-	return nil
 }

@@ -1,9 +1,7 @@
 package rss
 
 import (
-	"mime"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,19 +11,8 @@ import (
 
 	"autopost"
 	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/pull/shape"
 )
-
-// maxMedia is the most media that the database takes of one post.
-const maxMedia = 50
-
-// extensions tell the kind where a feed gives no usable MIME type.
-var extensions = map[string]autopost.MediaKind{
-	".jpg": autopost.MediaImage, ".jpeg": autopost.MediaImage, ".png": autopost.MediaImage,
-	".gif": autopost.MediaImage, ".webp": autopost.MediaImage,
-	".mp4": autopost.MediaVideo, ".m4v": autopost.MediaVideo, ".mov": autopost.MediaVideo, ".webm": autopost.MediaVideo,
-	".mp3": autopost.MediaAudio, ".m4a": autopost.MediaAudio, ".ogg": autopost.MediaAudio, ".oga": autopost.MediaAudio,
-	".opus": autopost.MediaAudio, ".aac": autopost.MediaAudio, ".flac": autopost.MediaAudio, ".wav": autopost.MediaAudio,
-}
 
 // mediaOf lists an item's enclosures, then its media:content pictures. The same
 // file in several sizes (one path, another query) counts once.
@@ -33,9 +20,9 @@ func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
 	var list []pull.Media
 	seen := map[string]bool{}
 	add := func(reference string, kind autopost.MediaKind) {
-		address := absolute(base, reference)
+		address := shape.Absolute(base, reference)
 		file, _, _ := strings.Cut(address, "?")
-		if address == "" || kind == "" || seen[file] || len(list) == maxMedia {
+		if address == "" || kind == "" || seen[file] || len(list) == shape.MaxMedia {
 			return
 		}
 		seen[file] = true
@@ -43,7 +30,7 @@ func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
 	}
 	for _, enclosure := range item.Enclosures {
 		if enclosure != nil {
-			add(enclosure.URL, kindOf(enclosure.Type, enclosure.URL))
+			add(enclosure.URL, shape.KindOf(enclosure.Type, enclosure.URL))
 		}
 	}
 	module := item.Extensions["media"]
@@ -66,7 +53,7 @@ func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
 func addPicture(add func(string, autopost.MediaKind), content ext.Extension) bool {
 	reference := content.Attrs["url"]
 	picture := content.Attrs["medium"] == "image" ||
-		content.Attrs["medium"] == "" && kindOf(content.Attrs["type"], reference) == autopost.MediaImage
+		content.Attrs["medium"] == "" && shape.KindOf(content.Attrs["type"], reference) == autopost.MediaImage
 	if picture && reference != "" {
 		add(reference, autopost.MediaImage)
 		return true
@@ -98,24 +85,4 @@ func width(content ext.Extension) int {
 		return 0
 	}
 	return n
-}
-
-// kindOf goes by the MIME type, else by the extension; "" is not publishable.
-func kindOf(mimeType, reference string) autopost.MediaKind {
-	name, _, err := mime.ParseMediaType(mimeType)
-	if err == nil {
-		switch family, _, _ := strings.Cut(name, "/"); family {
-		case "image":
-			return autopost.MediaImage
-		case "video":
-			return autopost.MediaVideo
-		case "audio":
-			return autopost.MediaAudio
-		}
-	}
-	u, err := url.Parse(reference)
-	if err != nil {
-		return ""
-	}
-	return extensions[strings.ToLower(path.Ext(u.Path))]
 }

@@ -1,4 +1,4 @@
-package rss
+package shape
 
 import (
 	"regexp"
@@ -9,17 +9,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// dropControl removes what XML, PostgreSQL or a platform does not take.
-func dropControl(r rune) rune {
+// DropControl removes what XML, PostgreSQL or a platform does not take.
+func DropControl(r rune) rune {
 	if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7F {
 		return -1
 	}
 	return r
 }
 
-// clean makes a value from outside one line of printable text.
-func clean(s string) string {
-	return strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, ""))), " ")
+// Clean makes a value from outside one line of printable text.
+func Clean(s string) string {
+	return strings.Join(strings.Fields(strings.Map(DropControl, strings.ToValidUTF8(s, ""))), " ")
 }
 
 // breaks says how many line ends an element puts around itself.
@@ -36,9 +36,9 @@ var silent = map[atom.Atom]bool{
 
 var blankLines = regexp.MustCompile(`\n{3,}`)
 
-// plainText is what a reader sees of HTML: tags gone, blocks on their own lines,
+// PlainText is what a reader sees of HTML: tags gone, blocks on their own lines,
 // entities decoded.
-func plainText(source string) string {
+func PlainText(source string) string {
 	var (
 		out      reading
 		skipping atom.Atom
@@ -47,7 +47,7 @@ func plainText(source string) string {
 	for {
 		switch kind := tokens.Next(); kind {
 		case nethtml.ErrorToken:
-			return tidy(out.String())
+			return Tidy(out.String())
 		case nethtml.TextToken:
 			if skipping == 0 {
 				out.write(spaces(string(tokens.Text())))
@@ -98,9 +98,9 @@ func spaces(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ", "\t", " ", "\u00A0", " ").Replace(s)
 }
 
-// tidy trims lines, runs of spaces and of empty lines.
-func tidy(s string) string {
-	s = strings.Map(dropControl, strings.ToValidUTF8(s, ""))
+// Tidy trims lines, runs of spaces and of empty lines.
+func Tidy(s string) string {
+	s = strings.Map(DropControl, strings.ToValidUTF8(s, ""))
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -109,11 +109,23 @@ func tidy(s string) string {
 	return strings.TrimSpace(blankLines.ReplaceAllString(strings.Join(lines, "\n"), "\n\n"))
 }
 
-// headline is plain text on one line.
-func headline(source string) string { return clean(plainText(source)) }
+// markup finds a tag of HTML.
+var markup = regexp.MustCompile(`(?i)</(?:a|b|i|em|strong|p|div|span|li|ul|ol|h[1-6]|td|table|blockquote|figure)>|<(?:br|p|hr|img)\b[^>]*>`)
 
-// shorten cuts s to at most limit characters.
-func shorten(s string, limit int) string {
+// Readable is what a reader sees of text that may be HTML: where it holds no tag,
+// its lines stay as they are.
+func Readable(source string) string {
+	if markup.MatchString(source) {
+		return PlainText(source)
+	}
+	return Tidy(source)
+}
+
+// Headline is plain text on one line.
+func Headline(source string) string { return Clean(PlainText(source)) }
+
+// Shorten cuts s to at most limit characters.
+func Shorten(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}

@@ -1,0 +1,16 @@
+create or replace function autopost.get_source(p_workspace_id text, p_source_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- One source as the engine sees it, nothing masked, with its cursor: a row of list_sources and cursor_json; null where there is none.
+-- The engine alone may ask.
+-- Reads: list_sources (view), pull_cursors.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('source_id', p_source_id <> '');
+	return (
+		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
+		from autopost.list_sources v
+		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
+		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
+end
+$$;

@@ -1,0 +1,35 @@
+create or replace function autopost.poll_source_now(p_workspace_id text, p_source_id text, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Makes a source due now, whatever it waits for: a daemon polls it within a second or two.
+-- Returns {"applied": true, "dry_run", "before": {"next_poll_at"}, "after": {"next_poll_at"}}, a dry run too, which changes nothing;
+-- {"applied": false, "dry_run", "reason": unknown_source | disabled | no_endpoint}. Raises AP001 for a wrong argument.
+-- Locks, in this order: pull_sources, pull_cursors, audit_heads. Writes: pull_cursors, admin_audit_log.
+declare
+	v_act jsonb;
+	v_source autopost.list_sources;
+	v_before jsonb;
+	v_after jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('source_id', p_source_id <> '');
+	if not p_dry_run then
+		perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	end if;
+	select v.* into v_source from autopost.list_sources v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	if v_source.source_id is null or not v_source.enabled or not v_source.endpoint_enabled then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_source.source_id is null then 'unknown_source' when not v_source.enabled then 'disabled' else 'no_endpoint' end);
+	end if;
+	v_before := jsonb_build_object('next_poll_at', v_source.next_poll_at);
+	v_after := jsonb_build_object('next_poll_at', autopost.now_ts());
+	if not p_dry_run then
+		update autopost.pull_cursors c
+		set next_poll_at = autopost.now_ts()
+		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+		perform autopost.audit(p_workspace_id, 'poll_source_now', 'source:' || p_source_id, v_act, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
+end
+$$;

@@ -1,0 +1,55 @@
+package rss
+
+import (
+	"bytes"
+	"encoding/xml"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var (
+	baseAttribute = regexp.MustCompile(`\sxml:base\s*=\s*("[^"]*"|'[^']*')`)
+	// references are the attributes of feeds that hold an address.
+	references = regexp.MustCompile(`(\s(?:href|src|url|uri)\s*=\s*)("[^"]*"|'[^']*')`)
+)
+
+// baseFrom is the base that is in force inside an element: its own xml:base,
+// resolved by the one around it, or that.
+func baseFrom(t xml.StartElement, around, address *url.URL) *url.URL {
+	for _, a := range t.Attr {
+		if a.Name.Space != "xml" || a.Name.Local != "base" {
+			continue
+		}
+		if around == nil {
+			around = address
+		}
+		if own, err := around.Parse(strings.TrimSpace(a.Value)); err == nil {
+			return own
+		}
+	}
+	return around
+}
+
+// rewrite takes xml:base out of a start tag and makes its references absolute.
+func rewrite(tag []byte, base *url.URL) []byte {
+	if base == nil {
+		return tag
+	}
+	tag = baseAttribute.ReplaceAll(tag, nil)
+	return references.ReplaceAllFunc(tag, func(attribute []byte) []byte {
+		parts := references.FindSubmatch(attribute)
+		value := parts[2][1 : len(parts[2])-1]
+		u, err := base.Parse(strings.TrimSpace(html.UnescapeString(string(value))))
+		if err != nil {
+			return attribute
+		}
+		var out bytes.Buffer
+		out.Write(parts[1])
+		out.WriteByte('"')
+		xml.Escape(&out, []byte(u.String()))
+		out.WriteByte('"')
+		return out.Bytes()
+	})
+}
