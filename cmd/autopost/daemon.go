@@ -123,13 +123,13 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 }
 
 func (d *daemon) addIngest(runID string) error {
-	limits := media.Limits{ImageBytes: d.cfg.MaxMediaBytesImage, VideoBytes: d.cfg.MaxMediaBytesVideo}
+	limits := mediaLimits(d.cfg)
 	guarded := outbound.Guarded(outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	})
-	submissions := submissionStore{d.store}
 	worker, err := ingest.NewWorker(ingest.Config{
-		Queue: submissions, Origins: submissions, RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Queue: submissionStore{d.store}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Budget: max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {
@@ -151,6 +151,18 @@ func (d *daemon) addIngest(runID string) error {
 	d.group.Add("fanout", fanout)
 	d.group.Add("pull", loop)
 	return nil
+}
+
+// submissionBudget is the least time that the media of a post have together.
+const submissionBudget = 2 * time.Minute
+
+func mediaLimits(cfg config.Config) media.Limits {
+	return media.Limits{ImageBytes: cfg.MaxMediaBytesImage, VideoBytes: cfg.MaxMediaBytesVideo}
+}
+
+// depository is the media origin together with its rows.
+func (d *daemon) depository() *media.Depository {
+	return &media.Depository{Store: d.blobs, Rows: mediaRows{d.store}, Limits: mediaLimits(d.cfg)}
 }
 
 func (d *daemon) addDispatch(runID string) error {

@@ -84,11 +84,15 @@ func (s submissionStore) ClaimSubmissions(ctx context.Context, workspace, runID 
 	return convert(list, func(x pg.Submission) ingest.Submission { return ingest.Submission(x) }), err
 }
 
-func (s submissionStore) PutMediaOrigin(ctx context.Context, workspace string, o media.Origin) error {
-	return s.Store.PutMediaOrigin(ctx, workspace, pg.MediaOrigin{
+// mediaRows are the rows beside the media origin.
+type mediaRows struct{ *pg.Store }
+
+func (r mediaRows) PutMediaOrigin(ctx context.Context, workspace string, o media.Origin) (media.Registered, error) {
+	a, err := r.Store.PutMediaOrigin(ctx, workspace, pg.MediaOrigin{
 		BlobRef: o.BlobRef, OriginURL: o.OriginURL, ContentType: o.ContentType, Kind: string(o.Kind),
 		SizeBytes: o.SizeBytes, Width: o.Width, Height: o.Height,
 	})
+	return media.Registered(a), err
 }
 
 type fanoutStore struct{ *pg.Store }

@@ -146,6 +146,18 @@ func refusal(host string, response *http.Response) *autopost.Error {
 	return e
 }
 
+// Verdict is what an error of Depository.Register says of the content as data: it
+// cannot be taken, or not now. It is nil for any other error and for none.
+func Verdict(err error) *autopost.Error {
+	if rejection, ok := errors.AsType[*Rejection](err); ok {
+		return failure(autopost.Permanent, rejection.Code, rejection.Message)
+	}
+	if errors.Is(err, ErrBusy) {
+		return failure(autopost.Transient, CodeStoreFailed, ErrBusy.Error())
+	}
+	return nil
+}
+
 func failure(category autopost.Category, code, message string) *autopost.Error {
 	return &autopost.Error{Category: category, Scope: autopost.ScopeDelivery, Code: code, Known: true, Message: message}
 }
