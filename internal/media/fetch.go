@@ -112,7 +112,9 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 	case errors.Is(err, outbound.ErrTooLarge):
 		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("%s sends more than is read of any body", host))
 	case errors.Is(err, outbound.ErrRedirect):
-		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often", host))
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often, or out of TLS", host))
+	case errors.Is(err, outbound.ErrEncoding):
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s packs what it sends in a way that is not taken; serve the file as it is", host))
 	case errors.Is(err, outbound.ErrUntrusted):
 		return failure(autopost.Permanent, autopost.CodeTLSUntrusted, fmt.Sprintf("the certificate of %s is not trusted", host))
 	case errors.As(err, &dns) && dns.IsNotFound:
