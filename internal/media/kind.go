@@ -78,9 +78,19 @@ func tooLarge(kind autopost.MediaKind, limit int64) *Rejection {
 	}
 }
 
+// typeOf tells the type by the content alone. A PNG that moves is a PNG to whoever
+// cannot show that it does.
+func typeOf(head []byte) string {
+	contentType, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
+	if contentType == "image/apng" {
+		return "image/png"
+	}
+	return contentType
+}
+
 // kindOf tells the kind of content that was declared as nothing.
 func kindOf(head []byte) autopost.MediaKind {
-	contentType, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
+	contentType := typeOf(head)
 	for _, kind := range []autopost.MediaKind{autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio} {
 		if fits(contentType, kind) {
 			return kind
@@ -106,7 +116,7 @@ func sniff(head []byte, kind autopost.MediaKind) (contentType string, err error)
 	if len(head) == 0 {
 		return "", wrongType("the content is empty")
 	}
-	contentType, _, _ = strings.Cut(mimetype.Detect(head).String(), ";")
+	contentType = typeOf(head)
 	if fits(contentType, kind) {
 		return contentType, nil
 	}

@@ -468,4 +468,6 @@ func FuzzGuardedURL(f *testing.F) {
 
 type resolverOf func(host string) ([]netip.Addr, error)
 
-func (f resolverOf) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) { return f(host) }
+func (f resolverOf) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	return f(host)
+}
