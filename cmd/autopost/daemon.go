@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -67,20 +66,13 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
-	if d.blobs, err = media.OpenStore(ctx, blobURL(cfg)); err != nil {
-		return nil, fmt.Errorf("AUTOPOST_BLOB_URL: %w", err)
+	if d.blobs, err = openMedia(ctx, cfg); err != nil {
+		return nil, err
 	}
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
 	}
 	return d, d.addStages(only)
-}
-
-func blobURL(cfg config.Config) string {
-	if cfg.BlobURL != "" {
-		return cfg.BlobURL
-	}
-	return "file://" + filepath.Join(cfg.DataDir, "media")
 }
 
 func (d *daemon) addStages(only []string) error {
@@ -187,7 +179,7 @@ func (d *daemon) addDispatch(runID string) error {
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Log: d.log,
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Log: d.log,
 	})
 	if err != nil {
 		return err

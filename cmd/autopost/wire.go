@@ -14,6 +14,7 @@ import (
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
+	"autopost/internal/monitor"
 	"autopost/internal/pg"
 	"autopost/internal/secret"
 )
@@ -93,6 +94,15 @@ func (r mediaRows) PutMediaOrigin(ctx context.Context, workspace string, o media
 		SizeBytes: o.SizeBytes, Width: o.Width, Height: o.Height,
 	})
 	return media.Registered(a), err
+}
+
+func (r mediaRows) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]monitor.Origin, error) {
+	list, err := r.Store.ListUnreferencedOrigins(ctx, workspace, limit)
+	return convert(list, func(x pg.UnreferencedOrigin) monitor.Origin { return monitor.Origin(x) }), err
+}
+
+func mediaSweep(store *pg.Store, bucket *media.Store) *monitor.MediaSweep {
+	return &monitor.MediaSweep{Workspaces: store, Origins: mediaRows{store}, Removals: store, Known: store, Bucket: bucket}
 }
 
 type fanoutStore struct{ *pg.Store }

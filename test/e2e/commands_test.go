@@ -55,7 +55,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	for _, command := range [][]string{
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
-		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"},
+		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"}, {"media"}, {"media", "list"}, {"media", "sweep"}, {"media", "orphans"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)
