@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ import (
 
 // depot is what differs between kinds of buckets.
 type depot interface {
+	// write streams a temporary object; of what fails, nothing stays.
+	write(ctx context.Context, key, contentType string, body io.Reader) error
 	// publish gives a whole temporary object its final name. An object of that name
 	// is replaced, and is never seen in part.
 	publish(ctx context.Context, temporary, key string) error
@@ -58,9 +61,11 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 	store := &Store{bucket: bucket, base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/" + prefix}
 	switch u.Scheme {
 	case "file":
-		store.depot = folder{root: u.Path}
+		store.depot = folder{copying: copying{bucket}, root: u.Path}
 	case "s3":
-		store.depot = s3Bucket{copying: copying{bucket}, name: u.Host, prefix: prefix}
+		if store.depot, err = newS3Bucket(bucket, u.Host, query); err != nil {
+			return nil, errors.Join(fmt.Errorf("open media origin s3://%s: %w", u.Host, err), bucket.Close())
+		}
 	default:
 		store.depot = copying{bucket}
 	}
@@ -69,6 +74,30 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 
 // copying publishes by a copy inside the bucket, which object stores make in one piece.
 type copying struct{ bucket *blob.Bucket }
+
+const (
+	copyBuffer = 64 << 10
+	// partBytes and partsAtOnce bound what an upload in parts holds in memory; 5 MiB is
+	// the least that S3 takes.
+	partBytes   = 5 << 20
+	partsAtOnce = 1
+)
+
+func (c copying) write(ctx context.Context, key, contentType string, body io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := c.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: contentType, BufferSize: partBytes, MaxConcurrency: partsAtOnce})
+	if err != nil {
+		return err
+	}
+	// The writer is hidden, so the fixed buffer is used.
+	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, body, make([]byte, copyBuffer)); err != nil {
+		cancel() // a write whose context ended is thrown away by Close
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
+}
 
 func (c copying) publish(ctx context.Context, temporary, key string) error {
 	return c.bucket.Copy(ctx, key, temporary, nil)

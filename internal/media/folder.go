@@ -16,7 +16,10 @@ const attributesSuffix = ".attrs"
 
 // folder publishes by renaming, and forces what it published to disk: the database
 // will soon say for good that it is there.
-type folder struct{ root string }
+type folder struct {
+	copying
+	root string
+}
 
 func (f folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 
@@ -20,15 +21,11 @@ import (
 )
 
 const (
-	refPrefix  = "sha256:"
-	copyBuffer = 64 << 10
+	refPrefix = "sha256:"
 	// objectFolder and temporaryFolder are where objects stand for good, and while
 	// they are written.
 	objectFolder    = "sha256/"
 	temporaryFolder = "tmp/"
-	// partBytes and partsAtOnce bound what one upload to an object store holds in memory.
-	partBytes   = 5 << 20
-	partsAtOnce = 2
 )
 
 // Store is the media origin: a bucket of objects named by the digest of their
@@ -117,33 +114,43 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 
 // writeTemporary streams body to key, hashing and counting it into stored.
 func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, limit int64, stored *Origin) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{
-		ContentType: stored.ContentType, BufferSize: partBytes, MaxConcurrency: partsAtOnce,
-	})
-	if err != nil {
+	taken := &taking{r: body, digest: sha256.New(), limit: limit, kind: stored.Kind}
+	if err := s.depot.write(ctx, key, stored.ContentType, taken); err != nil {
+		// The driver may have put its own words around, or in place of, what went wrong here.
+		if taken.err != nil {
+			err = taken.err
+		}
 		return fmt.Errorf("write media: %w", err)
 	}
-	digest := sha256.New()
-	// The writer is hidden behind a MultiWriter, so the fixed buffer is used.
-	size, err := io.CopyBuffer(io.MultiWriter(w, digest), io.LimitReader(body, limit+1), make([]byte, copyBuffer))
-	if err == nil && size > limit {
-		err = tooLarge(stored.Kind, limit)
-	}
-	if err != nil {
-		cancel() // a write whose context ended is thrown away by Close
-		_ = w.Close()
-		return fmt.Errorf("write media: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("write media: %w", err)
-	}
-	stored.SizeBytes = size
-	stored.SHA256 = hex.EncodeToString(digest.Sum(nil))
+	stored.SizeBytes = taken.size
+	stored.SHA256 = hex.EncodeToString(taken.digest.Sum(nil))
 	stored.BlobRef = refPrefix + stored.SHA256
 	stored.OriginURL = s.base + objectKey(stored.SHA256)
 	return nil
+}
+
+// taking reads content on its way to the bucket: it hashes, counts, and fails beyond
+// the limit.
+type taking struct {
+	r      io.Reader
+	digest hash.Hash
+	size   int64
+	limit  int64
+	kind   autopost.MediaKind
+	err    error
+}
+
+func (t *taking) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	t.size += int64(n)
+	if t.size > t.limit {
+		n, err = 0, tooLarge(t.kind, t.limit)
+	}
+	_, _ = t.digest.Write(p[:n]) // a hash takes everything
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+	return n, err
 }
 
 func (s *Store) measureObject(ctx context.Context, key string, stored *Origin) error {

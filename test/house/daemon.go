@@ -93,6 +93,9 @@ func (d *Daemon) Stop() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
+// PID is the daemon's process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
 // Log is what the daemon has logged so far.
 func (d *Daemon) Log() string { return d.log.whole() }
 
