@@ -121,7 +121,7 @@ func (d *daemon) addIngest(runID string) error {
 	})
 	worker, err := ingest.NewWorker(ingest.Config{
 		Queue: submissionStore{d.store}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
-		Budget: max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
+		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {

@@ -172,4 +172,3 @@ func diagnoseMedia(ctx context.Context, cfg config.Config) pg.Check {
 
 // mediaPatience is how long the media origin has to answer the doctor.
 const mediaPatience = 30 * time.Second
-

@@ -54,7 +54,7 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	if err != nil {
 		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL is not a whole http or https URL")
 	}
-	response, err := f.Doer.Do(asked)
+	response, err := f.Doer.Do(asked) //nolint:bodyclose // the download closes it
 	if err != nil {
 		return Origin{}, classify(ctx, u.Hostname(), err)
 	}

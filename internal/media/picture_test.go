@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -204,7 +205,7 @@ func FuzzMeasure(f *testing.F) {
 		}
 		width, height, err := measure(bytes.NewReader(content), contentType)
 		if err != nil {
-			if _, ok := err.(*Rejection); !ok {
+			if _, ok := errors.AsType[*Rejection](err); !ok {
 				t.Errorf("%v is no verdict", err)
 			}
 			return

@@ -267,7 +267,7 @@ func (w *hostileWeb) portsAndSchemes(t *testing.T) {
 
 func (w *hostileWeb) badRedirects(t *testing.T) {
 	w.answer = func(rw http.ResponseWriter, r *http.Request) {
-		http.Redirect(rw, r, "/again?"+strconv.Itoa(rand.Int()), http.StatusTemporaryRedirect) //nolint:gosec // no secret
+		http.Redirect(rw, r, "/again?"+strconv.Itoa(rand.Int()), http.StatusTemporaryRedirect)
 	}
 	_, err := w.get("http://" + w.attacker + "/")
 	require.ErrorIs(t, err, outbound.ErrRedirect, "without end")

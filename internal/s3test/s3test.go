@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,9 +60,9 @@ func Start(t testing.TB) (url, folder string) {
 	require.NoError(t, os.MkdirAll(folder, 0o750))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "attributes"), 0o750))
 	address := freeAddress(t)
-	cmd := exec.Command(path, "--port", address, "--quiet", "--health", "/health", "posix", //nolint:noctx // the clean-up ends it
+	cmd := exec.Command(path, "--port", address, "--quiet", "posix", //nolint:noctx // the clean-up ends it
 		"--sidecar", filepath.Join(root, "attributes"), filepath.Join(root, "data"))
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=s3test", "ROOT_SECRET_KEY=s3test-canary-secret")
+	cmd.Env = []string{"ROOT_ACCESS_KEY=s3test", "ROOT_SECRET_KEY=s3test-canary-secret"}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	require.NoError(t, cmd.Start())
@@ -71,7 +70,7 @@ func Start(t testing.TB) (url, folder string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	ready(t, "http://"+address+"/health", &output)
+	ready(t, address, &output)
 	return "s3://" + bucket + "?region=us-east-1&endpoint=http://" + address, folder
 }
 
@@ -91,20 +90,17 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-func ready(t testing.TB, url string, output *bytes.Buffer) {
+// ready waits until the server listens.
+func ready(t testing.TB, address string, output *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		require.NoError(t, err)
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			require.NoError(t, response.Body.Close())
-			if response.StatusCode == http.StatusOK {
-				return
-			}
+		if conn, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
+			require.NoError(t, conn.Close())
+			return
 		}
 		select {
 		case <-again.C:
