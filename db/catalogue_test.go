@@ -22,8 +22,9 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "drop_event_partitions", "ensure_event_partitions", "forget_media_origin", "get_credential_binding", "get_source", "put_setting",
-	"remove_media_origin", "resolve_api_key", "resolve_signed_endpoint",
+	"add_api_key", "begin_media_removal", "drop_event_partitions", "end_media_removal", "ensure_event_partitions", "forget_media_origin",
+	"get_credential_binding", "get_source", "list_media_removals", "list_unknown_media", "put_setting", "remove_media_origin",
+	"resolve_api_key", "resolve_signed_endpoint",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -33,6 +34,9 @@ var crossWorkspace = []string{
 	"begin_dispatch", "drop_event_partitions", "end_dispatch", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_workspaces", "next_wake_ms",
 	"put_setting", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "touch_run",
+	"begin_dispatch", "begin_media_removal", "drop_event_partitions", "end_dispatch", "end_media_removal", "ensure_event_partitions", "functions_digest",
+	"list_all_workspaces", "list_media_removals", "list_unknown_media", "list_workspaces", "next_wake_ms",
+	"put_setting", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint", "touch_run",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal

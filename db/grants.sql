@@ -12,7 +12,7 @@ declare
 		'get_credential_binding', 'resolve_signed_endpoint', 'get_source',
 		'add_api_key', 'resolve_api_key',
 		'put_setting', 'ensure_event_partitions', 'drop_event_partitions',
-		'forget_media_origin', 'remove_media_origin'];
+		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only

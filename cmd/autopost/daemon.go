@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -66,20 +65,13 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
-	if d.blobs, err = media.OpenStore(ctx, blobURL(cfg)); err != nil {
-		return nil, fmt.Errorf("AUTOPOST_BLOB_URL: %w", err)
+	if d.blobs, err = openMedia(ctx, cfg); err != nil {
+		return nil, err
 	}
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
 	}
 	return d, d.addStages(only)
-}
-
-func blobURL(cfg config.Config) string {
-	if cfg.BlobURL != "" {
-		return cfg.BlobURL
-	}
-	return "file://" + filepath.Join(cfg.DataDir, "media")
 }
 
 func (d *daemon) addStages(only []string) error {
@@ -123,13 +115,13 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 }
 
 func (d *daemon) addIngest(runID string) error {
-	limits := media.Limits{ImageBytes: d.cfg.MaxMediaBytesImage, VideoBytes: d.cfg.MaxMediaBytesVideo}
+	limits := mediaLimits(d.cfg)
 	guarded := outbound.Guarded(outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	})
-	submissions := submissionStore{d.store}
 	worker, err := ingest.NewWorker(ingest.Config{
-		Queue: submissions, Origins: submissions, RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Queue: submissionStore{d.store}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {
@@ -151,6 +143,18 @@ func (d *daemon) addIngest(runID string) error {
 	d.group.Add("fanout", fanout)
 	d.group.Add("pull", loop)
 	return nil
+}
+
+// submissionBudget is the least time that the media of a post have together.
+const submissionBudget = 2 * time.Minute
+
+func mediaLimits(cfg config.Config) media.Limits {
+	return media.Limits{ImageBytes: cfg.MaxMediaBytesImage, VideoBytes: cfg.MaxMediaBytesVideo}
+}
+
+// depository is the media origin together with its rows.
+func (d *daemon) depository() *media.Depository {
+	return &media.Depository{Store: d.blobs, Rows: mediaRows{d.store}, Limits: mediaLimits(d.cfg)}
 }
 
 func (d *daemon) addDispatch(runID string) error {
@@ -175,7 +179,7 @@ func (d *daemon) addDispatch(runID string) error {
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Log: d.log,
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -14,11 +14,11 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the database and say what to do about what is wrong",
+		Short: "Check the database and the media origin, and say what to do about what is wrong",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
-				return doctor(ctx, db, asJSON)
+			return withDatabase(cmd.Context(), func(ctx context.Context, cfg config.Config, db *database) error {
+				return doctor(ctx, cfg, db, asJSON)
 			})
 		},
 	}
@@ -26,7 +26,7 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-func doctor(ctx context.Context, db *database, asJSON bool) error {
+func doctor(ctx context.Context, cfg config.Config, db *database, asJSON bool) error {
 	store, err := db.store(ctx)
 	if err != nil {
 		return err
@@ -36,6 +36,7 @@ func doctor(ctx context.Context, db *database, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("%w\nis DATABASE_URL right, and was autopost migrate run there?", err)
 	}
+	checks = append(checks, diagnoseMedia(ctx, cfg))
 	rows := make([][]any, 0, len(checks))
 	ill := 0
 	for _, c := range checks {

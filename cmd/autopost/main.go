@@ -70,7 +70,7 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
 		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), channelCommand(), sourceCommand(), groupCommand(), endpointCommand(),
-		credentialCommand(), releaseStaleCommand(), benchCommand())
+		credentialCommand(), mediaCommand(), releaseStaleCommand(), benchCommand())
 	return root
 }
 

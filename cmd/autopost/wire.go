@@ -19,6 +19,7 @@ import (
 	"autopost/internal/ingest/pull/web"
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
+	"autopost/internal/monitor"
 	"autopost/internal/pg"
 	"autopost/internal/pg/foreign"
 	"autopost/internal/secret"
@@ -90,11 +91,24 @@ func (s submissionStore) ClaimSubmissions(ctx context.Context, workspace, runID 
 	return convert(list, func(x pg.Submission) ingest.Submission { return ingest.Submission(x) }), err
 }
 
-func (s submissionStore) PutMediaOrigin(ctx context.Context, workspace string, o media.Origin) error {
-	return s.Store.PutMediaOrigin(ctx, workspace, pg.MediaOrigin{
+// mediaRows are the rows beside the media origin.
+type mediaRows struct{ *pg.Store }
+
+func (r mediaRows) PutMediaOrigin(ctx context.Context, workspace string, o media.Origin) (media.Registered, error) {
+	a, err := r.Store.PutMediaOrigin(ctx, workspace, pg.MediaOrigin{
 		BlobRef: o.BlobRef, OriginURL: o.OriginURL, ContentType: o.ContentType, Kind: string(o.Kind),
 		SizeBytes: o.SizeBytes, Width: o.Width, Height: o.Height,
 	})
+	return media.Registered(a), err
+}
+
+func (r mediaRows) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]monitor.Origin, error) {
+	list, err := r.Store.ListUnreferencedOrigins(ctx, workspace, limit)
+	return convert(list, func(x pg.UnreferencedOrigin) monitor.Origin { return monitor.Origin(x) }), err
+}
+
+func mediaSweep(store *pg.Store, bucket *media.Store) *monitor.MediaSweep {
+	return &monitor.MediaSweep{Workspaces: store, Origins: mediaRows{store}, Removals: store, Known: store, Bucket: bucket}
 }
 
 type fanoutStore struct{ *pg.Store }

@@ -38,6 +38,7 @@
 \ir lib/runs.sql
 \ir lib/receipts.sql
 \ir lib/message_media.sql
+\ir lib/media_removals.sql
 \ir lib/fan_out.sql
 \ir lib/fanout_jobs.sql
 \ir lib/enqueue_posts.sql
@@ -63,7 +64,9 @@
 \ir ingest/run_fanout.sql
 \ir ingest/ready_submission_workspaces.sql
 \ir ingest/claim_submissions.sql
+\ir ingest/extend_submission.sql
 \ir ingest/put_media_origin.sql
+\ir ingest/get_media_origin.sql
 \ir ingest/commit_submission.sql
 \ir ingest/get_media_blob.sql
 \ir ingest/put_media_blob.sql
@@ -127,6 +130,10 @@
 \ir monitor/report_orphans.sql
 \ir monitor/list_unreferenced_origins.sql
 \ir monitor/forget_media_origin.sql
+\ir monitor/begin_media_removal.sql
+\ir monitor/end_media_removal.sql
+\ir monitor/list_media_removals.sql
+\ir monitor/list_unknown_media.sql
 \ir monitor/remove_media_origin.sql
 
 -- Operate: what people do by hand is an event, and a row of the audit log.
@@ -163,6 +170,7 @@
 \ir admin/requeue_auth_lost.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
+\ir admin/list_media_origins.sql
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
 \ir admin/queue_snapshot.sql

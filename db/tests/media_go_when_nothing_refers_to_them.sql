@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(31);
+select plan(42);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.workspaces (workspace_id) values ('v');
@@ -45,20 +45,32 @@ select is(autopost.forget_media_origin('w', test.ref(1)), '{"applied": false, "r
 select is(autopost.forget_media_origin('w', test.ref(9)), '{"applied": false, "reason": "unknown"}');
 select is(autopost.remove_media_origin('w', test.ref(2)), '{"applied": false, "reason": "not_forgotten"}');
 select autopost.put_media_blob('w', test.ref(2), 'telegram', 'bot', 'image', 'file', null);
-select is(autopost.forget_media_origin('w', test.ref(2)), '{"applied": true, "last": true}');
-select is(autopost.forget_media_origin('w', test.ref(2)), '{"applied": true, "last": true}', 'repeated, it answers the same');
+create temporary table removal as select autopost.forget_media_origin('w', test.ref(2)) as answer;
+select is((select r.answer - 'token' from removal r), '{"applied": true}');
+select isnt((select r.answer ->> 'token' from removal r), null, 'nobody else holds it: the object must go');
+select is(autopost.forget_media_origin('w', test.ref(2)), '{"applied": false, "reason": "busy"}', 'another one waits until the first is taken for dead');
+select is(test.put(2), '{"applied": false, "reason": "being_removed"}', 'meanwhile it cannot be registered');
+select is(test.put(2, 'v'), '{"applied": false, "reason": "being_removed"}', 'in no workspace');
 select is((select count(*)::int from autopost.media_blobs), 0, 'what platforms gave for it goes, too');
 select is(test.picture(2) -> 'errors' -> 0 ->> 'reason', 'is not in the media origin', 'nobody may refer to it any more');
 select is(test.listed(), '2345', 'it is listed until its row is gone');
+select is(autopost.end_media_removal(test.ref(2), 'another'), '{"applied": false, "reason": "stale"}');
+select is(autopost.end_media_removal(test.ref(2), r.answer ->> 'token'), '{"applied": true}') from removal r;
+select is(autopost.end_media_removal(test.ref(2), r.answer ->> 'token'), '{"applied": false, "reason": "stale"}') from removal r;
 select is(autopost.remove_media_origin('w', test.ref(2)), '{"applied": true}');
 select is(autopost.remove_media_origin('w', test.ref(2)), '{"applied": false, "reason": "unknown"}');
 select is(test.listed(), '345');
-select is(autopost.forget_media_origin('w', test.ref(5)), '{"applied": true, "last": false}', 'the object stays: another workspace has the same content');
-select is(autopost.forget_media_origin('v', test.ref(5)), '{"applied": true, "last": true}');
+select is(autopost.forget_media_origin('w', test.ref(5)), '{"applied": true}', 'the object stays: another workspace has the same content');
+select is(autopost.forget_media_origin('v', test.ref(5)) - 'token', '{"applied": true}');
+select is(autopost.list_media_removals(10), '[]');
+select test.tick('10 minutes');
+select is(autopost.list_media_removals(10), jsonb_build_array(test.ref(5)), 'whoever took it away is taken for dead');
+select is(autopost.forget_media_origin('w', test.ref(5)) - 'token', '{"applied": true}', 'the next one takes over');
+select is(autopost.list_media_removals(10), '[]');
 
--- What is put again is there again.
-select autopost.forget_media_origin('w', test.ref(3));
-select test.put(3);
+-- What is put again is there again, once its object is gone.
+select autopost.end_media_removal(test.ref(3), autopost.forget_media_origin('w', test.ref(3)) ->> 'token');
+select is(test.put(3), '{"applied": true}');
 select is(test.listed(), '45');
 select is(autopost.remove_media_origin('w', test.ref(3)), '{"applied": false, "reason": "not_forgotten"}');
 select is(test.picture(3) ->> 'enqueued', '1');
@@ -68,7 +80,7 @@ insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind
 values ('w', gen_random_uuid(), 'in', 'push', 'pending', jsonb_build_object('media', jsonb_build_array(jsonb_build_object('blob_ref', test.ref(4)))), gen_random_uuid(), gen_random_uuid());
 select is(autopost.forget_media_origin('w', test.ref(4)), '{"applied": false, "reason": "referenced"}');
 update autopost.submissions set status = 'rejected';
-select is(autopost.forget_media_origin('w', test.ref(4)), '{"applied": true, "last": true}');
+select is(autopost.forget_media_origin('w', test.ref(4)) - 'token', '{"applied": true}');
 
 -- A message goes, and its medium may go after it.
 select test.claimed();

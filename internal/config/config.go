@@ -89,6 +89,14 @@ func (c Config) Settings() map[string]int {
 			settings[strings.ToLower(name)] = int(value / time.Second)
 		}
 	}
+	for name, value := range map[string]int64{
+		maxMediaBytesImage: c.MaxMediaBytesImage,
+		maxMediaBytesVideo: c.MaxMediaBytesVideo,
+	} {
+		if c.Explicit(name) {
+			settings[strings.ToLower(name)] = int(value)
+		}
+	}
 	return settings
 }
 

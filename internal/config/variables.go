@@ -21,6 +21,8 @@ const (
 	sendingLeaseSeconds = "SENDING_LEASE_SECONDS"
 	claimedLeaseSeconds = "CLAIMED_LEASE_SECONDS"
 	adapterTimeoutMS    = "ADAPTER_TIMEOUT_MS"
+	maxMediaBytesImage  = "MAX_MEDIA_BYTES_IMAGE"
+	maxMediaBytesVideo  = "MAX_MEDIA_BYTES_VIDEO"
 )
 
 // Variable is one name that an operator may set.
@@ -64,9 +66,9 @@ var variables = []Variable{
 		number(1, 200, func(c *Config) *int { return &c.PullChunkSize })},
 	{"DISPATCHER_LIMIT_PER_WORKSPACE", "100", "deliveries of a workspace that one claim takes, 1 to 1000",
 		number(1, 1000, func(c *Config) *int { return &c.DispatcherLimitPerWorkspace })},
-	{"MAX_MEDIA_BYTES_IMAGE", "10485760", "largest image that is downloaded, in bytes",
+	{maxMediaBytesImage, "10485760", "largest image that is taken, in bytes. Set: it is written to the database, for all daemons",
 		number(1, 1<<40, func(c *Config) *int64 { return &c.MaxMediaBytesImage })},
-	{"MAX_MEDIA_BYTES_VIDEO", "52428800", "largest video, audio or file that is downloaded, in bytes",
+	{maxMediaBytesVideo, "52428800", "largest video, audio or file that is taken, in bytes. Set: it is written to the database, for all daemons",
 		number(1, 1<<40, func(c *Config) *int64 { return &c.MaxMediaBytesVideo })},
 	{"DOWNLOAD_TIMEOUT_MS", "30000", "time for one download as a whole, in milliseconds",
 		period(time.Millisecond, time.Hour, func(c *Config) *time.Duration { return &c.DownloadTimeout })},

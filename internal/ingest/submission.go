@@ -30,11 +30,14 @@ type Queue interface {
 	// CommitSubmission gives the outcome: the post is enqueued, tried again or
 	// failed. The token is checked; a stale one is an answer.
 	CommitSubmission(ctx context.Context, workspace, submissionID, claimToken string, outcome json.RawMessage) (json.RawMessage, error)
+	// ExtendSubmission renews the lease under the token; held is false when it is another's by now.
+	ExtendSubmission(ctx context.Context, workspace, submissionID, claimToken string) (held bool, err error)
 }
 
-// Origins records what the media origin holds for a workspace.
+// Origins records what the media origin holds for a workspace; *media.Depository does.
 type Origins interface {
-	PutMediaOrigin(ctx context.Context, workspace string, origin media.Origin) error
+	// Register answers by a *media.Rejection or media.ErrBusy when it may not be held, or not now.
+	Register(ctx context.Context, workspace string, origin media.Origin) error
 }
 
 // MediaFetcher brings one medium into the origin; *media.Fetcher does.

@@ -29,9 +29,12 @@ type Config struct {
 	Interval time.Duration
 	// Concurrency is how many submissions are worked on at once; 4.
 	Concurrency int
-	// Budget is the longest that the media of one submission may take; 120 s.
-	// A lease that ends earlier wins.
+	// Budget is the longest that the media of one submission may take; 120 s. The
+	// lease is renewed as long as that.
 	Budget time.Duration
+	// Renew is the longest time between two renewals of a lease; 30 s. A short lease is
+	// renewed when a third of it is over.
+	Renew time.Duration
 	// Log is slog.Default() when nil.
 	Log *slog.Logger
 }
@@ -41,8 +44,8 @@ const (
 	// it, from taking everything.
 	workspacesPerRound = 100
 	mediaAtOnce        = 3
-	// leaseMargin is left of a lease for the commit.
-	leaseMargin = 5 * time.Second
+	// soonest bounds how often a lease is renewed.
+	soonest = 200 * time.Millisecond
 )
 
 // Worker fetches the media of submissions to the origin and commits them. It
@@ -62,6 +65,7 @@ func NewWorker(cfg Config) (*Worker, error) {
 	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Second)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 4)
 	cfg.Budget = cmp.Or(cfg.Budget, 120*time.Second)
+	cfg.Renew = cmp.Or(cfg.Renew, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Worker{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency)}, nil
 }
@@ -173,8 +177,11 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	if refused != nil {
 		return outcome{Error: refused}, nil
 	}
-	inTime, cancel := context.WithTimeout(ctx, w.budget(s))
+	ours, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	inTime, cancel := context.WithTimeout(ours, w.cfg.Budget)
 	defer cancel()
+	go w.hold(inTime, s, lost)
 	group, each := errgroup.WithContext(inTime)
 	group.SetLimit(mediaAtOnce)
 	result := outcome{OK: true, Media: make([]placed, len(list))}
@@ -184,7 +191,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 			if failed != nil {
 				return &mediumError{index: item.index, failure: *failed}
 			}
-			if err := w.putOrigin(each, s, origin); err != nil {
+			if err := w.register(each, s, item.index, origin); err != nil {
 				return err
 			}
 			result.Media[i] = placed{Index: item.index, BlobRef: origin.BlobRef}
@@ -192,8 +199,8 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 		})
 	}
 	err := group.Wait()
-	if ctx.Err() != nil {
-		return outcome{}, ctx.Err() // stopping: the next worker starts over
+	if ours.Err() != nil {
+		return outcome{}, context.Cause(ours) // stopping, or too late: the next worker starts over
 	}
 	if medium, ok := errors.AsType[*mediumError](err); ok {
 		failure := medium.failure
@@ -206,22 +213,44 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	return result, nil
 }
 
-func (w *Worker) putOrigin(ctx context.Context, s Submission, origin media.Origin) error {
-	if err := w.cfg.Origins.PutMediaOrigin(ctx, s.WorkspaceID, origin); err != nil {
-		return fmt.Errorf("put media origin %s: %w", origin.BlobRef, err)
+// register records what was fetched; what speaks against it is the medium's failure.
+func (w *Worker) register(ctx context.Context, s Submission, index int, origin media.Origin) error {
+	err := w.cfg.Origins.Register(ctx, s.WorkspaceID, origin)
+	if verdict := media.Verdict(err); verdict != nil {
+		return &mediumError{index: index, failure: *verdict}
+	}
+	if err != nil {
+		return fmt.Errorf("register %s: %w", origin.BlobRef, err)
 	}
 	return nil
 }
 
-// budget is the time left for fetching. LeaseUntil is the database's time; where
-// this machine's clock is off so far that the lease seems over, the budget alone
-// counts, for the token keeps a late commit harmless.
-func (w *Worker) budget(s Submission) time.Duration {
-	if left := time.Until(s.LeaseUntil) - leaseMargin; left > 0 && left < w.cfg.Budget {
-		return left
+// hold renews the lease until ctx ends; when the submission has become another
+// worker's, it calls lost. A database that is away is asked again: the token keeps a
+// late commit harmless.
+func (w *Worker) hold(ctx context.Context, s Submission, lost context.CancelCauseFunc) {
+	// LeaseUntil is the database's time: where this machine's clock is off so far that the
+	// lease seems over, the configured period alone counts.
+	period := w.cfg.Renew
+	if left := time.Until(s.LeaseUntil); left > 0 {
+		period = min(period, max(left/3, soonest))
 	}
-	return w.cfg.Budget
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if held, err := w.cfg.Queue.ExtendSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken); err == nil && !held {
+			lost(errLost)
+		}
+	}
 }
+
+// errLost says that another worker has the submission.
+var errLost = errors.New("the lease was lost")
 
 // mediumError carries a medium's failure out of the group that fetches it.
 type mediumError struct {

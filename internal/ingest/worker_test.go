@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -26,6 +27,9 @@ type queue struct {
 	origins   []string
 	away      error
 	commitErr error
+	refused   error
+	renewed   int
+	lost      bool
 }
 
 func (q *queue) ReadySubmissionWorkspaces(context.Context, int) ([]string, error) {
@@ -62,11 +66,18 @@ func (q *queue) CommitSubmission(_ context.Context, workspace, id, token string,
 	return json.RawMessage(`{"applied":true}`), nil
 }
 
-func (q *queue) PutMediaOrigin(_ context.Context, workspace string, origin media.Origin) error {
+func (q *queue) ExtendSubmission(context.Context, string, string, string) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.renewed++
+	return !q.lost, nil
+}
+
+func (q *queue) Register(_ context.Context, workspace string, origin media.Origin) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.origins = append(q.origins, workspace+" "+origin.BlobRef)
-	return nil
+	return q.refused
 }
 
 func (q *queue) add(workspace, id, payload string) {
@@ -230,20 +241,49 @@ func TestBudgetEndsSlowMedia(t *testing.T) {
 		w := newWorker(t, q, web(func(ctx context.Context, _ string) *autopost.Error {
 			<-ctx.Done()
 			return &autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "media_fetch_timeout", Known: true}
-		}), nil)
+		}), func(c *Config) { c.Budget = 100 * time.Second })
 		q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
-		q.waiting["w"][0].LeaseUntil = time.Now().Add(35 * time.Second)
+		q.waiting["w"][0].LeaseUntil = time.Now().Add(39 * time.Second)
 		began := time.Now()
 		w.runOnce(t.Context())
 		require.Contains(t, q.outcome("w/1/token-of-run"), "media_fetch_timeout")
-		require.Equal(t, 30*time.Second, time.Since(began), "the lease less its margin")
+		require.Equal(t, 100*time.Second, time.Since(began))
+		require.Equal(t, 7, q.renewed, "whenever a third of the lease was over")
 
+		q.renewed = 0
 		q.add("w", "2", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
 		q.waiting["w"][0].LeaseUntil = time.Now().Add(-24 * time.Hour)
-		began = time.Now()
 		w.runOnce(t.Context())
-		require.Equal(t, 120*time.Second, time.Since(began), "a clock that is off does not end the work at once")
+		require.Equal(t, 3, q.renewed, "a clock that is off does not change the pace")
 	})
+}
+
+func TestLostLeaseEndsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{lost: true}
+		w := newWorker(t, q, web(func(ctx context.Context, _ string) *autopost.Error {
+			<-ctx.Done()
+			return &autopost.Error{Category: autopost.Transient, Code: "media_fetch_timeout"}
+		}), nil)
+		q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		began := time.Now()
+		w.runOnce(t.Context())
+		require.Equal(t, 30*time.Second, time.Since(began), "at the first renewal")
+		require.Empty(t, q.outcomes, "another worker has it")
+	})
+}
+
+func TestOriginThatMayNotBeHeldFailsTheSubmission(t *testing.T) {
+	for code, refused := range map[string]error{
+		`"category":"PERMANENT","scope":"delivery","code":"media_too_large"`:    &media.Rejection{Code: "media_too_large", Message: "too large"},
+		`"category":"TRANSIENT","scope":"delivery","code":"media_store_failed"`: fmt.Errorf("register: %w", media.ErrBusy),
+	} {
+		q := &queue{refused: refused}
+		w := newWorker(t, q, web(nil), nil)
+		q.add("w", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
+		w.runOnce(t.Context())
+		require.Contains(t, q.outcome("w/1/token-of-run"), code)
+	}
 }
 
 func TestFailedCommitEndsTheTurnOnly(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,9 +35,10 @@ const (
 	userAgent      = "autopost"
 )
 
-// Fetch downloads rawURL, checks that it is what kind says, and stores it. The
-// failure is data: its category tells whether another attempt can help, its
-// message names the host but never the URL, which may hold a token.
+// Fetch downloads rawURL, going on where the connection broke if its source can,
+// checks that it is what kind says, and stores it. The failure is data: its category
+// tells whether another attempt can help, its message names the host but never the
+// URL, which may hold a token.
 func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaKind) (Origin, *autopost.Error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -50,16 +50,16 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	asked, err := request(ctx, u, 0, "")
 	if err != nil {
 		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL is not a whole http or https URL")
 	}
-	request.Header.Set("User-Agent", userAgent)
-	response, err := f.Doer.Do(request)
+	response, err := f.Doer.Do(asked) //nolint:bodyclose // the download closes it
 	if err != nil {
 		return Origin{}, classify(ctx, u.Hostname(), err)
 	}
-	defer func() { _ = response.Body.Close() }()
+	source := newDownload(ctx, f.Doer, u, response)
+	defer func() { _ = source.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return Origin{}, refusal(u.Hostname(), response)
 	}
@@ -67,7 +67,6 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 		return Origin{}, failure(autopost.Permanent, autopost.CodeMediaTooLarge, tooLarge(kind, limit).Message)
 	}
 
-	source := &sourceReader{r: response.Body}
 	origin, err := f.Store.Put(ctx, source, kind, f.Limits)
 	var rejection *Rejection
 	switch {
@@ -81,21 +80,6 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 		return Origin{}, classify(ctx, u.Hostname(), ctx.Err())
 	}
 	return Origin{}, failure(autopost.Transient, CodeStoreFailed, err.Error())
-}
-
-// sourceReader remembers that the download broke, so that it can be told from a
-// media origin that refused the content.
-type sourceReader struct {
-	r   io.Reader
-	err error
-}
-
-func (s *sourceReader) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
 }
 
 // classify says what a failed connection or a broken download came to.
@@ -112,7 +96,9 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 	case errors.Is(err, outbound.ErrTooLarge):
 		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("%s sends more than is read of any body", host))
 	case errors.Is(err, outbound.ErrRedirect):
-		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often", host))
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often, or out of TLS", host))
+	case errors.Is(err, outbound.ErrEncoding):
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s packs what it sends in a way that is not taken; serve the file as it is", host))
 	case errors.Is(err, outbound.ErrUntrusted):
 		return failure(autopost.Permanent, autopost.CodeTLSUntrusted, fmt.Sprintf("the certificate of %s is not trusted", host))
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -144,6 +130,18 @@ func refusal(host string, response *http.Response) *autopost.Error {
 		e.RetryAfterMS = seconds * 1000
 	}
 	return e
+}
+
+// Verdict is what an error of Depository.Register says of the content as data: it
+// cannot be taken, or not now. It is nil for any other error and for none.
+func Verdict(err error) *autopost.Error {
+	if rejection, ok := errors.AsType[*Rejection](err); ok {
+		return failure(autopost.Permanent, rejection.Code, rejection.Message)
+	}
+	if errors.Is(err, ErrBusy) {
+		return failure(autopost.Transient, CodeStoreFailed, ErrBusy.Error())
+	}
+	return nil
 }
 
 func failure(category autopost.Category, code, message string) *autopost.Error {

@@ -1,17 +1,10 @@
 package media
 
 import (
-	"bufio"
 	"fmt"
-	"image"
-	_ "image/gif"  // a format that DecodeConfig must know
-	_ "image/jpeg" // a format that DecodeConfig must know
-	_ "image/png"  // a format that DecodeConfig must know
-	"io"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
-	_ "golang.org/x/image/webp" // a format that DecodeConfig must know
 
 	"autopost"
 )
@@ -34,14 +27,8 @@ const (
 	CodeStoreFailed = "media_store_failed"
 )
 
-const (
-	// maxPixels bounds the memory that decoding a picture may cost.
-	maxPixels = 50_000_000
-	// maxSides is the sum of width and height above which pictures are refused.
-	maxSides = 20_000
-	// sniffBytes is how much of the content its type is told from.
-	sniffBytes = 3072
-)
+// sniffBytes is how much of the content its type is told from.
+const sniffBytes = 3072
 
 // Limits are the largest sizes taken, in bytes. Zero means the default of the
 // founding documents.
@@ -87,8 +74,36 @@ func wrongType(format string, args ...any) *Rejection {
 func tooLarge(kind autopost.MediaKind, limit int64) *Rejection {
 	return &Rejection{
 		Code:    autopost.CodeMediaTooLarge,
-		Message: fmt.Sprintf("%s is larger than %d bytes", kind, limit),
+		Message: fmt.Sprintf("%s is larger than %d bytes; make it smaller, or raise %s", kind, limit, limitName(kind)),
 	}
+}
+
+// typeOf tells the type by the content alone. A PNG that moves is a PNG to whoever
+// cannot show that it does.
+func typeOf(head []byte) string {
+	contentType, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
+	if contentType == "image/apng" {
+		return "image/png"
+	}
+	return contentType
+}
+
+// kindOf tells the kind of content that was declared as nothing.
+func kindOf(head []byte) autopost.MediaKind {
+	contentType := typeOf(head)
+	for _, kind := range []autopost.MediaKind{autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio} {
+		if fits(contentType, kind) {
+			return kind
+		}
+	}
+	return autopost.MediaFile
+}
+
+func limitName(kind autopost.MediaKind) string {
+	if kind == autopost.MediaImage {
+		return "MAX_MEDIA_BYTES_IMAGE"
+	}
+	return "MAX_MEDIA_BYTES_VIDEO"
 }
 
 // sniff tells the type from the first bytes and whether it fits the declared kind.
@@ -101,12 +116,15 @@ func sniff(head []byte, kind autopost.MediaKind) (contentType string, err error)
 	if len(head) == 0 {
 		return "", wrongType("the content is empty")
 	}
-	contentType, _, _ = strings.Cut(mimetype.Detect(head).String(), ";")
+	contentType = typeOf(head)
 	if fits(contentType, kind) {
 		return contentType, nil
 	}
 	if contentType == "text/html" {
 		return "", wrongType("got an HTML page instead of %s; the URL must lead to the content itself", kind)
+	}
+	if kind == autopost.MediaImage && strings.HasPrefix(contentType, "image/") {
+		return "", wrongType("%s is no picture that platforms show; use JPEG, PNG, GIF or WebP", contentType)
 	}
 	return "", wrongType("declared as %s, but the content is %s", kind, contentType)
 }
@@ -115,7 +133,7 @@ func fits(contentType string, kind autopost.MediaKind) bool {
 	family, _, _ := strings.Cut(contentType, "/")
 	switch kind {
 	case autopost.MediaImage:
-		return family == "image"
+		return pictureTypes[contentType]
 	case autopost.MediaVideo:
 		return family == "video"
 	case autopost.MediaAudio:
@@ -127,19 +145,4 @@ func fits(contentType string, kind autopost.MediaKind) bool {
 	default:
 		return true
 	}
-}
-
-// measure reads a picture's header and refuses what is too big to be decoded
-// safely, or is no picture that the platforms take.
-func measure(r io.Reader, contentType string) (width, height int, err error) {
-	config, _, err := image.DecodeConfig(bufio.NewReader(r))
-	if err != nil {
-		return 0, 0, wrongType("%s cannot be read as a picture; use JPEG, PNG, GIF or WebP", contentType)
-	}
-	if config.Width <= 0 || config.Height <= 0 ||
-		config.Width+config.Height > maxSides || config.Width*config.Height > maxPixels {
-		return 0, 0, wrongType("a picture of %dx%d pixels is too big; at most %d pixels, width and height together at most %d",
-			config.Width, config.Height, maxPixels, maxSides)
-	}
-	return config.Width, config.Height, nil
 }

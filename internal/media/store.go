@@ -7,16 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-	"net/url"
-	"os"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
 	"github.com/google/uuid"
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/fileblob" // file:// origins
-	_ "gocloud.dev/blob/memblob"  // mem:// origins
 	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/singleflight"
 
@@ -24,8 +21,11 @@ import (
 )
 
 const (
-	refPrefix  = "sha256:"
-	copyBuffer = 64 << 10
+	refPrefix = "sha256:"
+	// objectFolder and temporaryFolder are where objects stand for good, and while
+	// they are written.
+	objectFolder    = "sha256/"
+	temporaryFolder = "tmp/"
 )
 
 // Store is the media origin: a bucket of objects named by the digest of their
@@ -33,10 +33,10 @@ const (
 // daemons may share one bucket.
 type Store struct {
 	bucket *blob.Bucket
-	base   string
-	// publishing makes one of those who store the same content at once write its
-	// object: a folder's bucket reads the attributes of one that is being written
-	// as cut off.
+	// base is the bucket's address, with a slash at its end and without a credential.
+	base  string
+	depot depot
+	// publishing makes one of those who store the same content at once write its object.
 	publishing singleflight.Group
 }
 
@@ -57,28 +57,6 @@ type Origin struct {
 	Width, Height int
 }
 
-// OpenStore opens the origin at a file:// or mem:// URL. The folder of a file
-// URL is made if it is missing.
-func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return nil, errors.New("open media origin: the URL cannot be read; use file:///folder")
-	}
-	if u.Scheme == "file" {
-		query := u.Query()
-		query.Set("create_dir", "true")
-		// Temporary files must lie on the bucket's own file system to be renamed.
-		query.Set("no_tmp_dir", "true")
-		u.RawQuery = query.Encode()
-	}
-	bucket, err := blob.OpenBucket(ctx, u.String())
-	if err != nil {
-		return nil, fmt.Errorf("open media origin %s://%s%s: %w", u.Scheme, u.Host, u.Path, err)
-	}
-	base := u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/"
-	return &Store{bucket: bucket, base: base}, nil
-}
-
 // Close releases the bucket.
 func (s *Store) Close() error { return s.bucket.Close() }
 
@@ -94,7 +72,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Put stores what r yields and returns where it is. Storing the same content
+// Put stores what r yields and returns where it is. An empty kind is told from the
+// content. Storing the same content
 // again is harmless and gives the same answer. A *Rejection says that the
 // content itself cannot be taken; any other error is r's or the bucket's.
 //
@@ -106,19 +85,22 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 	if err != nil {
 		return Origin{}, fmt.Errorf("read media: %w", err)
 	}
+	if kind == "" {
+		kind = kindOf(head)
+	}
 	contentType, err := sniff(head, kind)
 	if err != nil {
 		return Origin{}, err
 	}
 
-	temporary := "tmp/" + uuid.NewString()
+	temporary := temporaryFolder + uuid.NewString()
 	defer s.discard(ctx, temporary)
 	stored := Origin{ContentType: contentType, Kind: kind}
 	body := io.MultiReader(bytes.NewReader(head), r)
 	if err := s.writeTemporary(ctx, temporary, body, limits.of(kind), &stored); err != nil {
 		return Origin{}, err
 	}
-	if strings.HasPrefix(contentType, "image/") && kind != autopost.MediaFile {
+	if pictureTypes[contentType] && kind != autopost.MediaFile {
 		if err := s.measureObject(ctx, temporary, &stored); err != nil {
 			return Origin{}, err
 		}
@@ -132,31 +114,43 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 
 // writeTemporary streams body to key, hashing and counting it into stored.
 func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, limit int64, stored *Origin) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: stored.ContentType})
-	if err != nil {
+	taken := &taking{r: body, digest: sha256.New(), limit: limit, kind: stored.Kind}
+	if err := s.depot.write(ctx, key, stored.ContentType, taken); err != nil {
+		// The driver may have put its own words around, or in place of, what went wrong here.
+		if taken.err != nil {
+			err = taken.err
+		}
 		return fmt.Errorf("write media: %w", err)
 	}
-	digest := sha256.New()
-	// The writer is hidden behind a MultiWriter, so the fixed buffer is used.
-	size, err := io.CopyBuffer(io.MultiWriter(w, digest), io.LimitReader(body, limit+1), make([]byte, copyBuffer))
-	if err == nil && size > limit {
-		err = tooLarge(stored.Kind, limit)
-	}
-	if err != nil {
-		cancel() // a write whose context ended is thrown away by Close
-		_ = w.Close()
-		return fmt.Errorf("write media: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("write media: %w", err)
-	}
-	stored.SizeBytes = size
-	stored.SHA256 = hex.EncodeToString(digest.Sum(nil))
+	stored.SizeBytes = taken.size
+	stored.SHA256 = hex.EncodeToString(taken.digest.Sum(nil))
 	stored.BlobRef = refPrefix + stored.SHA256
 	stored.OriginURL = s.base + objectKey(stored.SHA256)
 	return nil
+}
+
+// taking reads content on its way to the bucket: it hashes, counts, and fails beyond
+// the limit.
+type taking struct {
+	r      io.Reader
+	digest hash.Hash
+	size   int64
+	limit  int64
+	kind   autopost.MediaKind
+	err    error
+}
+
+func (t *taking) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	t.size += int64(n)
+	if t.size > t.limit {
+		n, err = 0, tooLarge(t.kind, t.limit)
+	}
+	_, _ = t.digest.Write(p[:n]) // a hash takes everything
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+	return n, err
 }
 
 func (s *Store) measureObject(ctx context.Context, key string, stored *Origin) error {
@@ -173,47 +167,40 @@ func (s *Store) measureObject(ctx context.Context, key string, stored *Origin) e
 // and whole: an object of another size was damaged outside and is replaced.
 func (s *Store) publish(ctx context.Context, temporary string, stored Origin) error {
 	key := objectKey(stored.SHA256)
+	if whole, err := s.holds(ctx, key, stored.SizeBytes); whole || err != nil {
+		return err
+	}
+	if whole, err := s.holds(ctx, temporary, stored.SizeBytes); err != nil {
+		return err
+	} else if !whole {
+		return fmt.Errorf("the bucket did not keep the %d bytes that it was given", stored.SizeBytes)
+	}
+	return s.depot.publish(ctx, temporary, key)
+}
+
+// holds reports whether an object is there and has this size.
+func (s *Store) holds(ctx context.Context, key string, size int64) (bool, error) {
 	attributes, err := s.bucket.Attributes(ctx, key)
-	if err == nil && attributes.Size == stored.SizeBytes {
-		return nil
-	}
-	if err := s.bucket.Copy(ctx, key, temporary, nil); err != nil {
-		return err
-	}
-	return s.seal(ctx, key, stored.SizeBytes)
-}
-
-// seal checks the published size and, where the bucket is a folder, forces the
-// content to disk: the database will soon say for good that it is there.
-func (s *Store) seal(ctx context.Context, key string, size int64) error {
-	r, err := s.bucket.NewReader(ctx, key, &blob.ReaderOptions{BeforeRead: syncFile})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	if r.Size() != size {
-		return fmt.Errorf("object has %d bytes instead of %d", r.Size(), size)
-	}
-	return nil
-}
-
-func syncFile(as func(any) bool) error {
-	var content *os.File
-	if !as(&content) {
-		return nil
-	}
-	if err := content.Sync(); err != nil {
-		return err
-	}
-	// The driver keeps the content type in a second file beside the first.
-	sidecar, err := os.Open(content.Name() + ".attrs")
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return errors.Join(sidecar.Sync(), sidecar.Close())
+	return attributes.Size == size, nil
+}
+
+// Has reports whether the origin holds the content of blobRef whole.
+func (s *Store) Has(ctx context.Context, blobRef string, size int64) (bool, error) {
+	digest, err := parseRef(blobRef)
+	if err != nil {
+		return false, err
+	}
+	whole, err := s.holds(ctx, objectKey(digest), size)
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", blobRef, err)
+	}
+	return whole, nil
 }
 
 // discard removes a temporary object even when ctx has ended meanwhile.
@@ -258,5 +245,5 @@ func parseRef(blobRef string) (digest string, err error) {
 
 // objectKey spreads objects over folders that stay small.
 func objectKey(digest string) string {
-	return "sha256/" + digest[:2] + "/" + digest[2:4] + "/" + digest
+	return objectFolder + digest[:2] + "/" + digest[2:4] + "/" + digest
 }

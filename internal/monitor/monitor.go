@@ -2,9 +2,9 @@
 // It ends expired leases, ends what waited too long for a refused credential,
 // writes the events of requests that were dropped in numbers, re-arms gates whose
 // wake-up was lost, keeps the event partitions ahead of the calendar, removes what
-// is past its time and looks for what should not be.
+// is past its time, media included, and looks for what should not be.
 //
-// Each duty is one database function and one file. The database decides what is
+// Each duty is one database function, or the few of a protocol, and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
 // workspace for which it fails, never holds up the others.
 package monitor
@@ -31,11 +31,12 @@ type Config struct {
 	// Partitions is the time between two looks at the event partitions, which are
 	// made two weeks ahead. Default 24 h.
 	Partitions time.Duration
-	// Retention is the time between two removals of what is past its time. How long
-	// things are kept is in autopost.settings. Default 1 h.
+	// Retention is the time between two removals of what is past its time, media
+	// included. How long things are kept is in autopost.settings. Default 1 h.
 	Retention time.Duration
 	// Integrity is the time between two reports of orphans and of the heads of the
-	// audit logs. A report looks at the last whole day. Default 24 h.
+	// audit logs, and between two looks through the media origin for objects that nobody
+	// has a row of. A report looks at the last whole day. Default 24 h.
 	Integrity time.Duration
 }
 
@@ -75,6 +76,7 @@ type Deps struct {
 	Intake     Intake
 	Archive    Archive
 	Integrity  Integrity
+	Media      *MediaSweep
 	Log        *slog.Logger
 }
 
@@ -112,6 +114,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 		{m.cfg.Retention, m.purgeAll},
+		{m.cfg.Retention, m.sweepMedia},
+		{m.cfg.Integrity, m.sweepStrays},
 		{m.cfg.Integrity, m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })

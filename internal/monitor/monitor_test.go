@@ -108,7 +108,8 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
 			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s,
-			Log: slog.New(slog.NewJSONHandler(s, nil)),
+			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
+			Log:   slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), d)

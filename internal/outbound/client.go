@@ -16,10 +16,12 @@ var (
 	ErrBlockedPort = errors.New("port is not allowed")
 	// ErrBlockedScheme refuses anything but http and https.
 	ErrBlockedScheme = errors.New("scheme is not allowed")
-	// ErrRedirect stops at the fourth redirect or at one that cannot be read.
+	// ErrRedirect stops at the fourth redirect, at one that cannot be read and at one that leaves TLS.
 	ErrRedirect = errors.New("redirect is not followed")
 	// ErrTooLarge says that a body is longer than its cap. Nothing is truncated silently.
 	ErrTooLarge = errors.New("body is too large")
+	// ErrEncoding refuses a body that is packed otherwise than once by gzip.
+	ErrEncoding = errors.New("content encoding is not taken")
 	// ErrUntrusted says that the server's certificate could not be verified.
 	ErrUntrusted = errors.New("certificate is not trusted")
 )
@@ -109,7 +111,7 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections passes the call on to the transport.
 func (c *checked) CloseIdleConnections() {
-	if t, ok := c.next.(*http.Transport); ok {
+	if t, ok := c.next.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }

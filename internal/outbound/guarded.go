@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -41,8 +42,9 @@ type GuardedConfig struct {
 
 // Guarded makes the client for addresses that came with a payload or a feed. It
 // connects to public addresses at the ports 80, 443, 8080 and 8443 only, follows at
-// most three redirects, each checked as the first address was, carries no credential
-// to another host, and never uses a proxy.
+// most three redirects, each checked as the first address was and none of them out of
+// TLS, carries no credential to another host, takes no encoding but gzip, inflated at
+// most a hundred times, and never uses a proxy.
 func Guarded(cfg GuardedConfig) *Client {
 	g := &guard{allow: cfg.Allow, resolver: cfg.Resolver}
 	if g.resolver == nil {
@@ -57,9 +59,10 @@ func Guarded(cfg GuardedConfig) *Client {
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConns:           maxIdlePerHost,
 		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true, // unzipped does it, within bounds
 	}
 	return &Client{http: &http.Client{
-		Transport:     &checked{next: transport, maxBytes: cmp.Or(cfg.MaxBytes, defaultFetchBytes)},
+		Transport:     &checked{next: &unzipped{transport}, maxBytes: cmp.Or(cfg.MaxBytes, defaultFetchBytes)},
 		CheckRedirect: redirect,
 		Timeout:       cmp.Or(cfg.Timeout, defaultFetchTimeout),
 	}}
@@ -74,6 +77,9 @@ var anywhere = []string{"Accept", "Accept-Language", "If-Modified-Since", "If-No
 func redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("%w: more than %d", ErrRedirect, maxRedirects)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme == "http" {
+		return fmt.Errorf("%w: it leaves TLS", ErrRedirect)
 	}
 	first := via[0].URL
 	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -104,6 +110,9 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrBlockedPort, portText)
 	}
+	if disguised(host) {
+		return nil, fmt.Errorf("%w: %.40q is a number and no address", ErrBlockedAddress, host)
+	}
 	addrs, err := g.resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
@@ -126,6 +135,21 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 		failed = errors.Join(failed, err)
 	}
 	return nil, failed
+}
+
+// disguised reports whether a host is an IPv4 address written otherwise than as four
+// decimal numbers: some resolvers read 0x7f.1 or 2130706433. No name ends in a number.
+func disguised(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	host = strings.TrimRight(host, ".")
+	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
+	digits, set := last, "0123456789"
+	if hexadecimal, ok := strings.CutPrefix(last, "0x"); ok {
+		digits, set = hexadecimal, "0123456789abcdef"
+	}
+	return last != "" && strings.Trim(digits, set) == ""
 }
 
 func (g *guard) control(_, address string, _ syscall.RawConn) error {

@@ -170,14 +170,41 @@ type MediaOrigin struct {
 	Width, Height                         int
 }
 
+// ExtendSubmission renews a submission's lease; held is false when it is another's by now.
+func (s *Store) ExtendSubmission(ctx context.Context, workspace, submissionID, claimToken string) (held bool, err error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.extend_submission($1, $2, $3)`, workspace, submissionID, claimToken)
+	if err != nil {
+		return false, fmt.Errorf("extend submission %s: %w", submissionID, err)
+	}
+	return a.Applied, nil
+}
+
+// MediaAnswer is what put_media_origin says.
+type MediaAnswer struct {
+	Applied bool
+	// Reason is "too_large" or "being_removed" when it was not applied.
+	Reason string
+	// Limit is the largest size in bytes, when that is the reason.
+	Limit int64
+}
+
 // PutMediaOrigin registers content that stands in the origin.
-func (s *Store) PutMediaOrigin(ctx context.Context, workspace string, o MediaOrigin) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_media_origin($1, $2, $3, $4, $5, $6, $7, $8)`,
+func (s *Store) PutMediaOrigin(ctx context.Context, workspace string, o MediaOrigin) (MediaAnswer, error) {
+	a, err := call[MediaAnswer](ctx, s, `select * from autopost.put_media_origin($1, $2, $3, $4, $5, $6, $7, $8)`,
 		workspace, o.BlobRef, o.OriginURL, o.ContentType, o.SizeBytes, o.Kind, o.Width, o.Height)
 	if err != nil {
-		return fmt.Errorf("put media origin %s: %w", o.BlobRef, err)
+		return MediaAnswer{}, fmt.Errorf("put media origin %s: %w", o.BlobRef, err)
 	}
-	return nil
+	return a, nil
+}
+
+// GetMediaOrigin reports whether the workspace holds content.
+func (s *Store) GetMediaOrigin(ctx context.Context, workspace, blobRef string) (held bool, err error) {
+	a, err := call[*json.RawMessage](ctx, s, `select * from autopost.get_media_origin($1, $2)`, workspace, blobRef)
+	if err != nil {
+		return false, fmt.Errorf("get media origin %s: %w", blobRef, err)
+	}
+	return a != nil, nil
 }
 
 // BlobKey names what one credential of a platform calls a content.

@@ -177,16 +177,49 @@ func (s *Store) ListUnreferencedOrigins(ctx context.Context, workspace string, l
 }
 
 // ForgetMediaOrigin marks content as deleted, unless it is needed again; reason then
-// says why not. last says that no other workspace holds it: its object may go.
-func (s *Store) ForgetMediaOrigin(ctx context.Context, workspace, blobRef string) (last bool, reason string, err error) {
-	a, err := call[struct {
-		Last   bool
-		Reason string
-	}](ctx, s, `select * from autopost.forget_media_origin($1, $2)`, workspace, blobRef)
+// says why not. With a token its object must go, and EndMediaRemoval then.
+func (s *Store) ForgetMediaOrigin(ctx context.Context, workspace, blobRef string) (token, reason string, err error) {
+	a, err := call[struct{ Token, Reason string }](ctx, s, `select * from autopost.forget_media_origin($1, $2)`, workspace, blobRef)
 	if err != nil {
-		return false, "", fmt.Errorf("forget media origin ws=%s ref=%s: %w", workspace, blobRef, err)
+		return "", "", fmt.Errorf("forget media origin ws=%s ref=%s: %w", workspace, blobRef, err)
 	}
-	return a.Last, a.Reason, nil
+	return a.Token, a.Reason, nil
+}
+
+// BeginMediaRemoval bars content from being registered until EndMediaRemoval. The
+// token is empty when a workspace holds it, or another daemon is at it.
+func (s *Store) BeginMediaRemoval(ctx context.Context, blobRef string) (token string, err error) {
+	a, err := call[struct{ Token string }](ctx, s, `select * from autopost.begin_media_removal($1)`, blobRef)
+	if err != nil {
+		return "", fmt.Errorf("begin media removal %s: %w", blobRef, err)
+	}
+	return a.Token, nil
+}
+
+// EndMediaRemoval says that the object is gone.
+func (s *Store) EndMediaRemoval(ctx context.Context, blobRef, token string) error {
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.end_media_removal($1, $2)`, blobRef, token); err != nil {
+		return fmt.Errorf("end media removal %s: %w", blobRef, err)
+	}
+	return nil
+}
+
+// ListMediaRemovals names content whose removal was begun and not ended in time.
+func (s *Store) ListMediaRemovals(ctx context.Context, limit int) ([]string, error) {
+	list, err := call[[]string](ctx, s, `select * from autopost.list_media_removals($1)`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list media removals: %w", err)
+	}
+	return list, nil
+}
+
+// ListUnknownMedia picks from at most 1000 names those that no workspace has a row of.
+func (s *Store) ListUnknownMedia(ctx context.Context, blobRefs []string) ([]string, error) {
+	list, err := call[[]string](ctx, s, `select * from autopost.list_unknown_media($1)`, blobRefs)
+	if err != nil {
+		return nil, fmt.Errorf("list unknown media: %w", err)
+	}
+	return list, nil
 }
 
 // RemoveMediaOrigin removes the row of forgotten content whose object is gone.

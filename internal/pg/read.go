@@ -204,3 +204,28 @@ func (s *Store) GetEndpoint(ctx context.Context, workspace, endpoint string) (js
 	}
 	return a, nil
 }
+
+// HeldMedium is a row of list_media_origins.
+type HeldMedium struct {
+	BlobRef     string    `json:"blob_ref"`
+	Kind        string    `json:"kind"`
+	ContentType string    `json:"content_type"`
+	SizeBytes   int64     `json:"size_bytes"`
+	Width       int       `json:"width"`
+	Height      int       `json:"height"`
+	LastSeenAt  time.Time `json:"last_seen_at"`
+	// Messages is how many refer to it.
+	Messages int `json:"messages"`
+	// Forgotten says that it is being removed.
+	Forgotten bool `json:"forgotten"`
+}
+
+// ListMediaOrigins lists what a workspace holds in the media origin, what was seen
+// last first. limit is 1 to 10000.
+func (s *Store) ListMediaOrigins(ctx context.Context, workspace string, limit int) ([]HeldMedium, error) {
+	list, err := call[[]HeldMedium](ctx, s, `select * from autopost.list_media_origins($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list media origins ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}

@@ -56,7 +56,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
 		{"source"}, {"source", "add"}, {"source", "list"}, {"source", "show"}, {"source", "set"}, {"source", "enable"}, {"source", "disable"}, {"source", "fetch"}, {"source", "test"}, {"source", "import"},
-		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"},
+		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"}, {"media"}, {"media", "list"}, {"media", "sweep"}, {"media", "orphans"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)

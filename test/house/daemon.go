@@ -93,6 +93,9 @@ func (d *Daemon) Stop() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
+// PID is the daemon's process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
 // Log is what the daemon has logged so far.
 func (d *Daemon) Log() string { return d.log.whole() }
 
@@ -130,6 +133,3 @@ func (j *journal) troubles() string {
 	})
 	return strings.Join(lines[max(0, len(lines)-troubles):], "\n")
 }
-
-// PID is the id of its process.
-func (d *Daemon) PID() int { return d.cmd.Process.Pid }

@@ -97,6 +97,10 @@ func folder(t testing.TB) string {
 	return dir
 }
 
+// Folder is the path of something in the programs' working directory; their data
+// directory is "data".
+func (h *House) Folder(name string) string { return h.dir + "/" + name }
+
 // environment is all that the programs know: nothing of the test's own.
 func (h *House) environment() []string {
 	return []string{

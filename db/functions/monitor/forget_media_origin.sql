@@ -3,17 +3,17 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Marks a medium as deleted, and drops what platforms gave for it: no post may refer to it from now on. The row is locked, then looked at:
 -- an enqueue that refers to it is either seen here, or finds it gone. Repeatable.
--- Returns {"applied": true, "last": whether no other workspace holds this content, so that the object may go}, or {"applied": false,
--- "reason": "unknown" | "seen_again" | "referenced"}. Looks across workspaces for "last" alone.
--- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs.
+-- Returns {"applied": true, "token": of end_media_removal, if no other workspace holds this content, so that the object must go}, or
+-- {"applied": false, "reason": "unknown" | "seen_again" | "referenced" | "busy": another one takes it away}. Looks across workspaces for the token alone.
+-- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs, media_removals.
 declare
 	v_origin autopost.media_origin;
-	v_last boolean;
+	v_removal jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('blob_ref', p_blob_ref <> '');
 	-- two workspaces that forget the same content: the second one is the last
-	perform pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || p_blob_ref, 0));
+	perform autopost.lock_content(p_blob_ref);
 	select o.* into v_origin from autopost.media_origin o
 	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
 	for update of o;
@@ -29,12 +29,8 @@ begin
 		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
 	end if;
 	perform autopost.enter_all_workspaces();
-	select not exists (
-		select 1 from autopost.workspaces w
-		cross join lateral (
-			select 1 from autopost.media_origin o
-			where o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null limit 1) held) into v_last;
+	v_removal := autopost.begin_removal(p_blob_ref);
 	perform autopost.enter_workspace(p_workspace_id);
-	return jsonb_build_object('applied', true, 'last', v_last);
+	return case when v_removal ->> 'reason' = 'held' then '{"applied": true}' else v_removal end;
 end
 $$;

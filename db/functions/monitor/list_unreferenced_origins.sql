@@ -3,7 +3,8 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Media of the origin whose time is over: those that were not seen for origin_retention_days (large video:
 -- origin_retention_large_video_days) and that no message and no waiting submission refers to, and those that were forgotten but not
--- removed yet. The way of each: forget_media_origin; where it answers "last", the object goes; then remove_media_origin.
+-- removed yet. The way of each: forget_media_origin; where it answers with a token, the object goes, then
+-- end_media_removal; then remove_media_origin.
 -- Returns [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen first. Raises AP001 for a limit that is not positive.
 -- Reads: media_origin, message_media, submissions.
 declare

@@ -62,6 +62,7 @@ var acts = []act{
 	{"fail_poll", "", `select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "no"}')`, false},
 	{"fail_poll", "gone", `select autopost.fail_poll('w', 'feed', '{"code": "http_410", "message": "no", "gone": true}')`, false},
 	{"claim_submissions", "", `select * from autopost.claim_submissions('w', 'run', 10)`, true},
+	{"extend_submission", "", `select autopost.extend_submission('w', {fetching}, {fetching.token})`, false},
 	{"commit_submission", "fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": true, "media": [{"index": 0, "blob_ref": "{blob}"}]}')`, false},
 	{"commit_submission", "not fetched", `select autopost.commit_submission('w', {fetching}, {fetching.token}, '{"ok": false, "error": {"category": "PERMANENT", "code": "media_fetch_404"}}')`, false},
 	{"put_media_origin", "", `select autopost.put_media_origin('w', '{blob}', 'file:///x', 'image/png', 10, 'image', 1, 1)`, false},
@@ -114,6 +115,8 @@ var acts = []act{
 	{"purge_messages", "", `select autopost.purge_messages('w', null)`, false},
 	{"purge_audit_log", "", `select autopost.purge_audit_log('w')`, false},
 	{"forget_media_origin", "", `select autopost.forget_media_origin('w', '{blob}')`, false},
+	{"begin_media_removal", "", `select autopost.begin_media_removal('{blob}')`, false},
+	{"end_media_removal", "", `select autopost.end_media_removal('{blob}', 'token')`, false},
 	{"remove_media_origin", "", `select autopost.remove_media_origin('w', '{blob}')`, false},
 	// Operate.
 	{"plan", "", `select autopost.plan('w', '{"text": "fresh"}', null)`, false},
@@ -154,6 +157,8 @@ var readers = []string{
 	"audit_head", "functions_digest", "get_credential_binding", "get_endpoint", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_endpoints", "list_events", "list_templates",
 	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "get_source", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_sources",
 	"list_templates",
+	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_media_origin", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events",
+	"list_media_origins", "list_media_removals", "list_templates", "list_unknown_media",
 	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
 	"verify", "why",
@@ -179,13 +184,14 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	calls := map[string]string{
-		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
+		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_media_origin": `'w', '{blob}'`, "get_run": `'w', {run}`,
 		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
 		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
 		"get_endpoint": `'w', 'in'`, "list_endpoints": `'w', 10`, "resolve_signed_endpoint": `now(), 'w', 'in'`,
 		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
 		"list_channels": `'w', 10`, "list_sources": `'w', 10`, "get_source": `'w', 'feed'`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_workspaces": ``,
+		"list_channels": `'w', 10`, "list_deliveries": `'w', '{}', 10`, "list_events": `'w', '{}', 10`, "list_media_origins": `'w', 10`, "list_media_removals": `10`, "list_unknown_media": `array['{blob}']`, "list_workspaces": ``,
 		"manual_requeue_preview": `'w', array[{dead}]::uuid[]`, "next_wake_ms": ``, "queue_snapshot": `'w'`, "ready_submission_workspaces": `10`, "ready_workspaces": `10`,
 		"resolve_api_key": `repeat('a', 64)`, "resolve_endpoint": `'webhook_push', repeat('a', 64)`, "verify": `'w'`,
 	}
