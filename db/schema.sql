@@ -521,6 +521,27 @@ $$;
 
 
 --
+-- Name: begin_media_removal(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_media_removal(p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Lets the caller take away the object of content that no workspace holds: from now on nobody may register it, until end_media_removal.
+-- Whoever has not ended within media_removal_seconds is taken for dead. Looks across workspaces.
+-- Returns {"applied": true, "token"}, or {"applied": false, "reason": "held" | "busy"}.
+-- Locks: an advisory lock of the content. Reads: media_origin. Writes: media_removals.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	perform autopost.lock_content(p_blob_ref);
+	return autopost.begin_removal(p_blob_ref);
+end
+$$;
+
+
+--
 -- Name: begin_or_hand_back(text, text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -598,6 +619,36 @@ begin
 	update autopost.platform_limits l
 	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: begin_removal(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_removal(p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Lets the caller, who has locked the content and looks across workspaces, take its object away, unless a workspace holds it or
+-- another one is at it. Returns {"applied": true, "token"}, or {"applied": false, "reason": "held" | "busy"}.
+-- Reads: media_origin. Writes: media_removals.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_token text := gen_random_uuid()::text;
+begin
+	if exists (
+		select 1 from autopost.workspaces w
+		cross join lateral (
+			select 1 from autopost.media_origin o
+			where o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null limit 1) held)
+	then
+		return '{"applied": false, "reason": "held"}';
+	end if;
+	insert into autopost.media_removals as r (blob_ref, token, begun_at) values (p_blob_ref, v_token, v_now)
+	on conflict (blob_ref) do update set token = excluded.token, begun_at = excluded.begun_at
+	where r.begun_at <= v_now - autopost.setting_interval('media_removal_seconds');
+	return case when found then jsonb_build_object('applied', true, 'token', v_token) else '{"applied": false, "reason": "busy"}' end;
 end
 $$;
 
@@ -2286,6 +2337,25 @@ $$;
 
 
 --
+-- Name: end_media_removal(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_media_removal(p_blob_ref text, p_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The object is gone: its content may be registered again. Returns {"applied": true}, or {"applied": false, "reason": "stale"}:
+-- it was ended, or another one has taken over.
+-- Writes: media_removals.
+begin
+	perform autopost.require('blob_ref', p_blob_ref <> ''), autopost.require('token', p_token <> '');
+	delete from autopost.media_removals r where r.blob_ref = p_blob_ref and r.token = p_token;
+	return case when found then '{"applied": true}'::jsonb else '{"applied": false, "reason": "stale"}' end;
+end
+$$;
+
+
+--
 -- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2717,6 +2787,33 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	return jsonb_build_object('applied', true, 'lease_until', v_lease);
+end
+$$;
+
+
+--
+-- Name: extend_submission(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.extend_submission(p_workspace_id text, p_submission_id uuid, p_claim_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Renews the lease of a submission whose media are still coming, for submission_lease_seconds from now.
+-- Returns {"applied": true, "lease_until"}, or {"applied": false, "reason": "stale"}: it is another worker's, or decided. Repeatable.
+-- Locks: submissions. Writes: submissions.
+declare
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('submission_id', p_submission_id is not null), autopost.require('claim_token', p_claim_token <> '');
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	for no key update of s;
+	v_until := autopost.now_ts() + autopost.setting_interval('submission_lease_seconds');
+	update autopost.submissions s set lease_until = v_until
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id and s.claim_token = p_claim_token and s.status = 'fetching';
+	return case when found then jsonb_build_object('applied', true, 'lease_until', v_until) else '{"applied": false, "reason": "stale"}' end;
 end
 $$;
 
@@ -3247,17 +3344,17 @@ CREATE FUNCTION autopost.forget_media_origin(p_workspace_id text, p_blob_ref tex
     AS $$
 -- Marks a medium as deleted, and drops what platforms gave for it: no post may refer to it from now on. The row is locked, then looked at:
 -- an enqueue that refers to it is either seen here, or finds it gone. Repeatable.
--- Returns {"applied": true, "last": whether no other workspace holds this content, so that the object may go}, or {"applied": false,
--- "reason": "unknown" | "seen_again" | "referenced"}. Looks across workspaces for "last" alone.
--- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs.
+-- Returns {"applied": true, "token": of end_media_removal, if no other workspace holds this content, so that the object must go}, or
+-- {"applied": false, "reason": "unknown" | "seen_again" | "referenced" | "busy": another one takes it away}. Looks across workspaces for the token alone.
+-- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs, media_removals.
 declare
 	v_origin autopost.media_origin;
-	v_last boolean;
+	v_removal jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('blob_ref', p_blob_ref <> '');
 	-- two workspaces that forget the same content: the second one is the last
-	perform pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || p_blob_ref, 0));
+	perform autopost.lock_content(p_blob_ref);
 	select o.* into v_origin from autopost.media_origin o
 	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
 	for update of o;
@@ -3273,13 +3370,9 @@ begin
 		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
 	end if;
 	perform autopost.enter_all_workspaces();
-	select not exists (
-		select 1 from autopost.workspaces w
-		cross join lateral (
-			select 1 from autopost.media_origin o
-			where o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null limit 1) held) into v_last;
+	v_removal := autopost.begin_removal(p_blob_ref);
 	perform autopost.enter_workspace(p_workspace_id);
-	return jsonb_build_object('applied', true, 'last', v_last);
+	return case when v_removal ->> 'reason' = 'held' then '{"applied": true}' else v_removal end;
 end
 $$;
 
@@ -3428,6 +3521,29 @@ begin
 	where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref and b.provider = p_provider and b.auth_ref = p_auth_ref and b.kind = p_kind
 	and b.file_id is not null and coalesce(b.expires_at, 'infinity') > autopost.now_ts();
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_media_origin(p_workspace_id text, p_blob_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a workspace holds under a media reference: {"blob_ref", "origin_url", "content_type", "kind", "size_bytes", "width", "height"};
+-- null when it holds nothing, or has forgotten it. What another workspace holds is nobody's business.
+-- Reads: media_origin.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('blob_ref', p_blob_ref <> '');
+	return (
+		select jsonb_build_object('blob_ref', o.blob_ref, 'origin_url', o.origin_url, 'content_type', o.content_type, 'kind', o.kind,
+			'size_bytes', o.size_bytes, 'width', o.width, 'height', o.height)
+		from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null);
 end
 $$;
 
@@ -4933,6 +5049,58 @@ $$;
 
 
 --
+-- Name: list_media_origins(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_media_origins(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a workspace holds in the media origin, what was seen last first, and how many messages refer to it:
+-- [{"blob_ref", "kind", "content_type", "size_bytes", "width", "height", "created_at", "last_seen_at", "messages", "forgotten"}].
+-- Raises AP001 for a limit out of 1 to 10000. Reads: media_origin, message_media.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('blob_ref', x.blob_ref, 'kind', x.kind, 'content_type', x.content_type, 'size_bytes', x.size_bytes,
+			'width', x.width, 'height', x.height, 'created_at', x.created_at, 'last_seen_at', x.last_seen_at, 'forgotten', x.deleted_at is not null,
+			'messages', (select count(*) from autopost.message_media m where m.workspace_id = p_workspace_id and m.blob_ref = x.blob_ref))
+			order by x.last_seen_at desc, x.blob_ref), '[]')
+		from (
+			select o.blob_ref, o.kind, o.content_type, o.size_bytes, o.width, o.height, o.created_at, o.last_seen_at, o.deleted_at
+			from autopost.media_origin o
+			where o.workspace_id = p_workspace_id
+			order by o.last_seen_at desc, o.blob_ref
+			limit p_limit) x);
+end
+$$;
+
+
+--
+-- Name: list_media_removals(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_media_removals(p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Content whose removal was begun and not ended in time: an array of blob_ref, the oldest first. begin_media_removal takes one over.
+-- Raises AP001 for a limit that is not positive. Reads: media_removals.
+begin
+	perform autopost.require('limit', p_limit > 0);
+	return (
+		select coalesce(jsonb_agg(x.blob_ref order by x.begun_at, x.blob_ref), '[]')
+		from (
+			select r.blob_ref, r.begun_at from autopost.media_removals r
+			where r.begun_at <= autopost.now_ts() - autopost.setting_interval('media_removal_seconds')
+			order by r.begun_at, r.blob_ref
+			limit p_limit) x);
+end
+$$;
+
+
+--
 -- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -5054,6 +5222,30 @@ $$;
 
 
 --
+-- Name: list_unknown_media(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_unknown_media(p_blob_refs text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Which of these, the names of objects in the media origin, no workspace has a row of. Looks across workspaces.
+-- Raises AP001 for more than 1000. Reads: media_origin.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('blob_refs', cardinality(p_blob_refs) <= 1000);
+	return (
+		select coalesce(jsonb_agg(x.blob_ref order by x.blob_ref), '[]')
+		from (
+			select r.blob_ref from unnest(p_blob_refs) r (blob_ref)
+			except
+			select o.blob_ref from autopost.workspaces w
+			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = any (p_blob_refs)) x);
+end
+$$;
+
+
+--
 -- Name: list_unreferenced_origins(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5063,7 +5255,8 @@ CREATE FUNCTION autopost.list_unreferenced_origins(p_workspace_id text, p_limit 
     AS $$
 -- Media of the origin whose time is over: those that were not seen for origin_retention_days (large video:
 -- origin_retention_large_video_days) and that no message and no waiting submission refers to, and those that were forgotten but not
--- removed yet. The way of each: forget_media_origin; where it answers "last", the object goes; then remove_media_origin.
+-- removed yet. The way of each: forget_media_origin; where it answers with a token, the object goes, then
+-- end_media_removal; then remove_media_origin.
 -- Returns [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen first. Raises AP001 for a limit that is not positive.
 -- Reads: media_origin, message_media, submissions.
 declare
@@ -5125,6 +5318,20 @@ begin
 	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
 	order by c.channel_id
 	for no key update of c;
+end
+$$;
+
+
+--
+-- Name: lock_content(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_content(p_blob_ref text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Those who register, forget or take away the same content, in whatever workspace, do so one after the other.
+begin
+	perform pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || p_blob_ref, 0));
 end
 $$;
 
@@ -7541,13 +7748,24 @@ CREATE FUNCTION autopost.put_media_origin(p_workspace_id text, p_blob_ref text, 
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Registers content that stands in the media origin under its hash ("sha256:" and 64 hexadecimal digits), or that it was seen again.
--- Writes: media_origin.
+-- Returns {"applied": true}, or {"applied": false, "reason"}: "too_large" for its kind (with "limit"), "being_removed": its object is
+-- just being taken away; store and register it again a little later.
+-- Locks: an advisory lock of the content, media_origin. Reads: media_removals. Writes: media_origin.
+declare
+	v_limit bigint := autopost.setting(case when p_kind = 'image' then 'max_media_bytes_image' else 'max_media_bytes_video' end);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_blob_ref !~ '^sha256:[0-9a-f]{64}$', true) then
 		perform autopost.refuse('blob_ref', 'is no media reference', 'pass "sha256:" and the 64 hexadecimal digits of the content');
 	end if;
 	perform autopost.require('origin_url', p_origin_url <> ''), autopost.require('size_bytes', p_size_bytes >= 0);
+	if p_size_bytes > v_limit then
+		return jsonb_build_object('applied', false, 'reason', 'too_large', 'limit', v_limit);
+	end if;
+	perform autopost.lock_content(p_blob_ref);
+	if exists (select 1 from autopost.media_removals r where r.blob_ref = p_blob_ref) then
+		return '{"applied": false, "reason": "being_removed"}';
+	end if;
 	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind, width, height, last_seen_at, created_at)
 	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind, p_width, p_height, autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, blob_ref) do update
@@ -13142,6 +13360,18 @@ ALTER TABLE ONLY autopost.media_blobs FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: media_removals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.media_removals (
+    blob_ref text NOT NULL,
+    token text NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    CONSTRAINT media_removals_blob_ref_check CHECK ((blob_ref <> ''::text))
+);
+
+
+--
 -- Name: message_media; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -13499,6 +13729,14 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_pkey PRIMARY KEY (workspace_id, blob_ref);
+
+
+--
+-- Name: media_removals media_removals_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.media_removals
+    ADD CONSTRAINT media_removals_pkey PRIMARY KEY (blob_ref);
 
 
 --
