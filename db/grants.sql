@@ -8,7 +8,8 @@ do $$
 declare
 	v_function record;
 	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
-	v_engine_only constant text[] := array['get_credential_binding', 'add_api_key', 'resolve_api_key', 'put_setting', 'ensure_event_partitions',
+	v_engine_only constant text[] := array['get_credential_binding', 'put_credential_binding', 'list_credential_bindings', 'apply_config', 'export_config',
+		'add_api_key', 'resolve_api_key', 'put_setting', 'apply_settings', 'ensure_event_partitions',
 		'drop_event_partitions', 'forget_media_origin', 'remove_media_origin'];
 begin
 	for v_function in

@@ -124,6 +124,22 @@ var acts = []act{
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
+	{"put_workspace", "", `select autopost.put_workspace('w', '{"name": "another"}', {by}, false)`, false},
+	{"set_workspace_status", "", `select autopost.set_workspace_status('w', 'active', {by}, false)`, false},
+	{"put_channel", "a new one", `select autopost.put_channel('w', 'd', '{"platform": "telegram", "target_id": "@d", "auth_ref": "bot", "enabled": false}', {by}, false)`, false},
+	{"put_channel", "more at once", `select autopost.put_channel('w', 'a', '{"max_parallel": 7}', {by}, false)`, false},
+	{"put_channel", "another credential", `select autopost.put_channel('w', 'c', '{"auth_ref": "another", "rate_group": "h"}', {by}, false)`, false},
+	{"remove_channel", "", `select autopost.remove_channel('w', 'd', {by}, false)`, false},
+	{"put_rate_group", "", `select autopost.put_rate_group('w', 'telegram', 'g', '{"rate_rps": 900}', {by}, false)`, false},
+	{"put_quota", "of a channel", `select autopost.put_quota('w', 'channel:b', 3600, '{"max_sends": 1000}', {by}, false)`, false},
+	{"put_quota", "of a group", `select autopost.put_quota('w', 'group:telegram/g', 3600, '{"max_sends": 1000}', {by}, false)`, false},
+	{"delete_quota", "", `select autopost.delete_quota('w', 'channel:b', 3600, {by}, false)`, false},
+	{"put_credential_binding", "", `select autopost.put_credential_binding('w', 'bot', '{"platform": "telegram", "secret_ref": "env:BOT"}', {by}, false)`, false},
+	{"apply_config", "", `select autopost.apply_config('w', '[{"kind": "workspace", "id": "w", "fields": {"name": "third"}},
+		{"kind": "group", "id": "telegram/g", "fields": {"rate_rps": 800}}, {"kind": "template", "id": "digest", "fields": {"body": "{title}"}},
+		{"kind": "channel", "id": "c", "fields": {"max_parallel": 3}}, {"kind": "channel", "id": "a", "fields": {"max_parallel": 8}},
+		{"kind": "quota", "id": "channel:b/3600", "fields": {"max_sends": 2000}}, {"kind": "quota", "id": "group:telegram/g/60", "fields": {"max_sends": 2000}}]', {by}, false)`, false},
+	{"apply_settings", "", `select autopost.apply_settings('{"max_attempts": 6, "event_retention_days": 20}', false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
 	// By plain edits of rows.
@@ -139,8 +155,8 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_templates",
-	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
+	"audit_head", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential_binding", "get_media_blob", "get_run", "get_workspace", "list_all_workspaces",
+	"list_channels", "list_credential_bindings", "list_deliveries", "list_events", "list_quotas", "list_rate_groups", "list_settings", "list_templates", "list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "verify", "why",
 }
 
@@ -164,6 +180,8 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	calls := map[string]string{
+		"describe_workspaces": `10`, "export_config": `'w'`, "get_channel": `'w', 'a'`, "get_workspace": `'w'`, "list_credential_bindings": `'w', 10`,
+		"list_quotas": `'w', 10`, "list_rate_groups": `'w', 10`, "list_settings": ``,
 		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
 		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
 		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
