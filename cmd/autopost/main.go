@@ -64,12 +64,13 @@ func rootCommand() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), channelCommand(), groupCommand(), credentialCommand(), releaseStaleCommand(), benchCommand())
+		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), groupCommand(), quotaCommand(), templateCommand(),
+		settingCommand(), credentialCommand(), configCommand(), releaseStaleCommand(), benchCommand())
+	completeNames(root)
 	return root
 }
 

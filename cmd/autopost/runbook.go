@@ -22,6 +22,11 @@ type manual struct {
 // flags adds the flags that say who acts, where and why.
 func (m *manual) flags(cmd *cobra.Command) {
 	workspaceFlag(cmd, &m.act.Workspace)
+	m.whoFlags(cmd)
+}
+
+// whoFlags adds the flags that say who acts and why.
+func (m *manual) whoFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.act.Operator, "operator", "", "who acts, for the audit log (default the login name and host)")
 	cmd.Flags().StringVar(&m.act.Reason, "reason", "", "why, for the audit log (required)")
 	cmd.Flags().BoolVar(&m.act.DryRun, "dry-run", false, "say what would change, and change nothing")
@@ -34,6 +39,17 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
+	return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+		answer, err := do(ctx, store, m.act)
+		if err != nil {
+			return err
+		}
+		return m.tell(answer)
+	})
+}
+
+// known demands to know who acts and why.
+func (m *manual) known(cmd *cobra.Command) error {
 	if strings.TrimSpace(m.act.Reason) == "" {
 		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
 	}
@@ -43,19 +59,32 @@ func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.
 	if m.act.Operator == "" {
 		return misuse{errors.New("nobody is logged in: pass --operator")}
 	}
-	return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
-		var err error
-		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
-			return err
-		}
-		answer, err := do(ctx, store, m.act)
-		if errors.Is(err, pg.ErrArgument) {
-			return misuse{err}
-		}
+	return nil
+}
+
+// with does something by hand, once it is known who acts, where and why.
+func (m *manual) with(cmd *cobra.Command, do func(context.Context, *pg.Store) error) error {
+	if err := m.known(cmd); err != nil {
+		return err
+	}
+	return withWorkspace(cmd.Context(), m.act.Workspace, func(ctx context.Context, store *pg.Store, workspace string) error {
+		m.act.Workspace = workspace
+		return do(ctx, store)
+	})
+}
+
+// withWorkspace runs work in the workspace that was named, or the only active one; a wrong argument is misuse.
+func withWorkspace(ctx context.Context, named string, work func(context.Context, *pg.Store, string) error) error {
+	return withStore(ctx, func(ctx context.Context, store *pg.Store) error {
+		workspace, err := chooseWorkspace(ctx, store, named)
 		if err != nil {
 			return err
 		}
-		return m.tell(answer)
+		err = work(ctx, store, workspace)
+		if errors.Is(err, pg.ErrArgument) {
+			return misuse{err}
+		}
+		return err
 	})
 }
 

@@ -1,6 +1,9 @@
 package blueprint
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -101,6 +104,25 @@ func (k Kind) Names() []string {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// Ordered are the names of the values of both sides, those of its fields first and in their order.
+func (k Kind) Ordered(sides ...map[string]json.RawMessage) []string {
+	all := map[string]json.RawMessage{}
+	for _, side := range sides {
+		maps.Copy(all, side)
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(k.place(a), k.place(b)), cmp.Compare(a, b))
+	})
+}
+
+// place is the number of a field, behind all of them for any other name.
+func (k Kind) place(name string) int {
+	if at := slices.Index(k.Names(), name); at >= 0 {
+		return at
+	}
+	return len(k.Fields)
 }
 
 // nearest is the name most like what was written, empty when none is like it.

@@ -35,6 +35,8 @@ type Item struct {
 	ID string
 	// Fields are by their name, as JSON.
 	Fields map[string]json.RawMessage
+	// Retire puts the thing out of use; no file says that.
+	Retire bool
 	At     Place
 
 	fields map[string]Place
@@ -106,7 +108,7 @@ func Read(name string, from io.Reader) (File, error) {
 				return err
 			})
 		default:
-			return unknown(r.at(key), "key", key.Value, []string{"settings", "workspaces"})
+			return Unknown(r.at(key), "key", key.Value, []string{"settings", "workspaces"})
 		}
 	})
 	return file, err
@@ -156,14 +158,14 @@ func (r reader) workspace(key, value *yaml.Node) (Workspace, error) {
 		}
 		at := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Section == key.Value })
 		if at < 1 {
-			return unknown(r.at(key), "key", key.Value, names)
+			return Unknown(r.at(key), "key", key.Value, names)
 		}
 		return r.mapping(value, key.Value, func(id, value *yaml.Node) error {
 			item := r.item(Kinds[at], id)
 			sections[key.Value] = append(sections[key.Value], item)
 			return r.mapping(value, item.Kind+" "+item.ID, func(key, value *yaml.Node) error {
 				if _, ok := Kinds[at].Field(key.Value); !ok {
-					return unknown(r.at(key), "field", key.Value, Kinds[at].Names())
+					return Unknown(r.at(key), "field", key.Value, Kinds[at].Names())
 				}
 				return r.field(item, key, value)
 			})
@@ -249,8 +251,8 @@ func (r reader) scalar(n *yaml.Node) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// unknown says that a name is not known, and which one may have been meant.
-func unknown(at Place, what, written string, names []string) error {
+// Unknown says that a name is not known, and which one may have been meant.
+func Unknown(at Place, what, written string, names []string) error {
 	if name := nearest(written, names); name != "" {
 		return fmt.Errorf("%s: there is no %s %q: did you mean %s?", at, what, written, name)
 	}

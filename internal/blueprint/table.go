@@ -56,7 +56,7 @@ func ReadTable(name string, from io.Reader) ([]Item, error) {
 func checkHeader(name string, header []string) error {
 	for i, column := range header {
 		if !slices.Contains(Columns(), column) {
-			return unknown(Place{File: name, Line: 1, Column: i + 1}, "column", column, Columns())
+			return Unknown(Place{File: name, Line: 1, Column: i + 1}, "column", column, Columns())
 		}
 		if slices.Index(header, column) < i {
 			return fmt.Errorf("%s: column %s is named twice", Place{File: name, Line: 1, Column: i + 1}, column)

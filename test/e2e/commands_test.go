@@ -55,7 +55,12 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	for _, command := range [][]string{
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
-		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"},
+		{"channel", "add"}, {"channel", "set"}, {"channel", "list"}, {"channel", "show"}, {"channel", "remove"}, {"channel", "import"},
+		{"group"}, {"group", "disable"}, {"group", "enable"}, {"group", "list"}, {"group", "set"}, {"quota"}, {"quota", "list"}, {"quota", "set"}, {"quota", "remove"},
+		{"workspace"}, {"workspace", "add"}, {"workspace", "set"}, {"workspace", "list"}, {"workspace", "show"}, {"workspace", "pause"}, {"workspace", "resume"}, {"workspace", "disable"},
+		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},
+		{"config"}, {"config", "export"}, {"config", "diff"}, {"config", "apply"}, {"completion", "bash"},
+		{"credential"}, {"credential", "list"}, {"credential", "bind"}, {"credential", "rotate"}, {"release-stale"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)

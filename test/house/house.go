@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +96,15 @@ func folder(t testing.TB) string {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o711))
 	return dir
+}
+
+// Dir is where the programs run.
+func (h *House) Dir() string { return h.dir }
+
+// File writes a file where the programs run.
+func (h *House) File(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
 }
 
 // environment is all that the programs know: nothing of the test's own.

@@ -86,10 +86,10 @@ begin
 	if v_new ? 'timezone' and not autopost.is_zone(p_after ->> 'timezone') then
 		v_errors := v_errors || autopost.field_error('timezone', format('%s is no zone that is known here', p_after -> 'timezone'), 'use a name such as Europe/Moscow, or UTC');
 	end if;
-	v_fault := autopost.posting_window_error(nullif(p_after -> 'posting_window', 'null'));
+	v_fault := autopost.posting_window_error(nullif(v_new -> 'posting_window', 'null'));
 	if v_fault is not null then
 		v_errors := v_errors || autopost.field_error('posting_window', v_fault, v_example);
-	elsif p_after ->> 'window_mode' = 'windowed' and p_after -> 'posting_window' = 'null' then
+	elsif v_new ?| '{window_mode,posting_window}' and p_after ->> 'window_mode' = 'windowed' and p_after -> 'posting_window' = 'null' then
 		v_errors := v_errors || autopost.field_error('posting_window', 'is missing though window_mode is windowed', v_example);
 	end if;
 	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
@@ -97,14 +97,14 @@ begin
 		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
 	end if;
 	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
-	if v_fault is not null then
+	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
 		v_errors := v_errors || autopost.field_error('dedup_ttl_hours', v_fault, 'shorten it, or raise the setting delivery_retention_days first');
 	end if;
 	if v_new ? 'template_ref' and (autopost.newest_template(p_workspace_id, p_after ->> 'template_ref', p_after ->> 'platform')).template_id is null
 		and p_after -> 'template_ref' <> 'null' then
 		v_errors := v_errors || autopost.field_error('template_ref', format('there is no template %s for this platform', p_after -> 'template_ref'), 'write it first');
 	end if;
-	return v_errors || autopost.channel_settings_errors(p_after -> 'settings');
+	return v_errors || autopost.channel_settings_errors(v_new -> 'settings');
 end
 $$;
 
