@@ -304,7 +304,8 @@ begin
 		for v_item in select i.value, i.ordinality::int - 1 as n from jsonb_array_elements(p_items) with ordinality i order by i.ordinality loop
 			v_index := v_item.n;
 			v_answer := autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason);
-			v_errors := v_answer -> 'errors';
+			v_errors := case when v_answer -> 'applied' <> 'true' and v_answer ->> 'reason' <> 'unchanged'
+				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
 			exit when v_errors is not null;
 			if v_answer -> 'applied' = 'true' then
 				v_changes := v_changes || jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
@@ -1141,16 +1142,20 @@ $$;
 CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures.
+-- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
 	update autopost.channels c
-	set target_id = p_new.target_id, auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
+	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
 		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
 		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
+	update autopost.channels c
+	set target_id = p_new.target_id
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id and c.target_id <> p_new.target_id;
 	perform autopost.emit_note(p_workspace_id, case when p_new.enabled then 'channel_enabled' else 'channel_disabled' end, 'ok', p_old.channel_id, null, null, p_meta)
 	where p_new.enabled <> p_old.enabled;
 end
@@ -5199,6 +5204,35 @@ $$;
 
 
 --
+-- Name: lock_channels_to_put(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_channels_to_put(p_workspace_id text, p_targets jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The channels that are about to be written, {channel_id: the target_id that it gets, or null}. A target is part of a key, which whoever adds
+-- deliveries holds: one that changes is waited for here, before any gate is held.
+-- Locks: channels (channel_id).
+declare
+	v_channel record;
+begin
+	for v_channel in
+		select c.channel_id, c.target_id <> t.value as moves
+		from jsonb_each_text(p_targets) t
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = t.key
+		order by c.channel_id
+	loop
+		if v_channel.moves then
+			perform 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id for update of c;
+		else
+			perform autopost.lock_channels(p_workspace_id, array[v_channel.channel_id]);
+		end if;
+	end loop;
+end
+$$;
+
+
+--
 -- Name: lock_configuration(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5345,17 +5379,22 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
 -- other, and each ends with the audit log, which is the last to be locked.
 -- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
 declare
-	v_channels text[];
+	v_targets jsonb;
 begin
 	perform autopost.lock_configuration(p_workspace_id);
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id order by l.platform, l.rate_group for no key update of l;
 	perform 1 from autopost.quotas q
 	where q.workspace_id = p_workspace_id order by q.subject, q.window_seconds for no key update of q;
-	v_channels := array(
-		select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
-		union select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$') from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota');
-	perform autopost.lock_channels(p_workspace_id, v_channels), autopost.lock_gates(p_workspace_id, v_channels);
+	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
+	from (
+		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
+		union all
+		select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$'), null from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota') c
+	where c.id is not null;
+	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
+	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
 end
 $_$;
 
@@ -7539,7 +7578,8 @@ begin
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('channel_id', p_channel_id <> '');
 	if not p_dry_run then
-		perform autopost.lock_configuration(p_workspace_id), autopost.lock_channels(p_workspace_id, array[p_channel_id]);
+		perform autopost.lock_configuration(p_workspace_id);
+		perform autopost.lock_channels_to_put(p_workspace_id, jsonb_build_object(p_channel_id, p_fields -> 'target_id'));
 		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
 	end if;
 	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
@@ -9544,16 +9584,14 @@ $$;
 CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Puts something out of use without forgetting it: a channel is disabled, a rate group loses its limit, a template all versions that are in use.
--- Answers as the function of its kind does; quotas and credentials have no such state and stay, unchanged.
+-- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use.
+-- Answers as the function of its kind does. Quotas and credentials have no such state and stay, unchanged.
 declare
 	v_key text[] := autopost.split_id(p_id);
 	v_version int;
 	v_answer jsonb := '{"applied": false, "reason": "unchanged"}';
 begin
 	case p_kind
-	when 'channel' then
-		return autopost.put_channel(p_workspace_id, p_id, '{"enabled": false}', p_operator, p_reason, false);
 	when 'group' then
 		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], '{"rate_rps": null}', p_operator, p_reason, false);
 	when 'template' then
@@ -9566,8 +9604,10 @@ begin
 				|| '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}';
 		end loop;
 		return v_answer;
-	else
+	when 'quota', 'credential' then
 		return v_answer;
+	else
+		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason);
 	end case;
 end
 $$;

@@ -69,7 +69,7 @@ func exported(ctx context.Context, store *pg.Store, workspaces []string) (bluepr
 		for _, s := range changed {
 			file.Settings[s.Key] = s.Value
 		}
-		list, err := store.DescribeWorkspaces(ctx, listLimit)
+		list, err := everyWorkspace(ctx, store)
 		if err != nil {
 			return file, err
 		}

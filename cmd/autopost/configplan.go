@@ -135,7 +135,7 @@ func (p *plan) addSettings(ctx context.Context, store *pg.Store, file blueprint.
 
 // addOthers notes the workspaces that a file does not name; pruning disables them.
 func (p *plan) addOthers(ctx context.Context, store *pg.Store, act pg.Act, file blueprint.File, prune bool) error {
-	list, err := store.DescribeWorkspaces(ctx, listLimit)
+	list, err := everyWorkspace(ctx, store)
 	if err != nil {
 		return err
 	}

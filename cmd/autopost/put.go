@@ -253,6 +253,9 @@ func listing(short string, list func(context.Context, *pg.Store, string) ([]stri
 				if err != nil {
 					return err
 				}
+				if len(rows) == listLimit {
+					fmt.Fprintf(os.Stderr, "autopost: there may be more than these %d\n", listLimit)
+				}
 				return printTable(os.Stdout, asJSON, columns, rows)
 			})
 		},
@@ -262,5 +265,14 @@ func listing(short string, list func(context.Context, *pg.Store, string) ([]stri
 	return cmd
 }
 
-// listLimit is how many rows a list shows at most.
+// listLimit is how many rows a list shows at most, the most that a read function gives.
 const listLimit = 10_000
+
+// everyWorkspace is all there are; a file or a plan that says nothing of some would be wrong.
+func everyWorkspace(ctx context.Context, store *pg.Store) ([]pg.WorkspaceRow, error) {
+	list, err := store.DescribeWorkspaces(ctx, listLimit)
+	if len(list) == listLimit {
+		return nil, fmt.Errorf("there are more than %d workspaces: name them by --workspace", listLimit)
+	}
+	return list, err
+}

@@ -13,8 +13,8 @@ import (
 // idColumn is the column of a table that says which thing a row is about.
 const idColumn = "channel_id"
 
-// Columns are those that a table of channels may have.
-func Columns() []string { return append([]string{idColumn}, KindOf("channel").Names()...) }
+// columns are those that a table of channels may have.
+func columns() []string { return append([]string{idColumn}, KindOf("channel").Names()...) }
 
 // ReadTable reads channels from comma-separated values whose first row names the
 // columns; name is that of the file, for errors. An empty cell says nothing.
@@ -22,7 +22,7 @@ func ReadTable(name string, from io.Reader) ([]Item, error) {
 	reader := csv.NewReader(from)
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s is empty: its first row names the columns, of %s", name, strings.Join(Columns(), ", "))
+		return nil, fmt.Errorf("%s is empty: its first row names the columns, of %s", name, strings.Join(columns(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -55,8 +55,8 @@ func ReadTable(name string, from io.Reader) ([]Item, error) {
 
 func checkHeader(name string, header []string) error {
 	for i, column := range header {
-		if !slices.Contains(Columns(), column) {
-			return Unknown(Place{File: name, Line: 1, Column: i + 1}, "column", column, Columns())
+		if !slices.Contains(columns(), column) {
+			return Unknown(Place{File: name, Line: 1, Column: i + 1}, "column", column, columns())
 		}
 		if slices.Index(header, column) < i {
 			return fmt.Errorf("%s: column %s is named twice", Place{File: name, Line: 1, Column: i + 1}, column)

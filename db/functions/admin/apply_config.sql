@@ -31,7 +31,8 @@ begin
 		for v_item in select i.value, i.ordinality::int - 1 as n from jsonb_array_elements(p_items) with ordinality i order by i.ordinality loop
 			v_index := v_item.n;
 			v_answer := autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason);
-			v_errors := v_answer -> 'errors';
+			v_errors := case when v_answer -> 'applied' <> 'true' and v_answer ->> 'reason' <> 'unchanged'
+				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
 			exit when v_errors is not null;
 			if v_answer -> 'applied' = 'true' then
 				v_changes := v_changes || jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',

@@ -21,7 +21,8 @@ begin
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('channel_id', p_channel_id <> '');
 	if not p_dry_run then
-		perform autopost.lock_configuration(p_workspace_id), autopost.lock_channels(p_workspace_id, array[p_channel_id]);
+		perform autopost.lock_configuration(p_workspace_id);
+		perform autopost.lock_channels_to_put(p_workspace_id, jsonb_build_object(p_channel_id, p_fields -> 'target_id'));
 		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
 	end if;
 	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;

@@ -108,6 +108,30 @@ begin
 end
 $$;
 
+create or replace function autopost.lock_channels_to_put(p_workspace_id text, p_targets jsonb) returns void
+language plpgsql
+as $$
+-- The channels that are about to be written, {channel_id: the target_id that it gets, or null}. A target is part of a key, which whoever adds
+-- deliveries holds: one that changes is waited for here, before any gate is held.
+-- Locks: channels (channel_id).
+declare
+	v_channel record;
+begin
+	for v_channel in
+		select c.channel_id, c.target_id <> t.value as moves
+		from jsonb_each_text(p_targets) t
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = t.key
+		order by c.channel_id
+	loop
+		if v_channel.moves then
+			perform 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id for update of c;
+		else
+			perform autopost.lock_channels(p_workspace_id, array[v_channel.channel_id]);
+		end if;
+	end loop;
+end
+$$;
+
 create or replace function autopost.give_auth(p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_rate_group text, p_meta jsonb) returns void
 language plpgsql
 as $$
@@ -145,16 +169,20 @@ $$;
 create or replace function autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) returns void
 language plpgsql
 as $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures.
+-- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
 	update autopost.channels c
-	set target_id = p_new.target_id, auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
+	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
 		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
 		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
+	update autopost.channels c
+	set target_id = p_new.target_id
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id and c.target_id <> p_new.target_id;
 	perform autopost.emit_note(p_workspace_id, case when p_new.enabled then 'channel_enabled' else 'channel_disabled' end, 'ok', p_old.channel_id, null, null, p_meta)
 	where p_new.enabled <> p_old.enabled;
 end

@@ -136,16 +136,14 @@ $$;
 create or replace function autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) returns jsonb
 language plpgsql
 as $$
--- Puts something out of use without forgetting it: a channel is disabled, a rate group loses its limit, a template all versions that are in use.
--- Answers as the function of its kind does; quotas and credentials have no such state and stay, unchanged.
+-- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use.
+-- Answers as the function of its kind does. Quotas and credentials have no such state and stay, unchanged.
 declare
 	v_key text[] := autopost.split_id(p_id);
 	v_version int;
 	v_answer jsonb := '{"applied": false, "reason": "unchanged"}';
 begin
 	case p_kind
-	when 'channel' then
-		return autopost.put_channel(p_workspace_id, p_id, '{"enabled": false}', p_operator, p_reason, false);
 	when 'group' then
 		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], '{"rate_rps": null}', p_operator, p_reason, false);
 	when 'template' then
@@ -158,8 +156,10 @@ begin
 				|| '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}';
 		end loop;
 		return v_answer;
-	else
+	when 'quota', 'credential' then
 		return v_answer;
+	else
+		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason);
 	end case;
 end
 $$;
@@ -171,16 +171,21 @@ as $$
 -- other, and each ends with the audit log, which is the last to be locked.
 -- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
 declare
-	v_channels text[];
+	v_targets jsonb;
 begin
 	perform autopost.lock_configuration(p_workspace_id);
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id order by l.platform, l.rate_group for no key update of l;
 	perform 1 from autopost.quotas q
 	where q.workspace_id = p_workspace_id order by q.subject, q.window_seconds for no key update of q;
-	v_channels := array(
-		select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
-		union select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$') from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota');
-	perform autopost.lock_channels(p_workspace_id, v_channels), autopost.lock_gates(p_workspace_id, v_channels);
+	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
+	from (
+		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
+		union all
+		select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$'), null from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota') c
+	where c.id is not null;
+	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
+	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
 end
 $$;
