@@ -1280,7 +1280,7 @@ begin
 		v_errors := v_errors || autopost.field_error('target_id', format('%s is no target of %s', p_after -> 'target_id', v_platform.platform), 'write ' || v_platform.target_example);
 	end if;
 	select c.channel_id into v_fault from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = p_after ->> 'target_id' and c.channel_id <> p_channel_id;
+	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = v_new ->> 'target_id' and c.channel_id <> p_channel_id;
 	if v_fault is not null then
 		v_errors := v_errors || autopost.field_error('target_id', format('is the target of channel %s already', v_fault), 'change that one, or name another target');
 	end if;
@@ -7843,16 +7843,16 @@ begin
 	end if;
 	select coalesce(p_before, v_defaults) || coalesce(jsonb_object_agg(f.key, case f.value when 'null' then v_defaults -> f.key else f.value end), '{}')
 	into v_after from jsonb_each(p_fields) f;
-	-- What the row has already and nobody touches is not judged again.
+	-- What stays as the row has it is not judged again.
 	select coalesce(jsonb_agg(e.value order by a.key), '[]') into v_errors
 	from jsonb_each(v_after) a
 	cross join lateral (select p_rules -> a.key as rule) r
 	cross join lateral (select case
-		when p_before is not null and r.rule -> 'fixed' = 'true' and a.value <> p_before -> a.key then 'cannot be changed'
+		when p_before is not null and r.rule -> 'fixed' = 'true' then 'cannot be changed'
 		else autopost.field_fault(a.value, r.rule) end as fault) t
 	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
 		case t.fault when 'cannot be changed' then 'add another one, and disable this' else autopost.field_remedy(r.rule) end)) e
-	where t.fault is not null and (p_before is null or p_fields ? a.key);
+	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after, 'defaults', v_defaults, 'errors', v_errors);
 end
 $$;

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(83);
+select plan(85);
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
@@ -101,7 +101,9 @@ select autopost.put_template('w', 'digest', null, '{"body": "{text}"}', 'o', 'r'
 select is(test.put('{"template_ref": "digest"}') -> 'after', '{"template_ref": "digest"}');
 
 -- What is there already and was wrong by plain edits does not stand in the way of another change.
-update autopost.channels set target_id = 'odd', route_filter = '{"include_any": ["RU"]}' where channel_id = 'a';
+update autopost.channels set target_id = 'odd', title = e'a\u0007b', route_filter = '{"include_any": ["RU"]}' where channel_id = 'a';
+select is(test.put('{"max_parallel": 2}') -> 'applied', 'true');
+select is(test.put(autopost.get_channel('w', 'a') -> 'fields') ->> 'reason', 'unchanged', 'nor is what is written as it is');
 select is(test.put('{"title": "Odd"}') -> 'applied', 'true');
 select is(test.wrong('{"route_filter": {"include_any": ["EN"]}}'), 'route_filter has something for include_any that is no tag in lower case');
 update autopost.channels set target_id = '@a', route_filter = null where channel_id = 'a';

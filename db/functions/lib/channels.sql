@@ -79,7 +79,7 @@ begin
 		v_errors := v_errors || autopost.field_error('target_id', format('%s is no target of %s', p_after -> 'target_id', v_platform.platform), 'write ' || v_platform.target_example);
 	end if;
 	select c.channel_id into v_fault from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = p_after ->> 'target_id' and c.channel_id <> p_channel_id;
+	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = v_new ->> 'target_id' and c.channel_id <> p_channel_id;
 	if v_fault is not null then
 		v_errors := v_errors || autopost.field_error('target_id', format('is the target of channel %s already', v_fault), 'change that one, or name another target');
 	end if;
