@@ -7,8 +7,10 @@ as $$
 -- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after"}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks: workspaces, platform_limits, quotas, channels, channel_gates, audit_heads. Writes: what the functions of the kinds write.
+-- Locks, of what is not so already: workspaces, platform_limits, quotas, channels, channel_gates, audit_heads.
+-- Writes: what the functions of the kinds write.
 declare
+	v_items jsonb;
 	v_item record;
 	v_answer jsonb;
 	v_changes jsonb := '[]';
@@ -27,10 +29,11 @@ begin
 		perform autopost.refuse('items', 'are no JSON array of objects', 'pass [{"kind", "id", "fields"}]');
 	end if;
 	begin
-		perform autopost.lock_items(p_workspace_id, p_items);
-		for v_item in select i.value, i.ordinality::int - 1 as n from jsonb_array_elements(p_items) with ordinality i order by i.ordinality loop
-			v_index := v_item.n;
-			v_answer := autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason);
+		v_items := autopost.items_to_put(p_workspace_id, p_items, p_operator, p_reason);
+		perform autopost.lock_items(p_workspace_id, v_items);
+		for v_item in select i.value from jsonb_array_elements(v_items) with ordinality i order by i.ordinality loop
+			v_index := (v_item.value ->> 'n')::int;
+			v_answer := autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason, false);
 			v_errors := case when v_answer -> 'applied' <> 'true' and v_answer ->> 'reason' <> 'unchanged'
 				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
 			exit when v_errors is not null;

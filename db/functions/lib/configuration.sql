@@ -99,33 +99,35 @@ begin
 end
 $$;
 
-create or replace function autopost.put_item(p_workspace_id text, p_item jsonb, p_operator text, p_reason text) returns jsonb
+create or replace function autopost.put_item(p_workspace_id text, p_item jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
 language plpgsql
 as $$
 -- Writes one thing of a configuration file, {"kind", "id", "fields"}; with "retire" it is disabled instead, and kept. What cannot be disabled stays.
--- Answers as the function of its kind does. Each further kind is a line here, and what it locks one in lock_items.
+-- Answers as the function of its kind does; null where that knows no dry run. Each further kind is a line here, and what it locks one in lock_items.
 declare
 	v_id text := p_item ->> 'id';
 	v_fields jsonb := p_item -> 'fields';
 	v_key text[];
 begin
-	if p_item -> 'retire' = 'true' then
+	if p_dry_run and (p_item ->> 'kind' = 'template' or p_item -> 'retire' = 'true') then
+		return null;
+	elsif p_item -> 'retire' = 'true' then
 		return autopost.retire_item(p_workspace_id, p_item ->> 'kind', v_id, p_operator, p_reason);
 	end if;
 	case p_item ->> 'kind'
 	when 'workspace' then
-		return autopost.put_workspace(p_workspace_id, v_fields, p_operator, p_reason, false);
+		return autopost.put_workspace(p_workspace_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'credential' then
-		return autopost.put_credential_binding(p_workspace_id, v_id, v_fields, p_operator, p_reason, false);
+		return autopost.put_credential_binding(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'group' then
 		v_key := autopost.split_id(v_id);
-		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, false);
+		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, p_dry_run);
 	when 'template' then
 		return autopost.put_template_item(p_workspace_id, v_id, v_fields, p_operator, p_reason);
 	when 'channel' then
-		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, false);
+		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'quota' then
-		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, false);
+		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')), 'use workspace, credential, group, template, channel or quota');
 	end case;
@@ -159,8 +161,37 @@ begin
 	when 'quota', 'credential' then
 		return v_answer;
 	else
-		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason);
+		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason, false);
 	end case;
+end
+$$;
+
+create or replace function autopost.items_to_put(p_workspace_id text, p_items jsonb, p_operator text, p_reason text) returns jsonb
+language plpgsql
+as $$
+-- The items of a configuration file that are not so already, each with "n", its index: what is so is neither locked nor written. No other
+-- change of the configuration may come between, so its lock is held. From the first on that cannot be judged before the others are written, all are.
+-- Locks: workspaces.
+declare
+	v_item record;
+	v_left jsonb := '[]';
+	v_judged int := 0;
+begin
+	perform autopost.lock_configuration(p_workspace_id);
+	begin
+		for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i order by i.ordinality loop
+			if autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason, true) ->> 'reason' is distinct from 'unchanged' then
+				v_left := v_left || (v_item.value || jsonb_build_object('n', v_item.n - 1));
+			end if;
+			v_judged := v_item.n;
+		end loop;
+	exception when sqlstate 'AP001' or sqlstate 'AP003' then
+		null; -- that is told when it is written; no workspace is there before its item is
+	end;
+	return v_left || (
+		select coalesce(jsonb_agg(i.value || jsonb_build_object('n', i.ordinality - 1) order by i.ordinality), '[]')
+		from jsonb_array_elements(p_items) with ordinality i
+		where i.ordinality > v_judged);
 end
 $$;
 
