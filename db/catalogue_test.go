@@ -22,9 +22,10 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "begin_media_removal", "drop_event_partitions", "end_media_removal", "ensure_event_partitions", "forget_media_origin",
-	"get_credential_binding", "get_source", "list_media_removals", "list_unknown_media", "put_setting", "remove_media_origin",
-	"resolve_api_key", "resolve_signed_endpoint",
+	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "drop_event_partitions", "end_media_removal",
+	"ensure_event_partitions", "export_config", "forget_media_origin", "get_credential_binding", "get_source", "list_credential_bindings",
+	"list_media_removals", "list_unknown_media", "put_credential_binding", "put_setting", "remove_media_origin", "resolve_api_key",
+	"resolve_signed_endpoint",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -36,6 +37,8 @@ var crossWorkspace = []string{
 	"resolve_signed_endpoint", "touch_run",
 	"begin_dispatch", "begin_media_removal", "drop_event_partitions", "end_dispatch", "end_media_removal", "ensure_event_partitions", "functions_digest",
 	"list_all_workspaces", "list_media_removals", "list_unknown_media", "list_workspaces", "next_wake_ms",
+	"apply_settings", "begin_dispatch", "describe_workspaces", "drop_event_partitions", "end_dispatch", "ensure_event_partitions", "functions_digest",
+	"list_all_workspaces", "list_settings", "list_workspaces", "next_wake_ms",
 	"put_setting", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint", "touch_run",
 }
 
@@ -110,7 +113,7 @@ func TestDefinerFunctionsAreSafe(t *testing.T) {
 		name, first, body := f[0], f[1], f[2]
 		if first == "p_workspace_id" {
 			// enqueue_messages_and_deliveries does nothing but call its batch form.
-			require.Regexp(t, `autopost\.enter_workspace\(p_workspace_id\)|begin\s+return autopost\.\w+_batch\(p_workspace_id`, body, name)
+			require.Regexp(t, `autopost\.enter_(new_)?workspace\(p_workspace_id\)|begin\s+return autopost\.\w+_batch\(p_workspace_id`, body, name)
 		} else {
 			require.Contains(t, crossWorkspace, name, "%s has no p_workspace_id", name)
 		}

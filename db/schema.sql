@@ -167,6 +167,85 @@ end
 $_$;
 
 
+SET default_tablespace = '';
+
+SET default_table_access_method = heap;
+
+--
+-- Name: channels; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.channels (
+    workspace_id text NOT NULL,
+    channel_id text NOT NULL,
+    platform text NOT NULL,
+    target_id text NOT NULL,
+    auth_ref text NOT NULL,
+    rate_group text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    title text,
+    send_mode text DEFAULT 'mixed'::text NOT NULL,
+    rate_rps numeric DEFAULT 1,
+    max_parallel integer DEFAULT 1 NOT NULL,
+    next_allowed_at timestamp with time zone,
+    paused_until timestamp with time zone,
+    timezone text,
+    window_mode text DEFAULT 'immediate'::text NOT NULL,
+    posting_window jsonb,
+    dedup_ttl_hours integer DEFAULT 168,
+    error_streak integer DEFAULT 0 NOT NULL,
+    on_unknown text DEFAULT 'reconcile'::text NOT NULL,
+    on_auth_lost text DEFAULT 'hold'::text NOT NULL,
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    route_filter jsonb,
+    template_ref text,
+    cooldown_until timestamp with time zone,
+    last_limited_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    auth_held boolean DEFAULT false NOT NULL,
+    auth_lost_at timestamp with time zone,
+    CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
+    CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
+    CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
+    CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
+    CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
+    CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
+    CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
+    CONSTRAINT channels_rate_rps_check CHECK ((rate_rps >= (0)::numeric)),
+    CONSTRAINT channels_route_filter_check CHECK (((route_filter IS NULL) OR ((jsonb_typeof(route_filter) = 'object'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'include_any'::text), '[]'::jsonb)) = 'array'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'include_all'::text), '[]'::jsonb)) = 'array'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'exclude'::text), '[]'::jsonb)) = 'array'::text)))),
+    CONSTRAINT channels_send_mode_check CHECK ((send_mode = ANY (ARRAY['text'::text, 'media'::text, 'mixed'::text]))),
+    CONSTRAINT channels_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
+    CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
+    CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
+    CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text])))
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.channels FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: add_channel(text, text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_channel(p_workspace_id text, p_channel_id text, p_channel autopost.channels) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Writes: channels, channel_gates.
+begin
+	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, timezone,
+		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref, created_at, updated_at)
+	values (p_workspace_id, p_channel_id, p_channel.platform, p_channel.target_id, p_channel.auth_ref, p_channel.rate_group, p_channel.enabled, p_channel.title,
+		p_channel.send_mode, p_channel.rate_rps, p_channel.max_parallel, p_channel.timezone, p_channel.window_mode, p_channel.posting_window,
+		p_channel.dedup_ttl_hours, p_channel.on_unknown, p_channel.on_auth_lost, p_channel.settings, p_channel.tags, p_channel.route_filter,
+		p_channel.template_ref, autopost.now_ts(), autopost.now_ts());
+end
+$$;
+
+
 --
 -- Name: answer_stats(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
@@ -184,6 +263,110 @@ select jsonb_build_object(
 	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
 from jsonb_array_elements(p_answers) a
+$$;
+
+
+--
+-- Name: apply_config(text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota, "id", "fields": as the function of its kind
+-- takes them}, or {"kind", "id", "retire": true} for what is to be disabled. An item of kind workspace adds one that is not there. The engine alone may.
+-- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after"}]}, or
+-- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
+-- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks, of what is not so already: workspaces, platform_limits, quotas, channels, channel_gates, audit_heads.
+-- Writes: what the functions of the kinds write.
+declare
+	v_items jsonb;
+	v_item record;
+	v_answer jsonb;
+	v_changes jsonb := '[]';
+	v_index int;
+	v_errors jsonb;
+	v_message text;
+	v_hint text;
+begin
+	if p_items -> 0 ->> 'kind' = 'workspace' then
+		perform autopost.enter_new_workspace(p_workspace_id);
+	else
+		perform autopost.enter_workspace(p_workspace_id);
+	end if;
+	perform autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if jsonb_typeof(p_items) is distinct from 'array' or jsonb_path_exists(p_items, '$[*] ? (@.type() != "object")') then
+		perform autopost.refuse('items', 'are no JSON array of objects', 'pass [{"kind", "id", "fields"}]');
+	end if;
+	begin
+		v_items := autopost.items_to_put(p_workspace_id, p_items, p_operator, p_reason);
+		perform autopost.lock_items(p_workspace_id, v_items);
+		for v_item in select i.value from jsonb_array_elements(v_items) with ordinality i order by i.ordinality loop
+			v_index := (v_item.value ->> 'n')::int;
+			v_answer := autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason, false);
+			v_errors := case when v_answer -> 'applied' <> 'true' and v_answer ->> 'reason' <> 'unchanged'
+				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
+			exit when v_errors is not null;
+			if v_answer -> 'applied' = 'true' then
+				v_changes := v_changes || jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
+					'created', v_answer -> 'created', 'before', v_answer -> 'before', 'after', v_answer -> 'after');
+			end if;
+		end loop;
+		if p_dry_run or v_errors is not null then
+			raise exception 'planned' using errcode = 'AP900';
+		end if;
+	exception
+		when sqlstate 'AP900' then
+			null; -- all that was done is undone; what is known stays
+		when sqlstate 'AP001' then
+			get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;
+			v_errors := autopost.field_error(coalesce(substring(v_message from '^argument (\w+): '), ''), regexp_replace(v_message, '^argument \w+: ', ''), v_hint);
+	end;
+	if v_errors is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'item', v_index, 'errors', v_errors);
+	elsif v_changes = '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'unchanged', jsonb_array_length(p_items) - jsonb_array_length(v_changes), 'items', v_changes);
+end
+$_$;
+
+
+--
+-- Name: apply_settings(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Changes settings together, {key: value}; null puts one back to its default. A dry run is the same, undone.
+-- Returns {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}, or {"applied": false, "dry_run", "reason": "unchanged"}. Raises AP001 as
+-- put_setting does. Looks across workspaces. Locks: settings. Reads: channels. Writes: settings.
+declare
+	v_changes jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('dry_run', p_dry_run is not null);
+	if jsonb_typeof(p_values) is distinct from 'object' then
+		perform autopost.refuse('values', 'are no JSON object', 'pass {"key": value}');
+	end if;
+	begin
+		v_changes := autopost.change_settings(p_values);
+		if p_dry_run then
+			raise exception 'planned' using errcode = 'AP900';
+		end if;
+	exception when sqlstate 'AP900' then
+		null; -- all that was done is undone; what is known stays
+	end;
+	if v_changes = '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'changes', v_changes);
+end
 $$;
 
 
@@ -295,10 +478,6 @@ begin
 end
 $$;
 
-
-SET default_tablespace = '';
-
-SET default_table_access_method = heap;
 
 --
 -- Name: admin_audit_log; Type: TABLE; Schema: autopost; Owner: -
@@ -672,6 +851,24 @@ $$;
 
 
 --
+-- Name: binding_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.binding_errors(p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
+-- Reads: platforms.
+begin
+	return case when p_fields ->> 'platform' <> 'webhook' and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, or webhook for what signs posts') else '[]' end
+	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
+		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
+end
+$_$;
+
+
+--
 -- Name: breaker_is_open(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -958,6 +1155,8 @@ CREATE TABLE autopost.platforms (
     forbidden text DEFAULT ''::text NOT NULL,
     needs_media boolean DEFAULT false NOT NULL,
     max_parts integer DEFAULT 20 NOT NULL,
+    target_form text,
+    target_example text,
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text])))
 );
@@ -1004,6 +1203,33 @@ begin
 			and e.action in ('enqueue', 'message_tag_mismatch') and (e.meta ->> 'run_id')::uuid = p_delivery.ingest_run_id
 			order by 2 desc, 3 desc
 			limit 1000) x);
+end
+$$;
+
+
+--
+-- Name: change_channel(text, autopost.channels, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- name it at all is to lock the key.
+-- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
+begin
+	update autopost.channels c
+	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
+		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
+		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
+		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
+	update autopost.channels c
+	set target_id = p_new.target_id
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id and c.target_id <> p_new.target_id;
+	perform autopost.emit_note(p_workspace_id, case when p_new.enabled then 'channel_enabled' else 'channel_disabled' end, 'ok', p_old.channel_id, null, null, p_meta)
+	where p_new.enabled <> p_old.enabled;
 end
 $$;
 
@@ -1117,6 +1343,50 @@ $$;
 
 
 --
+-- Name: change_settings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_settings(p_values jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
+-- [{"key", "before", "after"}]. Raises AP001 as put_setting does.
+-- Locks: settings (key). Writes: settings.
+declare
+	v_setting record;
+	v_changes jsonb := '[]';
+	v_bad text;
+begin
+	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
+	where not exists (select 1 from autopost.settings s where s.key = v.key) order by 1 limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('key', format('there is no setting %L', v_bad), 'see autopost.settings');
+	end if;
+	-- Retentions are judged together, and so is a channel's dedup window meanwhile.
+	perform 1 from autopost.settings s
+	where p_values ? s.key or s.key = 'delivery_retention_days' and p_values::text like '%\_retention\_days"%'
+	order by s.key for no key update of s;
+	for v_setting in
+		select s.key, s.value as before, coalesce(nullif(v.value, 'null'), s.default_value, s.value) as after
+		from jsonb_each(p_values) v join autopost.settings s on s.key = v.key
+		order by s.key
+	loop
+		if jsonb_typeof(v_setting.after) <> jsonb_typeof(v_setting.before) then
+			perform autopost.refuse('value', format('%s must be a %s', v_setting.key, jsonb_typeof(v_setting.before)), format('write one such as %s', v_setting.before));
+		elsif jsonb_typeof(v_setting.after) = 'number' and (v_setting.after #>> '{}')::numeric < 0 then
+			perform autopost.refuse('value', format('%s must not be below 0', v_setting.key), format('write one such as %s', v_setting.before));
+		end if;
+		continue when v_setting.after = v_setting.before;
+		update autopost.settings s set value = v_setting.after, updated_at = autopost.now_ts() where s.key = v_setting.key;
+		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
+	end loop;
+	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c where c.value ->> 'key' like '%\_retention\_days';
+	return v_changes;
+end
+$$;
+
+
+--
 -- Name: changed(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1177,6 +1447,136 @@ begin
 	return v_new;
 end
 $$;
+
+
+--
+-- Name: channel_errors(text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_errors(p_workspace_id text, p_channel_id text, p_before jsonb, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with the fields of a channel taken together, and with others': an array of {field, reason, remedy}. What does not change is not asked again.
+-- Reads: platforms, channels, deliveries, templates, settings.
+declare
+	v_new jsonb := autopost.fields_that_differ(p_after, p_before);
+	v_platform autopost.platforms;
+	v_example constant text := 'write {"mon": [["09:00", "12:00"], ["14:00", "24:00"]], …} with the days mon to sun';
+	v_fault text;
+	v_errors jsonb := '[]';
+begin
+	if p_before ? 'auth_ref' and v_new ? 'auth_ref' and autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending' <> '0' then
+		v_errors := v_errors || autopost.field_error('auth_ref', 'cannot be changed while something is being sent', 'pause the channel, and try again when nothing is');
+	end if;
+	select p.* into v_platform from autopost.platforms p where p.platform = p_after ->> 'platform';
+	if v_platform.platform is null then
+		v_errors := v_errors || autopost.field_error('platform', format('%s is unknown', p_after -> 'platform'),
+			'use ' || (select string_agg(p.platform, ', ' order by p.platform) from autopost.platforms p));
+	elsif v_new ? 'target_id' and p_after ->> 'target_id' !~ v_platform.target_form then
+		v_errors := v_errors || autopost.field_error('target_id', format('%s is no target of %s', p_after -> 'target_id', v_platform.platform), 'write ' || v_platform.target_example);
+	end if;
+	select c.channel_id into v_fault from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = v_new ->> 'target_id' and c.channel_id <> p_channel_id;
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('target_id', format('is the target of channel %s already', v_fault), 'change that one, or name another target');
+	end if;
+	if v_new ? 'timezone' and not autopost.is_zone(p_after ->> 'timezone') then
+		v_errors := v_errors || autopost.field_error('timezone', format('%s is no zone that is known here', p_after -> 'timezone'), 'use a name such as Europe/Moscow, or UTC');
+	end if;
+	v_fault := autopost.posting_window_error(nullif(v_new -> 'posting_window', 'null'));
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('posting_window', v_fault, v_example);
+	elsif v_new ?| '{window_mode,posting_window}' and p_after ->> 'window_mode' = 'windowed' and p_after -> 'posting_window' = 'null' then
+		v_errors := v_errors || autopost.field_error('posting_window', 'is missing though window_mode is windowed', v_example);
+	end if;
+	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+	end if;
+	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
+	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
+		v_errors := v_errors || autopost.field_error('dedup_ttl_hours', v_fault, 'shorten it, or raise the setting delivery_retention_days first');
+	end if;
+	if v_new ? 'template_ref' and (autopost.newest_template(p_workspace_id, p_after ->> 'template_ref', p_after ->> 'platform')).template_id is null
+		and p_after -> 'template_ref' <> 'null' then
+		v_errors := v_errors || autopost.field_error('template_ref', format('there is no template %s for this platform', p_after -> 'template_ref'), 'write it first');
+	end if;
+	return v_errors || autopost.channel_settings_errors(v_new -> 'settings');
+end
+$$;
+
+
+--
+-- Name: channel_fields(autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_fields(p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The fields of a stored channel, with the credential that it uses now; no limit of rate is 0. Null for no channel.
+-- Reads: channel_auth.
+begin
+	if p_channel.channel_id is null then
+		return null;
+	end if;
+	p_channel.auth_ref := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	p_channel.rate_rps := coalesce(p_channel.rate_rps, 0);
+	p_channel.dedup_ttl_hours := coalesce(p_channel.dedup_ttl_hours, 168);
+	return autopost.row_fields(to_jsonb(p_channel), autopost.channel_rules(p_channel.auth_ref));
+end
+$$;
+
+
+--
+-- Name: channel_rules(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_rules(p_auth_ref text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of a channel. Its rate group is by default that of its credential.
+select '{
+	"platform": {"is": "text", "required": true, "fixed": true},
+	"target_id": {"is": "text", "required": true, "remedy": "write where the posts go"},
+	"auth_ref": {"is": "text", "required": true, "remedy": "write the name of a credential"},
+	"enabled": {"is": "boolean", "default": true},
+	"title": {"is": "text"},
+	"send_mode": {"is": "text", "default": "mixed", "in": ["text", "media", "mixed"]},
+	"rate_rps": {"is": "number", "default": 1, "min": 0, "max": 1000000, "remedy": "write messages a second, 0 for no limit"},
+	"max_parallel": {"is": "integer", "default": 1, "min": 1, "max": 10000},
+	"timezone": {"is": "text"},
+	"window_mode": {"is": "text", "default": "immediate", "in": ["immediate", "windowed"]},
+	"posting_window": {"is": "object"},
+	"dedup_ttl_hours": {"is": "integer", "default": 168, "min": 0, "max": 2160},
+	"on_unknown": {"is": "text", "default": "reconcile", "in": ["reconcile", "hold", "resend"]},
+	"on_auth_lost": {"is": "text", "default": "hold", "in": ["hold", "fail"]},
+	"settings": {"is": "object", "default": {}},
+	"tags": {"is": "list", "default": []},
+	"route_filter": {"is": "object"},
+	"template_ref": {"is": "text"}}'::jsonb
+	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref))
+$$;
+
+
+--
+-- Name: channel_settings_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_settings_errors(p_settings jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- What is wrong with those settings of a channel that texts are made by; others belong to its adapter.
+select
+	case when coalesce(p_settings ->> 'parse_mode', 'None') not in ('HTML', 'Markdown', 'None')
+		then autopost.field_error('settings.parse_mode', format('%s is unknown', p_settings -> 'parse_mode'), 'use HTML, Markdown or None') else '[]' end
+	|| case when coalesce(p_settings ->> 'long_text', 'split') not in ('truncate', 'split', 'caption_reply')
+		then autopost.field_error('settings.long_text', format('%s is unknown', p_settings -> 'long_text'), 'use truncate, split or caption_reply') else '[]' end
+	|| case when jsonb_typeof(coalesce(p_settings -> 'disable_preview', 'true')) <> 'boolean'
+		then autopost.field_error('settings.disable_preview', 'is no boolean', 'write true or false') else '[]' end
+	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
+			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
+		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+$_$;
 
 
 --
@@ -1751,62 +2151,6 @@ $$;
 
 
 --
--- Name: channels; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.channels (
-    workspace_id text NOT NULL,
-    channel_id text NOT NULL,
-    platform text NOT NULL,
-    target_id text NOT NULL,
-    auth_ref text NOT NULL,
-    rate_group text NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    title text,
-    send_mode text DEFAULT 'mixed'::text NOT NULL,
-    rate_rps numeric DEFAULT 1,
-    max_parallel integer DEFAULT 1 NOT NULL,
-    next_allowed_at timestamp with time zone,
-    paused_until timestamp with time zone,
-    timezone text,
-    window_mode text DEFAULT 'immediate'::text NOT NULL,
-    posting_window jsonb,
-    dedup_ttl_hours integer DEFAULT 168,
-    error_streak integer DEFAULT 0 NOT NULL,
-    on_unknown text DEFAULT 'reconcile'::text NOT NULL,
-    on_auth_lost text DEFAULT 'hold'::text NOT NULL,
-    settings jsonb DEFAULT '{}'::jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    route_filter jsonb,
-    template_ref text,
-    cooldown_until timestamp with time zone,
-    last_limited_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    auth_held boolean DEFAULT false NOT NULL,
-    auth_lost_at timestamp with time zone,
-    CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
-    CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
-    CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
-    CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
-    CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
-    CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
-    CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
-    CONSTRAINT channels_rate_rps_check CHECK ((rate_rps >= (0)::numeric)),
-    CONSTRAINT channels_route_filter_check CHECK (((route_filter IS NULL) OR ((jsonb_typeof(route_filter) = 'object'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'include_any'::text), '[]'::jsonb)) = 'array'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'include_all'::text), '[]'::jsonb)) = 'array'::text) AND (jsonb_typeof(COALESCE((route_filter -> 'exclude'::text), '[]'::jsonb)) = 'array'::text)))),
-    CONSTRAINT channels_send_mode_check CHECK ((send_mode = ANY (ARRAY['text'::text, 'media'::text, 'mixed'::text]))),
-    CONSTRAINT channels_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
-    CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
-    CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
-    CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text])))
-)
-WITH (fillfactor='70');
-ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.channels FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: cool_down(text, autopost.channels, text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1973,6 +2317,108 @@ CREATE FUNCTION autopost.deciding_now(p_now timestamp with time zone) RETURNS ti
     AS $$
 -- The instant that decides: the engine's clock, or what the owner (a test, a plan) passed.
 select case when p_now is not null and autopost.speaks_for_owner() then p_now else autopost.now_ts() end
+$$;
+
+
+--
+-- Name: dedup_ttl_error(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.dedup_ttl_error(p_hours integer) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with a dedup window: longer than deliveries are kept, so that what was purged could not be found any more, and would be sent
+-- again. Null when nothing is.
+begin
+	return case when make_interval(hours => coalesce(p_hours, 168)) > autopost.setting_interval('delivery_retention_days')
+		then format('%s is longer than deliveries are kept', coalesce(p_hours, 168)) end;
+end
+$$;
+
+
+--
+-- Name: default_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.default_fields(p_rules jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- All fields of a kind as they are where nobody says anything.
+select coalesce(jsonb_object_agg(r.key, coalesce(r.value -> 'default', 'null')), '{}') from jsonb_each(p_rules) r
+$$;
+
+
+--
+-- Name: delete_quota(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.delete_quota(p_workspace_id text, p_subject text, p_window_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Lifts a quota; what it held goes on. p_subject and p_window_seconds as in put_quota.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_quota"}. Raises AP001 for a wrong argument.
+-- Locks: workspaces, platform_limits, quotas, channel_gates. Writes: quotas, quota_uses, platform_limits, admin_audit_log.
+declare
+	v_act jsonb;
+	v_quota autopost.quotas;
+	v_max int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
+	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
+	select q.max_sends into v_max from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
+	if v_max is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_quota');
+	end if;
+	if not p_dry_run then
+		delete from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
+		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act, jsonb_build_object('max_sends', v_max), '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max), 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
+-- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.workspaces (
+    workspace_id text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
+    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
+);
+
+ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: describe_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.describe_workspaces(p_limit integer) RETURNS SETOF autopost.workspaces
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The workspaces that the caller may speak for, whatever their status, by their id. Raises AP001 for a limit out of 1 to 10000.
+-- Looks across workspaces. Reads: workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select w.* from autopost.workspaces w
+	where autopost.may_speak_for(w.workspace_id)
+	order by w.workspace_id
+	limit p_limit;
+end
 $$;
 
 
@@ -2234,13 +2680,14 @@ CREATE FUNCTION autopost.enable_template(p_workspace_id text, p_template_id text
     AS $$
 -- Takes a version of a template out of use, or back into it: the newest enabled one is used. What is rendered already stays.
 -- Returns {"applied": true}, or {"applied": false} with reason unknown_version or unchanged. Raises AP001 for a wrong argument.
--- Writes: templates, admin_audit_log.
+-- Locks: workspaces. Writes: templates, admin_audit_log.
 declare
 	v_act jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
 	perform autopost.require('template_id', p_template_id <> ''), autopost.require('version', p_version > 0), autopost.require('enabled', p_enabled is not null);
+	perform autopost.lock_configuration(p_workspace_id);
 	update autopost.templates t
 	set enabled = p_enabled
 	where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version
@@ -2631,6 +3078,25 @@ $$;
 
 
 --
+-- Name: enter_new_workspace(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enter_new_workspace(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- enter_workspace, for one that may not be there yet. Raises as that does, AP003 never, and AP001 for what cannot be a name.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+exception when sqlstate 'AP003' then
+	if p_workspace_id in ('', '*') then
+		perform autopost.refuse('workspace_id', 'is no name', 'use letters, digits and dashes');
+	end if;
+	perform set_config('autopost.workspace_id', p_workspace_id, true);
+end
+$$;
+
+
+--
 -- Name: enter_workspace(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2754,6 +3220,51 @@ begin
 	perform autopost.lock_channels(p_workspace_id, v_ids);
 	v_answer := autopost.end_held(p_workspace_id, v_ids, 500);
 	return v_answer || jsonb_build_object('ended', (v_answer -> 'failed')::int + (v_answer -> 'dead')::int);
+end
+$$;
+
+
+--
+-- Name: export_config(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
+-- the default, and without secrets: of those only where they are kept. The engine alone may ask.
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return (
+		select jsonb_agg(jsonb_build_object('kind', i.kind, 'id', i.id, 'fields', i.fields) order by i.n, i.id collate "C")
+		from (
+			select 1 as n, 'workspace' as kind, w.workspace_id as id, autopost.fields_that_differ(
+				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
+			from autopost.workspaces w where w.workspace_id = p_workspace_id
+			union all
+			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
+			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
+			union all
+			select 3, 'group', l.platform || '/' || l.rate_group, jsonb_build_object('rate_rps', l.rate_rps)
+			from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.rate_rps > 0
+			union all
+			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
+				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
+					autopost.template_of(p_workspace_id, t.template_id, t.platform, jsonb_build_object('body', t.body))) - 'body')
+			from (
+				select distinct on (v.template_id, v.platform) v.* from autopost.templates v
+				where v.workspace_id = p_workspace_id and v.enabled
+				order by v.template_id, v.platform, v.version desc) t
+			union all
+			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields, autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
+			from (
+				select c.channel_id as id, autopost.channel_fields(c) as fields
+				from autopost.channels c where c.workspace_id = p_workspace_id) f
+			union all
+			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
+			from autopost.quotas q where q.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -3188,6 +3699,62 @@ $$;
 
 
 --
+-- Name: field_fault(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.field_fault(p_value jsonb, p_rule jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- What a rule has against a value; null when nothing.
+select case
+	when coalesce(p_value, 'null') in ('null', case when p_rule -> 'required' = 'true' then '""' else 'null' end::jsonb)
+		then case when p_rule -> 'required' = 'true' then 'is missing' end
+	when jsonb_typeof(p_value) <> case p_rule ->> 'is' when 'text' then 'string' when 'integer' then 'number' when 'list' then 'array' else p_rule ->> 'is' end
+		then 'is no ' || (p_rule ->> 'is')
+	when p_rule ->> 'is' = 'list' and jsonb_path_exists(p_value, '$[*] ? (@.type() != "string" || @ == "")') then 'holds something that is no text'
+	when p_rule ->> 'is' = 'text' and p_value #>> '{}' ~ '[\u0001-\u001F\u007F]' then 'holds control characters'
+	when p_rule ->> 'is' = 'integer' and (p_value #>> '{}')::numeric % 1 <> 0 then 'is no whole number'
+	when p_rule ? 'in' and not p_rule -> 'in' @> p_value then format('%s is unknown', p_value)
+	when (p_rule ->> 'is') in ('number', 'integer')
+		and (p_value #>> '{}')::numeric not between coalesce((p_rule ->> 'min')::numeric, '-Infinity') and coalesce((p_rule ->> 'max')::numeric, 'Infinity')
+		then format('%s is out of range', p_value)
+	end
+$_$;
+
+
+--
+-- Name: field_remedy(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.field_remedy(p_rule jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a rule tells whoever broke it.
+select coalesce(p_rule ->> 'remedy', case
+	when p_rule ? 'in' then 'use ' || (select string_agg(v.value, ', ' order by v.ordinality) from jsonb_array_elements_text(p_rule -> 'in') with ordinality v)
+	when p_rule ? 'min' and p_rule ? 'max' then format('write a %s from %s to %s', p_rule ->> 'is', p_rule ->> 'min', p_rule ->> 'max')
+	when p_rule ? 'min' then format('write a %s from %s', p_rule ->> 'is', p_rule ->> 'min')
+	when p_rule ->> 'is' = 'list' then 'write ["…", "…"]'
+	when p_rule ->> 'is' = 'object' then 'write {"…": …}'
+	when p_rule ->> 'is' = 'boolean' then 'write true or false'
+	else 'write a ' || (p_rule ->> 'is') end)
+$$;
+
+
+--
+-- Name: fields_that_differ(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fields_that_differ(p_fields jsonb, p_from jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Of these fields those that are others in p_from; one that is not there is null.
+select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_fields) f
+where f.value is distinct from coalesce(p_from -> f.key, 'null')
+$$;
+
+
+--
 -- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3446,6 +4013,33 @@ $$;
 
 
 --
+-- Name: get_channel(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_channel(p_workspace_id text, p_channel_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A channel: {"channel_id", "fields": what put_channel takes, "state": what it is doing, with how many deliveries wait and are being sent}; null
+-- where there is none. Reads: channels, channel_auth, deliveries.
+declare
+	v_channel autopost.channels;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('channel_id', p_channel_id is not null);
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	if v_channel.channel_id is null then
+		return null;
+	end if;
+	return jsonb_build_object('channel_id', p_channel_id, 'fields', autopost.channel_fields(v_channel),
+		'state', autopost.queue_of(p_workspace_id, array[p_channel_id]) || jsonb_build_object(
+			'paused_until', v_channel.paused_until, 'cooldown_until', v_channel.cooldown_until, 'error_streak', v_channel.error_streak,
+			'auth_held', v_channel.auth_held, 'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
+end
+$$;
+
+
+--
 -- Name: get_credential_binding(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3613,6 +4207,55 @@ $$;
 
 
 --
+-- Name: get_workspace(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_workspace(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A workspace: {"workspace_id", "name", "status", "created_at", "updated_at", "channels", "enabled_channels", "queue": {status: deliveries}},
+-- of the queue what waits, is in flight or needs a person.
+-- Reads: workspaces, channels, queue_snapshot (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return (
+		select jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status, 'created_at', w.created_at, 'updated_at', w.updated_at,
+			'channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id),
+			'enabled_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.enabled),
+			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id))
+		from autopost.workspaces w
+		where w.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: give_auth(text, autopost.channels, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.give_auth(p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_rate_group text, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A locked channel, of which nothing is being sent, uses another credential and rate group from now on.
+-- Writes: channel_auth, channels, channel_gates, events(auth_rotated).
+declare
+	v_old text := autopost.current_auth_ref(p_workspace_id, p_channel);
+begin
+	insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
+	values (p_workspace_id, p_channel.channel_id, p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, channel_id) do update
+	set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	update autopost.channels c
+	set auth_ref = p_auth_ref, rate_group = p_rate_group
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+	perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel.channel_id, null, null, p_meta || jsonb_build_object(
+		'old_auth_ref', v_old, 'new_auth_ref', p_auth_ref, 'old_rate_group', p_channel.rate_group, 'new_rate_group', p_rate_group));
+end
+$$;
+
+
+--
 -- Name: given_values(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3744,13 +4387,15 @@ $$;
 CREATE FUNCTION autopost.guard_dedup_ttl() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
--- Refuses (AP001) a dedup window longer than deliveries are kept: what was purged could not be found any more, and would be sent again.
+-- Refuses (AP001) a dedup window that dedup_ttl_error does.
 -- Locks: settings (the retention's row, shared), so that it cannot be shortened meanwhile.
+declare
+	v_error text;
 begin
 	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for share;
-	if make_interval(hours => coalesce(new.dedup_ttl_hours, 168)) > autopost.setting_interval('delivery_retention_days') then
-		perform autopost.refuse('dedup_ttl_hours', format('%s is longer than deliveries are kept', coalesce(new.dedup_ttl_hours, 168)),
-			'shorten it, or raise the setting delivery_retention_days first');
+	v_error := autopost.dedup_ttl_error(new.dedup_ttl_hours);
+	if v_error is not null then
+		perform autopost.refuse('dedup_ttl_hours', v_error, 'shorten it, or raise the setting delivery_retention_days first');
 	end if;
 	return new;
 end
@@ -4314,6 +4959,40 @@ $_$;
 
 
 --
+-- Name: items_to_put(text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.items_to_put(p_workspace_id text, p_items jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The items of a configuration file that are not so already, each with "n", its index: what is so is neither locked nor written. No other
+-- change of the configuration may come between, so its lock is held. From the first on that cannot be judged before the others are written, all are.
+-- Locks: workspaces.
+declare
+	v_item record;
+	v_left jsonb := '[]';
+	v_judged int := 0;
+begin
+	perform autopost.lock_configuration(p_workspace_id);
+	begin
+		for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i order by i.ordinality loop
+			if autopost.put_item(p_workspace_id, v_item.value, p_operator, p_reason, true) ->> 'reason' is distinct from 'unchanged' then
+				v_left := v_left || (v_item.value || jsonb_build_object('n', v_item.n - 1));
+			end if;
+			v_judged := v_item.n;
+		end loop;
+	exception when sqlstate 'AP001' or sqlstate 'AP003' then
+		null; -- that is told when it is written; no workspace is there before its item is
+	end;
+	return v_left || (
+		select coalesce(jsonb_agg(i.value || jsonb_build_object('n', i.ordinality - 1) order by i.ordinality), '[]')
+		from jsonb_array_elements(p_items) with ordinality i
+		where i.ordinality > v_judged);
+end
+$$;
+
+
+--
 -- Name: join_flood(text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4842,6 +5521,45 @@ $$;
 
 
 --
+-- Name: credential_bindings; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.credential_bindings (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    platform text NOT NULL,
+    secret_ref text NOT NULL,
+    rotated_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credential_bindings_secret_ref_check CHECK ((secret_ref ~ '^(env|file|sealed):.'::text))
+);
+
+ALTER TABLE ONLY autopost.credential_bindings FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_credential_bindings(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_credential_bindings(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.credential_bindings
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The credentials of a workspace by name, and where their secrets are kept. The engine alone may ask. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: credential_bindings.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select b.* from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id
+	order by b.auth_ref
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -5101,6 +5819,117 @@ $$;
 
 
 --
+-- Name: list_quotas(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_quotas(p_workspace_id text, p_limit integer) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, used integer, free_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The quotas of a workspace by subject and window, how much of each is used now, and when its subject has room again (null: it has).
+-- Raises AP001 for a limit out of 1 to 10000. Reads: quotas, quota_uses.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select q.subject, q.window_seconds, q.max_sends, (
+			select count(*)::int from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = q.subject and u.used_at > v_now - make_interval(secs => q.window_seconds)),
+		autopost.quota_free_at(p_workspace_id, q.subject, v_now)
+	from autopost.quotas q
+	where q.workspace_id = p_workspace_id
+	order by q.subject, q.window_seconds
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_rate_groups; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_rate_groups WITH (security_invoker='true') AS
+ SELECT g.workspace_id,
+    g.platform,
+    g.rate_group,
+    l.rate_rps,
+    COALESCE(c.channels, (0)::bigint) AS channels,
+    COALESCE(c.enabled, (0)::bigint) AS enabled_channels,
+    l.cooldown_until,
+    l.quota_until,
+    l.breaker_opened_at
+   FROM ((( SELECT l_1.workspace_id,
+            l_1.platform,
+            l_1.rate_group
+           FROM autopost.platform_limits l_1
+        UNION
+         SELECT c_1.workspace_id,
+            c_1.platform,
+            c_1.rate_group
+           FROM autopost.channels c_1) g
+     LEFT JOIN autopost.platform_limits l ON (((l.workspace_id = g.workspace_id) AND (l.platform = g.platform) AND (l.rate_group = g.rate_group))))
+     LEFT JOIN LATERAL ( SELECT count(*) AS channels,
+            count(*) FILTER (WHERE c_1.enabled) AS enabled
+           FROM autopost.channels c_1
+          WHERE ((c_1.workspace_id = g.workspace_id) AND (c_1.platform = g.platform) AND (c_1.rate_group = g.rate_group))) c ON (true));
+
+
+--
+-- Name: list_rate_groups(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_rate_groups(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_rate_groups
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The rate groups of a workspace by platform and name: those with a limit, and those that channels name. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: list_rate_groups (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_rate_groups v
+	where v.workspace_id = p_workspace_id
+	order by v.platform, v.rate_group
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: settings; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.settings (
+    key text NOT NULL,
+    value jsonb NOT NULL,
+    meaning text NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    default_value jsonb
+);
+
+
+--
+-- Name: list_settings(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_settings() RETURNS SETOF autopost.settings
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The values that functions decide by, for the whole installation, each with its meaning and its default.
+-- Reads: settings.
+begin
+	return query
+	select s.* from autopost.settings s
+	order by s.key;
+end
+$$;
+
+
+--
 -- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -5323,6 +6152,50 @@ $$;
 
 
 --
+-- Name: lock_channels_to_put(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_channels_to_put(p_workspace_id text, p_targets jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The channels that are about to be written, {channel_id: the target_id that it gets, or null}. A target is part of a key, which whoever adds
+-- deliveries holds: one that changes is waited for here, before any gate is held.
+-- Locks: channels (channel_id).
+declare
+	v_channel record;
+begin
+	for v_channel in
+		select c.channel_id, c.target_id <> t.value as moves
+		from jsonb_each_text(p_targets) t
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = t.key
+		order by c.channel_id
+	loop
+		if v_channel.moves then
+			perform 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id for update of c;
+		else
+			perform autopost.lock_channels(p_workspace_id, array[v_channel.channel_id]);
+		end if;
+	end loop;
+end
+$$;
+
+
+--
+-- Name: lock_configuration(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_configuration(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- One change of a workspace's configuration at a time; whoever only posts or sends does not notice.
+-- Locks: workspaces.
+begin
+	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+end
+$$;
+
+
+--
 -- Name: lock_content(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5453,6 +6326,86 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids))
 	order by l.platform, l.rate_group
 	for no key update of l;
+end
+$$;
+
+
+--
+-- Name: lock_items(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+-- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
+-- other, and each ends with the audit log, which is the last to be locked.
+-- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
+declare
+	v_targets jsonb;
+begin
+	perform autopost.lock_configuration(p_workspace_id);
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id order by l.platform, l.rate_group for no key update of l;
+	perform 1 from autopost.quotas q
+	where q.workspace_id = p_workspace_id order by q.subject, q.window_seconds for no key update of q;
+	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
+	from (
+		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
+		union all
+		select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$'), null from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota') c
+	where c.id is not null;
+	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
+	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
+end
+$_$;
+
+
+--
+-- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.quotas (
+    workspace_id text NOT NULL,
+    subject text GENERATED ALWAYS AS (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ('channel:'::text || channel_id)
+    ELSE ((('group:'::text || platform) || '/'::text) || rate_group)
+END) STORED NOT NULL,
+    window_seconds integer NOT NULL,
+    max_sends integer NOT NULL,
+    channel_id text,
+    platform text,
+    rate_group text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quotas_check CHECK (
+CASE
+    WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
+    ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
+END),
+    CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
+    CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
+);
+
+ALTER TABLE ONLY autopost.quotas FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: lock_quota(text, autopost.quotas); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_quota(p_workspace_id text, p_quota autopost.quotas) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Whatever a change of a quota comes by.
+-- Locks: workspaces, platform_limits, quotas.
+begin
+	perform autopost.lock_configuration(p_workspace_id);
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_quota.platform and l.rate_group = p_quota.rate_group for no key update of l;
+	perform 1 from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.subject = p_quota.subject order by q.window_seconds for no key update of q;
 end
 $$;
 
@@ -7673,6 +8626,117 @@ $$;
 
 
 --
+-- Name: put_answer(jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_answer(p_put jsonb, p_errors jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The answer of a function that writes a row, from put_row's and what else is wrong (null: nothing): {"applied": true, "dry_run", "created",
+-- "before", "after"} with the fields that change, of a new row those that are not the default; or {"applied": false, "dry_run"} with the
+-- reason unchanged, or invalid and "errors".
+select case
+	when p_put -> 'errors' || coalesce(p_errors, '[]') <> '[]' then
+		jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors', p_put -> 'errors' || coalesce(p_errors, '[]'))
+	when p_put -> 'before' = p_put -> 'after' then jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged')
+	else jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', p_put -> 'created',
+		'before', autopost.fields_that_differ(p_put -> 'before', p_put -> 'after'),
+		'after', autopost.fields_that_differ(p_put -> 'after', case when p_put -> 'created' = 'true' then p_put -> 'defaults' else p_put -> 'before' end)) end
+$$;
+
+
+--
+-- Name: put_channel(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Adds a channel, or changes one. p_fields hold what changes (channel_rules names them); null is the default, or empties a field. A new channel
+-- needs platform, target_id and auth_ref. The credential of one that is there changes only while nothing of it is being sent; enabling
+-- it ends its streak of failures.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, settings (shared), channels, channel_gates. Reads: platforms, templates, settings, deliveries.
+-- Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled | channel_disabled), admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.channels;
+	v_new autopost.channels;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id <> '');
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform autopost.lock_channels_to_put(p_workspace_id, jsonb_build_object(p_channel_id, p_fields -> 'target_id'));
+		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
+	end if;
+	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	v_put := autopost.channel_fields(v_old);
+	v_put := autopost.put_row(p_fields, autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
+		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' <> 'true' or p_dry_run then
+		return v_answer;
+	end if;
+	v_new := jsonb_populate_record(v_old, v_put -> 'after');
+	if v_old.channel_id is null then
+		perform autopost.add_channel(p_workspace_id, p_channel_id, v_new);
+	else
+		perform autopost.give_auth(p_workspace_id, v_old, v_new.auth_ref, v_new.rate_group, v_act) where v_answer -> 'after' ? 'auth_ref';
+		perform autopost.change_channel(p_workspace_id, v_old, v_new, v_act);
+	end if;
+	perform autopost.audit(p_workspace_id, 'put_channel', 'channel:' || p_channel_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_credential_binding(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_credential_binding(p_workspace_id text, p_auth_ref text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Says where the secret of a credential is kept; the secret itself never comes here. p_fields: platform, which stays, and secret_ref: env:NAME,
+-- file:/path or sealed:NAME. The engine alone may.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces. Writes: credential_bindings, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}}';
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(b), v_rules) from autopost.credential_bindings b
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, updated_at)
+		values (p_workspace_id, p_auth_ref, v_put -> 'after' ->> 'platform', v_put -> 'after' ->> 'secret_ref', autopost.now_ts())
+		on conflict (workspace_id, auth_ref) do update
+		set secret_ref = excluded.secret_ref, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
+		perform autopost.audit(p_workspace_id, 'put_credential_binding', 'credential:' || p_auth_ref, v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: put_endpoint(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7714,6 +8778,47 @@ begin
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;
+
+
+--
+-- Name: put_item(text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_item(p_workspace_id text, p_item jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Writes one thing of a configuration file, {"kind", "id", "fields"}; with "retire" it is disabled instead, and kept. What cannot be disabled stays.
+-- Answers as the function of its kind does; null where that knows no dry run. Each further kind is a line here, and what it locks one in lock_items.
+declare
+	v_id text := p_item ->> 'id';
+	v_fields jsonb := p_item -> 'fields';
+	v_key text[];
+begin
+	if p_dry_run and (p_item ->> 'kind' = 'template' or p_item -> 'retire' = 'true') then
+		return null;
+	elsif p_item -> 'retire' = 'true' then
+		return autopost.retire_item(p_workspace_id, p_item ->> 'kind', v_id, p_operator, p_reason);
+	end if;
+	case p_item ->> 'kind'
+	when 'workspace' then
+		return autopost.put_workspace(p_workspace_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'credential' then
+		return autopost.put_credential_binding(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'group' then
+		v_key := autopost.split_id(v_id);
+		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, p_dry_run);
+	when 'template' then
+		return autopost.put_template_item(p_workspace_id, v_id, v_fields, p_operator, p_reason);
+	when 'channel' then
+		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'quota' then
+		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
+	else
+		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')), 'use workspace, credential, group, template, channel or quota');
+	end case;
+	return null;
+end
+$_$;
 
 
 --
@@ -7776,6 +8881,134 @@ $_$;
 
 
 --
+-- Name: put_quota(text, text, integer, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_quota(p_workspace_id text, p_subject text, p_window_seconds integer, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- No more calls than p_fields.max_sends begin in any p_window_seconds (1 to 2678400) of p_subject: "channel:ID", or "group:PLATFORM/GROUP", all of
+-- its channels together. One subject may have several windows.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, platform_limits, quotas, channel_gates. Writes: quotas, platform_limits, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"max_sends": {"is": "integer", "required": true, "min": 1, "max": 2147483647}}';
+	v_quota autopost.quotas;
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
+	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(q), v_rules) from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_quota.channel_id is not null and not exists (
+		select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_quota.channel_id)
+		then autopost.field_error('subject', format('there is no channel %s', v_quota.channel_id), 'add the channel first') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		insert into autopost.quotas (workspace_id, channel_id, platform, rate_group, window_seconds, max_sends, created_at)
+		values (p_workspace_id, v_quota.channel_id, v_quota.platform, v_quota.rate_group, p_window_seconds, (v_put -> 'after' ->> 'max_sends')::int, autopost.now_ts())
+		on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends;
+		perform autopost.audit(p_workspace_id, 'put_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_rate_group(text, text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_rate_group(p_workspace_id text, p_platform text, p_rate_group text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The limit that the channels of a rate group share. p_fields: rate_rps, messages a second; null or 0 is no limit. A group is there as soon as a
+-- channel names it; one without a limit is not written down.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, platform_limits. Writes: platform_limits, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"rate_rps": {"is": "number", "default": 0, "min": 0, "max": 1000000, "remedy": "write messages a second, 0 for no limit"}}';
+	v_known boolean;
+	v_rps numeric;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_platform(p_platform), autopost.require('rate_group', p_rate_group <> '');
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group for no key update of l;
+	end if;
+	select true, l.rate_rps into v_known, v_rps from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('rate_rps', coalesce(v_rps, 0)))
+		|| jsonb_build_object('created', v_known is null);
+	v_answer := autopost.put_answer(v_put, null, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+		values (p_workspace_id, p_platform, p_rate_group, nullif((v_put -> 'after' ->> 'rate_rps')::numeric, 0), autopost.now_ts())
+		on conflict (workspace_id, platform, rate_group) do update set rate_rps = excluded.rate_rps, updated_at = excluded.updated_at;
+		perform autopost.audit(p_workspace_id, 'put_rate_group', format('group:%s/%s', p_platform, p_rate_group), v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_row(jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_row(p_fields jsonb, p_rules jsonb, p_before jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+-- What becomes of a row by p_fields, which hold what changes; null puts a field back to its default, or empties it. p_before: its fields as
+-- they are (row_fields), null where it is new.
+-- Returns {"created", "before", "after", "defaults", "errors": [{"field", "reason", "remedy"}]}, all fields on either side. Raises AP001 for
+-- fields that are no object, and for an unknown one.
+declare
+	v_bad text;
+	v_defaults jsonb := autopost.default_fields(p_rules);
+	v_after jsonb;
+	v_errors jsonb;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'are no JSON object', 'pass {"field": value} for what changes');
+	end if;
+	select f.key into v_bad from jsonb_object_keys(p_fields) f (key) where not p_rules ? f.key order by 1 limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('fields', format('have the unknown field %L', v_bad), 'use ' || (select string_agg(k.key, ', ' order by k.key) from jsonb_object_keys(p_rules) k (key)));
+	end if;
+	select coalesce(p_before, v_defaults) || coalesce(jsonb_object_agg(f.key, case f.value when 'null' then v_defaults -> f.key else f.value end), '{}')
+	into v_after from jsonb_each(p_fields) f;
+	-- What stays as the row has it is not judged again.
+	select coalesce(jsonb_agg(e.value order by a.key), '[]') into v_errors
+	from jsonb_each(v_after) a
+	cross join lateral (select p_rules -> a.key as rule) r
+	cross join lateral (select case
+		when p_before is not null and r.rule -> 'fixed' = 'true' then 'cannot be changed'
+		else autopost.field_fault(a.value, r.rule) end as fault) t
+	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
+		case t.fault when 'cannot be changed' then 'add another one, and disable this' else autopost.field_remedy(r.rule) end)) e
+	where t.fault is not null and a.value is distinct from p_before -> a.key;
+	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after, 'defaults', v_defaults, 'errors', v_errors);
+end
+$$;
+
+
+--
 -- Name: put_setting(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7783,22 +9016,14 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, and for a retention
--- that would break a promise: shorter than a channel's dedup window, or events outliving deliveries. Looks across workspaces.
+-- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, for a value of another
+-- type than the setting's or below nothing, and for a retention that would break a promise: shorter than a channel's dedup window, or
+-- events outliving deliveries. Looks across workspaces.
 -- Locks: settings. Reads: channels. Writes: settings.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('value', p_value is not null);
-	if p_key like '%\_retention\_days' then
-		-- One of them at a time: they are judged together, and so is a channel's dedup window meanwhile.
-		perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for no key update of s;
-	end if;
-	update autopost.settings s set value = p_value, updated_at = autopost.now_ts() where s.key = p_key and s.value is distinct from p_value;
-	if not found then
-		perform autopost.setting(p_key);
-	elsif p_key like '%\_retention\_days' then
-		perform autopost.check_retention(p_key);
-	end if;
+	perform autopost.change_settings(jsonb_build_object(coalesce(p_key, ''), p_value));
 	return '{"applied": true}';
 end
 $$;
@@ -7897,7 +9122,7 @@ begin
 	if v_faults <> '[]' then
 		return jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_faults);
 	end if;
-	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+	perform autopost.lock_configuration(p_workspace_id);
 	select t.* into v_old from autopost.templates t
 	where t.workspace_id = p_workspace_id and t.template_id = v_new.template_id and t.platform = v_new.platform
 	order by t.version desc
@@ -7913,6 +9138,64 @@ begin
 	perform autopost.audit(p_workspace_id, 'put_template', 'template:' || v_new.template_id || '/' || v_new.platform, v_act,
 		coalesce(jsonb_strip_nulls(to_jsonb(v_old)) - 'workspace_id', '{}'), jsonb_strip_nulls(to_jsonb(v_new)) - 'workspace_id');
 	return jsonb_build_object('applied', true, 'template_id', v_new.template_id, 'platform', v_new.platform, 'version', v_new.version);
+end
+$$;
+
+
+--
+-- Name: put_template_item(text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_template_item(p_workspace_id text, p_id text, p_fields jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- put_template, with what it changes: "created", "before", "after".
+-- Reads: templates.
+declare
+	v_key text[] := autopost.split_id(p_id);
+	v_before jsonb := autopost.template_fields(autopost.template_in_use(p_workspace_id, v_key));
+	v_answer jsonb := autopost.put_template(p_workspace_id, v_key[1], v_key[2], p_fields, p_operator, p_reason);
+	v_after jsonb := autopost.template_fields(autopost.template_in_use(p_workspace_id, v_key));
+begin
+	return v_answer || jsonb_build_object('created', v_before is null, 'before', autopost.fields_that_differ(coalesce(v_before, '{}'), v_after),
+		'after', autopost.fields_that_differ(v_after, coalesce(v_before, '{}')));
+end
+$$;
+
+
+--
+-- Name: put_workspace(text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_workspace(p_workspace_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Adds a workspace, or changes one. p_fields hold what changes: name, status (active; paused: takes posts in and sends nothing; disabled:
+-- refuses posts); null is the default. Whoever adds one must be allowed to speak for it.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces. Writes: workspaces, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"name": {"is": "text", "default": ""}, "status": {"is": "text", "default": "active", "in": ["active", "paused", "disabled"]}}';
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_new_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(w), v_rules) from autopost.workspaces w where w.workspace_id = p_workspace_id);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, null, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		insert into autopost.workspaces (workspace_id, name, status, created_at, updated_at)
+		values (p_workspace_id, v_put -> 'after' ->> 'name', v_put -> 'after' ->> 'status', autopost.now_ts(), autopost.now_ts())
+		on conflict (workspace_id) do update set name = excluded.name, status = excluded.status, updated_at = excluded.updated_at;
+		perform autopost.audit(p_workspace_id, 'put_workspace', 'workspace:' || p_workspace_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
 end
 $$;
 
@@ -8011,6 +9294,35 @@ begin
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end
 $$;
+
+
+--
+-- Name: quota_of(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_of(p_workspace_id text, p_subject text, p_window_seconds integer) RETURNS autopost.quotas
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- The quota that is meant, stored or not: its channel, or its platform and rate group. Raises AP001 for a subject or a window that none can have.
+declare
+	v_part text[] := regexp_match(p_subject, '^(?:channel:(.+)|group:([^/]+)/(.+))$');
+	v_quota autopost.quotas;
+begin
+	if v_part is null then
+		perform autopost.refuse('subject', 'is neither a channel nor a rate group', 'pass channel:ID or group:PLATFORM/GROUP');
+	elsif coalesce(p_window_seconds not between 1 and 2678400, true) then
+		perform autopost.refuse('window_seconds', 'is not between 1 and 2678400', 'pass a second to 31 days');
+	end if;
+	perform autopost.require_platform(v_part[2]) where v_part[2] is not null;
+	v_quota.workspace_id := p_workspace_id;
+	v_quota.channel_id := v_part[1];
+	v_quota.platform := v_part[2];
+	v_quota.rate_group := v_part[3];
+	v_quota.subject := p_subject;
+	v_quota.window_seconds := p_window_seconds;
+	return v_quota;
+end
+$_$;
 
 
 --
@@ -8730,6 +10042,54 @@ $$;
 
 
 --
+-- Name: remove_channel(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_channel(p_workspace_id text, p_channel_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes away a channel that is disabled and that nothing refers to; disabling is the ordinary way to be rid of one.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run"} with reason unknown_channel, enabled, or referred_to and
+-- "references": {"deliveries", "quotas"}, how many. Raises AP001 for a wrong argument.
+-- Locks: workspaces, channels. Reads: deliveries, quotas. Writes: channels, channel_auth, channel_gates, admin_audit_log.
+declare
+	v_act jsonb;
+	v_channel autopost.channels;
+	v_references jsonb;
+	v_refusal jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('channel_id', p_channel_id is not null);
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id for update of c;
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	select jsonb_object_agg(r.what, r.n) into v_references
+	from (
+		select 'deliveries' as what, count(*) as n from autopost.deliveries d where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+		union all
+		select 'quotas', count(*) from autopost.quotas q where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id) r
+	where r.n > 0;
+	v_refusal := case
+		when v_channel.channel_id is null then '{"reason": "unknown_channel"}'
+		when v_channel.enabled then '{"reason": "enabled"}'
+		when v_references is not null then jsonb_build_object('reason', 'referred_to', 'references', v_references) end;
+	if v_refusal is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run) || v_refusal;
+	end if;
+	if not p_dry_run then
+		delete from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+		perform autopost.audit(p_workspace_id, 'remove_channel', 'channel:' || p_channel_id, v_act, jsonb_strip_nulls(autopost.channel_fields(v_channel)), '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_strip_nulls(autopost.channel_fields(v_channel)), 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: remove_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9150,6 +10510,22 @@ $$;
 
 
 --
+-- Name: require_platform(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.require_platform(p_platform text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 unless there is such a platform.
+begin
+	if not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
+		perform autopost.refuse('platform', format('%s is unknown', coalesce(p_platform, 'null')), 'use one of autopost.platforms');
+	end if;
+end
+$$;
+
+
+--
 -- Name: require_uuid(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9441,6 +10817,42 @@ $$;
 
 
 --
+-- Name: retire_item(text, text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use.
+-- Answers as the function of its kind does. Quotas and credentials have no such state and stay, unchanged.
+declare
+	v_key text[] := autopost.split_id(p_id);
+	v_version int;
+	v_answer jsonb := '{"applied": false, "reason": "unchanged"}';
+begin
+	case p_kind
+	when 'group' then
+		return autopost.put_rate_group(p_workspace_id, v_key[1], v_key[2], '{"rate_rps": null}', p_operator, p_reason, false);
+	when 'template' then
+		for v_version in
+			select t.version from autopost.templates t
+			where t.workspace_id = p_workspace_id and t.template_id = v_key[1] and t.platform = coalesce(v_key[2], '*') and t.enabled
+			order by t.version
+		loop
+			v_answer := autopost.enable_template(p_workspace_id, v_key[1], v_key[2], v_version, false, p_operator, p_reason)
+				|| '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}';
+		end loop;
+		return v_answer;
+	when 'quota', 'credential' then
+		return v_answer;
+	else
+		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason, false);
+	end case;
+end
+$$;
+
+
+--
 -- Name: retry_delay(autopost.retry_policies, integer, numeric, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9540,19 +10952,10 @@ begin
 				'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'sending', 'sending', v_sending);
 	end if;
-	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', coalesce((select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = p_channel_id), v_channel.auth_ref));
+	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', autopost.current_auth_ref(p_workspace_id, v_channel));
 	v_after := jsonb_build_object('rate_group', coalesce(p_new_rate_group, v_channel.rate_group), 'auth_ref', p_new_auth_ref);
 	if not p_dry_run then
-		insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
-		values (p_workspace_id, p_channel_id, p_new_auth_ref, autopost.now_ts(), autopost.now_ts())
-		on conflict (workspace_id, channel_id) do update
-		set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
-		update autopost.channels c
-		set auth_ref = p_new_auth_ref, rate_group = v_after ->> 'rate_group'
-		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
-		perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel_id, null, null, v_meta || jsonb_build_object(
-			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
+		perform autopost.give_auth(p_workspace_id, v_channel, p_new_auth_ref, v_after ->> 'rate_group', v_meta);
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
@@ -9624,6 +11027,38 @@ begin
 	v_new.old_signing_until := case when v_keep > '0' and v_old.signing_ref is not null then v_now + v_keep end;
 	perform autopost.check_endpoint(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
+end
+$$;
+
+
+--
+-- Name: route_filter_error(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_filter_error(p_filter jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with a route_filter; null when nothing is.
+declare
+	v_condition record;
+begin
+	if jsonb_typeof(p_filter) <> 'object' then
+		return 'is no object of conditions';
+	end if;
+	for v_condition in select e.key, e.value from jsonb_each(p_filter) e order by e.key loop
+		if v_condition.key not in ('include_any', 'include_all', 'exclude') then
+			return format('has %L, which is no condition', v_condition.key);
+		end if;
+		if jsonb_typeof(v_condition.value) <> 'array' then
+			return format('has no list of tags for %s', v_condition.key);
+		end if;
+		if exists (select 1 from jsonb_array_elements(v_condition.value) t
+			where jsonb_typeof(t.value) <> 'string' or t.value #>> '{}' = '' or t.value #>> '{}' <> lower(t.value #>> '{}'))
+		then
+			return format('has something for %s that is no tag in lower case', v_condition.key);
+		end if;
+	end loop;
+	return null;
 end
 $$;
 
@@ -9703,6 +11138,19 @@ select case
 		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_any') t (tag)),
 		case when p_tags = '{}' then 'no tags' else array_to_string(p_tags, ', ') end)
 	end
+$$;
+
+
+--
+-- Name: row_fields(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.row_fields(p_row jsonb, p_rules jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of a stored row (to_jsonb of it) that configuration may say; null where there is no row.
+select case when p_row is not null then
+	(select jsonb_object_agg(r.key, coalesce(p_row -> r.key, 'null')) from jsonb_each(p_rules) r) end
 $$;
 
 
@@ -9875,6 +11323,25 @@ begin
 	return jsonb_build_object('applied', v_before is not null);
 end
 $_$;
+
+
+--
+-- Name: set_workspace_status(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_workspace_status(p_workspace_id text, p_status text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- active: served. paused: takes posts in and sends nothing. disabled: refuses posts. Calls that are under way end as they will.
+-- Returns and raises as put_workspace, and AP003 where there is no such workspace.
+-- Locks: workspaces. Writes: workspaces, admin_audit_log.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('status', p_status is not null);
+	return autopost.put_workspace(p_workspace_id, jsonb_build_object('status', p_status), p_operator, p_reason, p_dry_run);
+end
+$$;
 
 
 --
@@ -10618,6 +12085,19 @@ $$;
 
 
 --
+-- Name: split_id(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.split_id(p_id text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The two halves of an id: "telegram/bot" is a platform and its rate group, "digest/x" a template and its platform; the second is null where
+-- there is none, as in "digest", which is for all platforms.
+select array[split_part(p_id, '/', 1), nullif(substr(p_id, length(split_part(p_id, '/', 1)) + 2), '')]
+$$;
+
+
+--
 -- Name: split_text(text, boolean, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11209,6 +12689,18 @@ $_$;
 
 
 --
+-- Name: template_fields(autopost.templates); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_fields(p_template autopost.templates) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is written of a version of a template, and whether it is in use; null for no template.
+select case when p_template.template_id is not null then to_jsonb(p_template) - '{workspace_id,template_id,platform,version,created_at}'::text[] end
+$$;
+
+
+--
 -- Name: template_form_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11225,6 +12717,26 @@ select case
 	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key, 'is no text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
 		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
 		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000) end
+$$;
+
+
+--
+-- Name: template_in_use(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.template_in_use(p_workspace_id text, p_key text[]) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The newest enabled version of a template of exactly this platform. Reads: templates.
+declare
+	v_template autopost.templates;
+begin
+	select t.* into v_template from autopost.templates t
+	where t.workspace_id = p_workspace_id and t.template_id = p_key[1] and t.platform = coalesce(p_key[2], '*') and t.enabled
+	order by t.version desc
+	limit 1;
+	return v_template;
+end
 $$;
 
 
@@ -13219,23 +14731,6 @@ ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: credential_bindings; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.credential_bindings (
-    workspace_id text NOT NULL,
-    auth_ref text NOT NULL,
-    platform text NOT NULL,
-    secret_ref text NOT NULL,
-    rotated_at timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT credential_bindings_secret_ref_check CHECK ((secret_ref ~ '^(env|file|sealed):.'::text))
-);
-
-ALTER TABLE ONLY autopost.credential_bindings FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -13426,36 +14921,6 @@ ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.quotas (
-    workspace_id text NOT NULL,
-    subject text GENERATED ALWAYS AS (
-CASE
-    WHEN (channel_id IS NOT NULL) THEN ('channel:'::text || channel_id)
-    ELSE ((('group:'::text || platform) || '/'::text) || rate_group)
-END) STORED NOT NULL,
-    window_seconds integer NOT NULL,
-    max_sends integer NOT NULL,
-    channel_id text,
-    platform text,
-    rate_group text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT quotas_check CHECK (
-CASE
-    WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
-    ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
-END),
-    CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
-    CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
-);
-
-ALTER TABLE ONLY autopost.quotas FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -13511,18 +14976,6 @@ ALTER TABLE ONLY autopost.secret_lookup FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: settings; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.settings (
-    key text NOT NULL,
-    value jsonb NOT NULL,
-    meaning text NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-
---
 -- Name: signed_requests; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -13537,23 +14990,6 @@ CREATE TABLE autopost.signed_requests (
 );
 
 ALTER TABLE ONLY autopost.signed_requests FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.workspaces (
-    workspace_id text NOT NULL,
-    name text DEFAULT ''::text NOT NULL,
-    status text DEFAULT 'active'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
-    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
-);
-
-ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
 
 
 --

@@ -11,7 +11,9 @@ import (
 )
 
 func channelCommand() *cobra.Command {
-	return family("channel", "Pause and resume a channel", channelPauseCommand(), channelResumeCommand())
+	return family("channel", "Add, list, change, pause, resume and import channels",
+		channelPutCommand("add ID", "Add a channel", absent), channelPutCommand("set ID", "Change a channel", present),
+		channelListCommand(), channelShowCommand(), channelRemoveCommand(), channelImportCommand(), channelPauseCommand(), channelResumeCommand())
 }
 
 func channelPauseCommand() *cobra.Command {

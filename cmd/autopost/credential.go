@@ -10,7 +10,8 @@ import (
 )
 
 func credentialCommand() *cobra.Command {
-	return family("credential", "Change the credential of a channel, or go on with one that was refused", credentialRotateCommand(), credentialRequeueCommand())
+	return family("credential", "Say where secrets are kept, change the credential of a channel, or go on with one that was refused",
+		credentialListCommand(), credentialBindCommand(), credentialRotateCommand(), credentialRequeueCommand())
 }
 
 func credentialRotateCommand() *cobra.Command {
@@ -60,5 +61,33 @@ the oldest 1000 at a time.`,
 	}
 	cmd.Flags().StringVar(&credential, "credential", "", "auth_ref that the channels use now (required)")
 	m.flags(cmd)
+	return cmd
+}
+
+func credentialListCommand() *cobra.Command {
+	return listing("List the credentials and where their secrets are kept", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		list, err := store.ListCredentialBindings(ctx, workspace, listLimit)
+		rows := make([][]any, 0, len(list))
+		for _, b := range list {
+			rows = append(rows, []any{b.AuthRef, b.Platform, b.SecretRef})
+		}
+		return []string{"auth_ref", "platform", "secret_ref"}, rows, err
+	})
+}
+
+func credentialBindCommand() *cobra.Command {
+	p := newPutting("credential")
+	cmd := &cobra.Command{
+		Use:   "bind NAME",
+		Short: "Say where the secret of a credential is kept; never the secret itself",
+		Args:  oneArgument("name of a credential"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.write(cmd, "credential "+args[0], whatever, func(ctx context.Context, store *pg.Store, act pg.Act, fields pg.Fields) (pg.PutAnswer, error) {
+				return store.PutCredentialBinding(ctx, act, args[0], fields)
+			})
+		},
+	}
+	workspaceFlag(cmd, &p.act.Workspace)
+	p.flags(cmd)
 	return cmd
 }

@@ -64,13 +64,13 @@ func rootCommand() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), channelCommand(), sourceCommand(), groupCommand(), endpointCommand(),
-		credentialCommand(), mediaCommand(), releaseStaleCommand(), benchCommand())
+		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), sourceCommand(), groupCommand(), quotaCommand(),
+		endpointCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand())
+	completeNames(root)
 	return root
 }
 

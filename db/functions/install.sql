@@ -31,6 +31,7 @@
 \ir lib/posting_window.sql
 \ir lib/gates.sql
 \ir lib/quota.sql
+\ir lib/put_row.sql
 \ir lib/secret_lookup.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
@@ -140,8 +141,26 @@
 \ir lib/audit.sql
 \ir lib/runbook.sql
 \ir lib/endpoints.sql
+\ir lib/channels.sql
+\ir lib/configuration.sql
 \ir admin/list_workspaces.sql
+\ir admin/describe_workspaces.sql
+\ir admin/get_workspace.sql
+\ir admin/put_workspace.sql
+\ir admin/set_workspace_status.sql
+\ir admin/list_settings.sql
 \ir admin/put_setting.sql
+\ir admin/apply_settings.sql
+\ir admin/put_credential_binding.sql
+\ir admin/list_credential_bindings.sql
+\ir admin/put_rate_group.sql
+\ir admin/list_rate_groups.sql
+\ir admin/put_channel.sql
+\ir admin/get_channel.sql
+\ir admin/remove_channel.sql
+\ir admin/put_quota.sql
+\ir admin/delete_quota.sql
+\ir admin/list_quotas.sql
 \ir admin/put_template.sql
 \ir admin/enable_template.sql
 \ir admin/list_templates.sql
@@ -157,6 +176,8 @@
 \ir admin/poll_source_now.sql
 \ir admin/list_sources.sql
 \ir admin/get_source.sql
+\ir admin/apply_config.sql
+\ir admin/export_config.sql
 \ir admin/add_api_key.sql
 \ir admin/resolve_api_key.sql
 \ir admin/manual_requeue.sql

@@ -406,6 +406,68 @@ insert into calls values
 	('disable_endpoint', $c$autopost.disable_endpoint('w', 'in', null, 'r', true)$c$, 'operator'),
 	('disable_endpoint', $c$autopost.disable_endpoint('w', 'in', 'o', '', true)$c$, 'reason'),
 	('disable_endpoint', $c$autopost.disable_endpoint('w', 'in', 'o', 'r', null)$c$, 'dry_run');
+-- Configuration.
+insert into calls
+select a.f, format('autopost.%s(%s, %s)', a.f, a.args, x.c), x.a
+from (values ('put_workspace', $a$'w', '{}'$a$), ('set_workspace_status', $a$'w', 'paused'$a$), ('put_channel', $a$'w', 'c', '{}'$a$), ('remove_channel', $a$'w', 'c'$a$),
+	('put_rate_group', $a$'w', 'telegram', 'g', '{}'$a$), ('put_quota', $a$'w', 'channel:c', 60, '{}'$a$), ('delete_quota', $a$'w', 'channel:c', 60$a$),
+	('put_credential_binding', $a$'w', 'bot', '{}'$a$), ('apply_config', $a$'w', '[]'$a$)) a (f, args)
+cross join (values ('null, ''r'', true', 'operator'), (''''', ''r'', true', 'operator'), ('''o'', null, true', 'reason'), ('''o'', ''r'', null', 'dry_run')) x (c, a);
+insert into calls
+select a.f, format('autopost.%s(%s, %s, ''o'', ''r'', true)', a.f, a.args, x.c), 'fields'
+from (values ('put_workspace', $a$'w'$a$), ('put_channel', $a$'w', 'c'$a$), ('put_rate_group', $a$'w', 'telegram', 'g'$a$), ('put_quota', $a$'w', 'channel:c', 60$a$),
+	('put_credential_binding', $a$'w', 'bot'$a$)) a (f, args)
+cross join (values ('null'), ('''[]'''), ('''{"colour": 1}''')) x (c);
+insert into calls values
+	('put_workspace', $c$autopost.put_workspace(null, '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_workspace', $c$autopost.put_workspace('', '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_workspace', $c$autopost.put_workspace('*', '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('set_workspace_status', $c$autopost.set_workspace_status(null, 'paused', 'o', 'r', true)$c$, 'workspace_id'),
+	('set_workspace_status', $c$autopost.set_workspace_status('w', null, 'o', 'r', true)$c$, 'status'),
+	('get_workspace', $c$autopost.get_workspace(null)$c$, 'workspace_id'),
+	('describe_workspaces', $c$autopost.describe_workspaces(0)$c$, 'limit'),
+	('describe_workspaces', $c$autopost.describe_workspaces(null)$c$, 'limit'),
+	('put_channel', $c$autopost.put_channel(null, 'c', '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_channel', $c$autopost.put_channel('w', '', '{}', 'o', 'r', true)$c$, 'channel_id'),
+	('put_channel', $c$autopost.put_channel('w', null, '{}', 'o', 'r', true)$c$, 'channel_id'),
+	('get_channel', $c$autopost.get_channel(null, 'c')$c$, 'workspace_id'),
+	('get_channel', $c$autopost.get_channel('w', null)$c$, 'channel_id'),
+	('remove_channel', $c$autopost.remove_channel(null, 'c', 'o', 'r', true)$c$, 'workspace_id'),
+	('remove_channel', $c$autopost.remove_channel('w', null, 'o', 'r', true)$c$, 'channel_id'),
+	('put_rate_group', $c$autopost.put_rate_group(null, 'telegram', 'g', '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_rate_group', $c$autopost.put_rate_group('w', 'none', 'g', '{}', 'o', 'r', true)$c$, 'platform'),
+	('put_rate_group', $c$autopost.put_rate_group('w', null, 'g', '{}', 'o', 'r', true)$c$, 'platform'),
+	('put_rate_group', $c$autopost.put_rate_group('w', 'telegram', '', '{}', 'o', 'r', true)$c$, 'rate_group'),
+	('list_rate_groups', $c$autopost.list_rate_groups(null, 1)$c$, 'workspace_id'),
+	('list_rate_groups', $c$autopost.list_rate_groups('w', 0)$c$, 'limit'),
+	('put_quota', $c$autopost.put_quota(null, 'channel:c', 60, '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_quota', $c$autopost.put_quota('w', null, 60, '{}', 'o', 'r', true)$c$, 'subject'),
+	('put_quota', $c$autopost.put_quota('w', 'c', 60, '{}', 'o', 'r', true)$c$, 'subject'),
+	('put_quota', $c$autopost.put_quota('w', 'group:none/g', 60, '{}', 'o', 'r', true)$c$, 'platform'),
+	('put_quota', $c$autopost.put_quota('w', 'channel:c', 0, '{}', 'o', 'r', true)$c$, 'window_seconds'),
+	('put_quota', $c$autopost.put_quota('w', 'channel:c', 2678401, '{}', 'o', 'r', true)$c$, 'window_seconds'),
+	('delete_quota', $c$autopost.delete_quota(null, 'channel:c', 60, 'o', 'r', true)$c$, 'workspace_id'),
+	('delete_quota', $c$autopost.delete_quota('w', 'c', 60, 'o', 'r', true)$c$, 'subject'),
+	('delete_quota', $c$autopost.delete_quota('w', 'channel:c', null, 'o', 'r', true)$c$, 'window_seconds'),
+	('list_quotas', $c$autopost.list_quotas(null, 1)$c$, 'workspace_id'),
+	('list_quotas', $c$autopost.list_quotas('w', 0)$c$, 'limit'),
+	('put_credential_binding', $c$autopost.put_credential_binding(null, 'bot', '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_credential_binding', $c$autopost.put_credential_binding('w', '', '{}', 'o', 'r', true)$c$, 'auth_ref'),
+	('list_credential_bindings', $c$autopost.list_credential_bindings(null, 1)$c$, 'workspace_id'),
+	('list_credential_bindings', $c$autopost.list_credential_bindings('w', 0)$c$, 'limit'),
+	('apply_config', $c$autopost.apply_config(null, '[]', 'o', 'r', true)$c$, 'workspace_id'),
+	('apply_config', $c$autopost.apply_config('w', null, 'o', 'r', true)$c$, 'items'),
+	('apply_config', $c$autopost.apply_config('w', '{}', 'o', 'r', true)$c$, 'items'),
+	('apply_config', $c$autopost.apply_config('w', '[7]', 'o', 'r', true)$c$, 'items'),
+	('apply_config', $c$autopost.apply_config(null, '[{"kind": "workspace"}]', 'o', 'r', true)$c$, 'workspace_id'),
+	('export_config', $c$autopost.export_config(null)$c$, 'workspace_id'),
+	('apply_settings', $c$autopost.apply_settings(null, true)$c$, 'values'),
+	('apply_settings', $c$autopost.apply_settings('[]', true)$c$, 'values'),
+	('apply_settings', $c$autopost.apply_settings('{}', null)$c$, 'dry_run'),
+	('apply_settings', $c$autopost.apply_settings('{"no_such": 1}', true)$c$, 'key'),
+	('apply_settings', $c$autopost.apply_settings('{"max_attempts": "five"}', true)$c$, 'value'),
+	('apply_settings', $c$autopost.apply_settings('{"max_attempts": -1}', true)$c$, 'value'),
+	('apply_settings', $c$autopost.apply_settings('{"event_retention_days": 1000}', true)$c$, 'value');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
@@ -414,7 +476,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_settings,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

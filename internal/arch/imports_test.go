@@ -53,6 +53,7 @@ var rules = []rule{
 	{under: "internal/service", may: []string{root}, because: "the run group serves everyone"},
 	{under: "internal/secret", may: []string{root}, because: "credentials are resolved where they are used, by whoever calls"},
 	{under: "internal/config", may: []string{root}, because: "only cmd reads the configuration and hands its values on"},
+	{under: "internal/blueprint", because: "what a configuration file says is known without a database"},
 	{under: "internal/pg", may: []string{root, "db"},
 		because: "the boundary to the database knows no stage: what a stage needs is its interface"},
 	{under: "internal/localpg", because: "a launcher of PostgreSQL knows no schema"},

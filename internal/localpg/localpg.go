@@ -127,6 +127,10 @@ func attachOrLaunch(ctx context.Context, o Options, found installation, a accoun
 	}
 }
 
+// Running reports whether a server runs on the data of a directory, as far as can
+// be told without asking it.
+func Running(dir string) bool { return held(dir) }
+
 // held reports whether a server other than those we started runs on the data.
 func held(dir string) bool {
 	pid, _ := lastServer(dir)

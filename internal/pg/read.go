@@ -163,6 +163,10 @@ func (s *Store) ListTemplates(ctx context.Context, workspace string, limit int) 
 
 // read collects the rows of a read model into T by position.
 func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) ([]T, error) {
+	args, err := jsonArguments(args)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, translate(err))

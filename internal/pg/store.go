@@ -1,3 +1,8 @@
+// Package pg is the only one that talks to PostgreSQL: one Go method per SQL
+// function, with its name. A method is one bare call outside any transaction, and
+// decides nothing; what an answer means is the caller's business.
+//
+// It also brings a database up to date (Migrate) and hears its bell (Listen).
 package pg
 
 import (
@@ -5,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -117,6 +124,10 @@ func (a answer) scan(into any) error {
 // query runs a call whose rows have one column. A statement whose cached plan
 // was outdated by an upgrade did nothing and is asked once more.
 func query(ctx context.Context, s *Store, sql string, args ...any) ([]answer, error) {
+	args, err := jsonArguments(args)
+	if err != nil {
+		return nil, err
+	}
 	ask := func() ([]answer, error) {
 		rows, err := s.pool.Query(ctx, sql, args...)
 		if err != nil {
@@ -135,4 +146,30 @@ func query(ctx context.Context, s *Store, sql string, args ...any) ([]answer, er
 		answers, err = ask()
 	}
 	return answers, translate(err)
+}
+
+// jsonArguments makes JSON of the arguments that are objects or lists of such. A
+// direct connection would do that by itself, knowing the types of the parameters;
+// through a pooler nobody does.
+func jsonArguments(args []any) ([]any, error) {
+	bound := slices.Clone(args)
+	for i, arg := range args {
+		v := reflect.ValueOf(arg)
+		if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			continue
+		}
+		t := v.Type()
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t == reflect.TypeFor[time.Time]() || t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
+			continue
+		}
+		raw, err := json.Marshal(arg)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		bound[i] = json.RawMessage(raw)
+	}
+	return bound, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,7 +100,13 @@ func folder(t testing.TB) string {
 
 // Folder is the path of something in the programs' working directory; their data
 // directory is "data".
-func (h *House) Folder(name string) string { return h.dir + "/" + name }
+func (h *House) Folder(name string) string { return filepath.Join(h.dir, name) }
+
+// File writes a file where the programs run.
+func (h *House) File(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(h.Folder(name), []byte(text), 0o600))
+}
 
 // environment is all that the programs know: nothing of the test's own.
 func (h *House) environment() []string {

@@ -5,13 +5,14 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Takes a version of a template out of use, or back into it: the newest enabled one is used. What is rendered already stays.
 -- Returns {"applied": true}, or {"applied": false} with reason unknown_version or unchanged. Raises AP001 for a wrong argument.
--- Writes: templates, admin_audit_log.
+-- Locks: workspaces. Writes: templates, admin_audit_log.
 declare
 	v_act jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
 	perform autopost.require('template_id', p_template_id <> ''), autopost.require('version', p_version > 0), autopost.require('enabled', p_enabled is not null);
+	perform autopost.lock_configuration(p_workspace_id);
 	update autopost.templates t
 	set enabled = p_enabled
 	where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version

@@ -25,7 +25,7 @@ begin
 	if v_faults <> '[]' then
 		return jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_faults);
 	end if;
-	perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
+	perform autopost.lock_configuration(p_workspace_id);
 	select t.* into v_old from autopost.templates t
 	where t.workspace_id = p_workspace_id and t.template_id = v_new.template_id and t.platform = v_new.platform
 	order by t.version desc

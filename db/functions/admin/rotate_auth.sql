@@ -40,19 +40,10 @@ begin
 				'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'sending', 'sending', v_sending);
 	end if;
-	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', coalesce((select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = p_channel_id), v_channel.auth_ref));
+	v_before := jsonb_build_object('rate_group', v_channel.rate_group, 'auth_ref', autopost.current_auth_ref(p_workspace_id, v_channel));
 	v_after := jsonb_build_object('rate_group', coalesce(p_new_rate_group, v_channel.rate_group), 'auth_ref', p_new_auth_ref);
 	if not p_dry_run then
-		insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
-		values (p_workspace_id, p_channel_id, p_new_auth_ref, autopost.now_ts(), autopost.now_ts())
-		on conflict (workspace_id, channel_id) do update
-		set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
-		update autopost.channels c
-		set auth_ref = p_new_auth_ref, rate_group = v_after ->> 'rate_group'
-		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
-		perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel_id, null, null, v_meta || jsonb_build_object(
-			'old_auth_ref', v_before -> 'auth_ref', 'new_auth_ref', p_new_auth_ref, 'old_rate_group', v_before -> 'rate_group', 'new_rate_group', v_after -> 'rate_group'));
+		perform autopost.give_auth(p_workspace_id, v_channel, p_new_auth_ref, v_after ->> 'rate_group', v_meta);
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (

@@ -49,6 +49,20 @@ begin
 end
 $$;
 
+create or replace function autopost.enter_new_workspace(p_workspace_id text) returns void
+language plpgsql
+as $$
+-- enter_workspace, for one that may not be there yet. Raises as that does, AP003 never, and AP001 for what cannot be a name.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+exception when sqlstate 'AP003' then
+	if p_workspace_id in ('', '*') then
+		perform autopost.refuse('workspace_id', 'is no name', 'use letters, digits and dashes');
+	end if;
+	perform set_config('autopost.workspace_id', p_workspace_id, true);
+end
+$$;
+
 create or replace function autopost.enter_all_workspaces() returns void
 language plpgsql
 as $$

@@ -18,16 +18,29 @@ begin
 end
 $$;
 
+create or replace function autopost.dedup_ttl_error(p_hours int) returns text
+language plpgsql stable
+as $$
+-- What is wrong with a dedup window: longer than deliveries are kept, so that what was purged could not be found any more, and would be sent
+-- again. Null when nothing is.
+begin
+	return case when make_interval(hours => coalesce(p_hours, 168)) > autopost.setting_interval('delivery_retention_days')
+		then format('%s is longer than deliveries are kept', coalesce(p_hours, 168)) end;
+end
+$$;
+
 create or replace function autopost.guard_dedup_ttl() returns trigger
 language plpgsql
 as $$
--- Refuses (AP001) a dedup window longer than deliveries are kept: what was purged could not be found any more, and would be sent again.
+-- Refuses (AP001) a dedup window that dedup_ttl_error does.
 -- Locks: settings (the retention's row, shared), so that it cannot be shortened meanwhile.
+declare
+	v_error text;
 begin
 	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' for share;
-	if make_interval(hours => coalesce(new.dedup_ttl_hours, 168)) > autopost.setting_interval('delivery_retention_days') then
-		perform autopost.refuse('dedup_ttl_hours', format('%s is longer than deliveries are kept', coalesce(new.dedup_ttl_hours, 168)),
-			'shorten it, or raise the setting delivery_retention_days first');
+	v_error := autopost.dedup_ttl_error(new.dedup_ttl_hours);
+	if v_error is not null then
+		perform autopost.refuse('dedup_ttl_hours', v_error, 'shorten it, or raise the setting delivery_retention_days first');
 	end if;
 	return new;
 end

@@ -57,3 +57,30 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'utm', p_rendering[7]::jsonb,
 	'variant', p_rendering[8]::jsonb))
 $$;
+
+create or replace function autopost.route_filter_error(p_filter jsonb) returns text
+language plpgsql immutable parallel safe
+as $$
+-- What is wrong with a route_filter; null when nothing is.
+declare
+	v_condition record;
+begin
+	if jsonb_typeof(p_filter) <> 'object' then
+		return 'is no object of conditions';
+	end if;
+	for v_condition in select e.key, e.value from jsonb_each(p_filter) e order by e.key loop
+		if v_condition.key not in ('include_any', 'include_all', 'exclude') then
+			return format('has %L, which is no condition', v_condition.key);
+		end if;
+		if jsonb_typeof(v_condition.value) <> 'array' then
+			return format('has no list of tags for %s', v_condition.key);
+		end if;
+		if exists (select 1 from jsonb_array_elements(v_condition.value) t
+			where jsonb_typeof(t.value) <> 'string' or t.value #>> '{}' = '' or t.value #>> '{}' <> lower(t.value #>> '{}'))
+		then
+			return format('has something for %s that is no tag in lower case', v_condition.key);
+		end if;
+	end loop;
+	return null;
+end
+$$;

@@ -26,3 +26,42 @@ begin
 			else interval '1 second' end);
 end
 $$;
+
+create or replace function autopost.change_settings(p_values jsonb) returns jsonb
+language plpgsql
+as $$
+-- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
+-- [{"key", "before", "after"}]. Raises AP001 as put_setting does.
+-- Locks: settings (key). Writes: settings.
+declare
+	v_setting record;
+	v_changes jsonb := '[]';
+	v_bad text;
+begin
+	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
+	where not exists (select 1 from autopost.settings s where s.key = v.key) order by 1 limit 1;
+	if v_bad is not null then
+		perform autopost.refuse('key', format('there is no setting %L', v_bad), 'see autopost.settings');
+	end if;
+	-- Retentions are judged together, and so is a channel's dedup window meanwhile.
+	perform 1 from autopost.settings s
+	where p_values ? s.key or s.key = 'delivery_retention_days' and p_values::text like '%\_retention\_days"%'
+	order by s.key for no key update of s;
+	for v_setting in
+		select s.key, s.value as before, coalesce(nullif(v.value, 'null'), s.default_value, s.value) as after
+		from jsonb_each(p_values) v join autopost.settings s on s.key = v.key
+		order by s.key
+	loop
+		if jsonb_typeof(v_setting.after) <> jsonb_typeof(v_setting.before) then
+			perform autopost.refuse('value', format('%s must be a %s', v_setting.key, jsonb_typeof(v_setting.before)), format('write one such as %s', v_setting.before));
+		elsif jsonb_typeof(v_setting.after) = 'number' and (v_setting.after #>> '{}')::numeric < 0 then
+			perform autopost.refuse('value', format('%s must not be below 0', v_setting.key), format('write one such as %s', v_setting.before));
+		end if;
+		continue when v_setting.after = v_setting.before;
+		update autopost.settings s set value = v_setting.after, updated_at = autopost.now_ts() where s.key = v_setting.key;
+		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
+	end loop;
+	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c where c.value ->> 'key' like '%\_retention\_days';
+	return v_changes;
+end
+$$;

@@ -333,3 +333,10 @@ begin
 	return case when v_template.template_id is null then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
 end
 $$;
+
+create or replace function autopost.template_fields(p_template autopost.templates) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What is written of a version of a template, and whether it is in use; null for no template.
+select case when p_template.template_id is not null then to_jsonb(p_template) - '{workspace_id,template_id,platform,version,created_at}'::text[] end
+$$;

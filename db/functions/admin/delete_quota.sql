@@ -1,0 +1,30 @@
+create or replace function autopost.delete_quota(
+	p_workspace_id text, p_subject text, p_window_seconds int, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Lifts a quota; what it held goes on. p_subject and p_window_seconds as in put_quota.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_quota"}. Raises AP001 for a wrong argument.
+-- Locks: workspaces, platform_limits, quotas, channel_gates. Writes: quotas, quota_uses, platform_limits, admin_audit_log.
+declare
+	v_act jsonb;
+	v_quota autopost.quotas;
+	v_max int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
+	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
+	select q.max_sends into v_max from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
+	if v_max is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_quota');
+	end if;
+	if not p_dry_run then
+		delete from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
+		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act, jsonb_build_object('max_sends', v_max), '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max), 'after', '{}'::jsonb);
+end
+$$;

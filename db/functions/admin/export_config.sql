@@ -1,0 +1,38 @@
+create or replace function autopost.export_config(p_workspace_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
+-- the default, and without secrets: of those only where they are kept. The engine alone may ask.
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return (
+		select jsonb_agg(jsonb_build_object('kind', i.kind, 'id', i.id, 'fields', i.fields) order by i.n, i.id collate "C")
+		from (
+			select 1 as n, 'workspace' as kind, w.workspace_id as id, autopost.fields_that_differ(
+				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
+			from autopost.workspaces w where w.workspace_id = p_workspace_id
+			union all
+			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
+			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
+			union all
+			select 3, 'group', l.platform || '/' || l.rate_group, jsonb_build_object('rate_rps', l.rate_rps)
+			from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.rate_rps > 0
+			union all
+			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
+				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
+					autopost.template_of(p_workspace_id, t.template_id, t.platform, jsonb_build_object('body', t.body))) - 'body')
+			from (
+				select distinct on (v.template_id, v.platform) v.* from autopost.templates v
+				where v.workspace_id = p_workspace_id and v.enabled
+				order by v.template_id, v.platform, v.version desc) t
+			union all
+			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields, autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
+			from (
+				select c.channel_id as id, autopost.channel_fields(c) as fields
+				from autopost.channels c where c.workspace_id = p_workspace_id) f
+			union all
+			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
+			from autopost.quotas q where q.workspace_id = p_workspace_id) i);
+end
+$$;

@@ -1,0 +1,189 @@
+create or replace function autopost.channel_rules(p_auth_ref text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The fields of a channel. Its rate group is by default that of its credential.
+select '{
+	"platform": {"is": "text", "required": true, "fixed": true},
+	"target_id": {"is": "text", "required": true, "remedy": "write where the posts go"},
+	"auth_ref": {"is": "text", "required": true, "remedy": "write the name of a credential"},
+	"enabled": {"is": "boolean", "default": true},
+	"title": {"is": "text"},
+	"send_mode": {"is": "text", "default": "mixed", "in": ["text", "media", "mixed"]},
+	"rate_rps": {"is": "number", "default": 1, "min": 0, "max": 1000000, "remedy": "write messages a second, 0 for no limit"},
+	"max_parallel": {"is": "integer", "default": 1, "min": 1, "max": 10000},
+	"timezone": {"is": "text"},
+	"window_mode": {"is": "text", "default": "immediate", "in": ["immediate", "windowed"]},
+	"posting_window": {"is": "object"},
+	"dedup_ttl_hours": {"is": "integer", "default": 168, "min": 0, "max": 2160},
+	"on_unknown": {"is": "text", "default": "reconcile", "in": ["reconcile", "hold", "resend"]},
+	"on_auth_lost": {"is": "text", "default": "hold", "in": ["hold", "fail"]},
+	"settings": {"is": "object", "default": {}},
+	"tags": {"is": "list", "default": []},
+	"route_filter": {"is": "object"},
+	"template_ref": {"is": "text"}}'::jsonb
+	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref))
+$$;
+
+create or replace function autopost.channel_fields(p_channel autopost.channels) returns jsonb
+language plpgsql stable
+as $$
+-- The fields of a stored channel, with the credential that it uses now; no limit of rate is 0. Null for no channel.
+-- Reads: channel_auth.
+begin
+	if p_channel.channel_id is null then
+		return null;
+	end if;
+	p_channel.auth_ref := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	p_channel.rate_rps := coalesce(p_channel.rate_rps, 0);
+	p_channel.dedup_ttl_hours := coalesce(p_channel.dedup_ttl_hours, 168);
+	return autopost.row_fields(to_jsonb(p_channel), autopost.channel_rules(p_channel.auth_ref));
+end
+$$;
+
+create or replace function autopost.channel_settings_errors(p_settings jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What is wrong with those settings of a channel that texts are made by; others belong to its adapter.
+select
+	case when coalesce(p_settings ->> 'parse_mode', 'None') not in ('HTML', 'Markdown', 'None')
+		then autopost.field_error('settings.parse_mode', format('%s is unknown', p_settings -> 'parse_mode'), 'use HTML, Markdown or None') else '[]' end
+	|| case when coalesce(p_settings ->> 'long_text', 'split') not in ('truncate', 'split', 'caption_reply')
+		then autopost.field_error('settings.long_text', format('%s is unknown', p_settings -> 'long_text'), 'use truncate, split or caption_reply') else '[]' end
+	|| case when jsonb_typeof(coalesce(p_settings -> 'disable_preview', 'true')) <> 'boolean'
+		then autopost.field_error('settings.disable_preview', 'is no boolean', 'write true or false') else '[]' end
+	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
+			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
+		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+$$;
+
+create or replace function autopost.channel_errors(p_workspace_id text, p_channel_id text, p_before jsonb, p_after jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with the fields of a channel taken together, and with others': an array of {field, reason, remedy}. What does not change is not asked again.
+-- Reads: platforms, channels, deliveries, templates, settings.
+declare
+	v_new jsonb := autopost.fields_that_differ(p_after, p_before);
+	v_platform autopost.platforms;
+	v_example constant text := 'write {"mon": [["09:00", "12:00"], ["14:00", "24:00"]], …} with the days mon to sun';
+	v_fault text;
+	v_errors jsonb := '[]';
+begin
+	if p_before ? 'auth_ref' and v_new ? 'auth_ref' and autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending' <> '0' then
+		v_errors := v_errors || autopost.field_error('auth_ref', 'cannot be changed while something is being sent', 'pause the channel, and try again when nothing is');
+	end if;
+	select p.* into v_platform from autopost.platforms p where p.platform = p_after ->> 'platform';
+	if v_platform.platform is null then
+		v_errors := v_errors || autopost.field_error('platform', format('%s is unknown', p_after -> 'platform'),
+			'use ' || (select string_agg(p.platform, ', ' order by p.platform) from autopost.platforms p));
+	elsif v_new ? 'target_id' and p_after ->> 'target_id' !~ v_platform.target_form then
+		v_errors := v_errors || autopost.field_error('target_id', format('%s is no target of %s', p_after -> 'target_id', v_platform.platform), 'write ' || v_platform.target_example);
+	end if;
+	select c.channel_id into v_fault from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.target_id = v_new ->> 'target_id' and c.channel_id <> p_channel_id;
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('target_id', format('is the target of channel %s already', v_fault), 'change that one, or name another target');
+	end if;
+	if v_new ? 'timezone' and not autopost.is_zone(p_after ->> 'timezone') then
+		v_errors := v_errors || autopost.field_error('timezone', format('%s is no zone that is known here', p_after -> 'timezone'), 'use a name such as Europe/Moscow, or UTC');
+	end if;
+	v_fault := autopost.posting_window_error(nullif(v_new -> 'posting_window', 'null'));
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('posting_window', v_fault, v_example);
+	elsif v_new ?| '{window_mode,posting_window}' and p_after ->> 'window_mode' = 'windowed' and p_after -> 'posting_window' = 'null' then
+		v_errors := v_errors || autopost.field_error('posting_window', 'is missing though window_mode is windowed', v_example);
+	end if;
+	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
+	if v_fault is not null then
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+	end if;
+	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
+	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
+		v_errors := v_errors || autopost.field_error('dedup_ttl_hours', v_fault, 'shorten it, or raise the setting delivery_retention_days first');
+	end if;
+	if v_new ? 'template_ref' and (autopost.newest_template(p_workspace_id, p_after ->> 'template_ref', p_after ->> 'platform')).template_id is null
+		and p_after -> 'template_ref' <> 'null' then
+		v_errors := v_errors || autopost.field_error('template_ref', format('there is no template %s for this platform', p_after -> 'template_ref'), 'write it first');
+	end if;
+	return v_errors || autopost.channel_settings_errors(v_new -> 'settings');
+end
+$$;
+
+create or replace function autopost.lock_channels_to_put(p_workspace_id text, p_targets jsonb) returns void
+language plpgsql
+as $$
+-- The channels that are about to be written, {channel_id: the target_id that it gets, or null}. A target is part of a key, which whoever adds
+-- deliveries holds: one that changes is waited for here, before any gate is held.
+-- Locks: channels (channel_id).
+declare
+	v_channel record;
+begin
+	for v_channel in
+		select c.channel_id, c.target_id <> t.value as moves
+		from jsonb_each_text(p_targets) t
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = t.key
+		order by c.channel_id
+	loop
+		if v_channel.moves then
+			perform 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id for update of c;
+		else
+			perform autopost.lock_channels(p_workspace_id, array[v_channel.channel_id]);
+		end if;
+	end loop;
+end
+$$;
+
+create or replace function autopost.give_auth(p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_rate_group text, p_meta jsonb) returns void
+language plpgsql
+as $$
+-- A locked channel, of which nothing is being sent, uses another credential and rate group from now on.
+-- Writes: channel_auth, channels, channel_gates, events(auth_rotated).
+declare
+	v_old text := autopost.current_auth_ref(p_workspace_id, p_channel);
+begin
+	insert into autopost.channel_auth (workspace_id, channel_id, auth_ref, rotated_at, updated_at)
+	values (p_workspace_id, p_channel.channel_id, p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, channel_id) do update
+	set auth_ref = excluded.auth_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	update autopost.channels c
+	set auth_ref = p_auth_ref, rate_group = p_rate_group
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+	perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', p_channel.channel_id, null, null, p_meta || jsonb_build_object(
+		'old_auth_ref', v_old, 'new_auth_ref', p_auth_ref, 'old_rate_group', p_channel.rate_group, 'new_rate_group', p_rate_group));
+end
+$$;
+
+create or replace function autopost.add_channel(p_workspace_id text, p_channel_id text, p_channel autopost.channels) returns void
+language plpgsql
+as $$
+-- Writes: channels, channel_gates.
+begin
+	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, timezone,
+		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref, created_at, updated_at)
+	values (p_workspace_id, p_channel_id, p_channel.platform, p_channel.target_id, p_channel.auth_ref, p_channel.rate_group, p_channel.enabled, p_channel.title,
+		p_channel.send_mode, p_channel.rate_rps, p_channel.max_parallel, p_channel.timezone, p_channel.window_mode, p_channel.posting_window,
+		p_channel.dedup_ttl_hours, p_channel.on_unknown, p_channel.on_auth_lost, p_channel.settings, p_channel.tags, p_channel.route_filter,
+		p_channel.template_ref, autopost.now_ts(), autopost.now_ts());
+end
+$$;
+
+create or replace function autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) returns void
+language plpgsql
+as $$
+-- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- name it at all is to lock the key.
+-- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
+begin
+	update autopost.channels c
+	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
+		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
+		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
+		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
+	update autopost.channels c
+	set target_id = p_new.target_id
+	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id and c.target_id <> p_new.target_id;
+	perform autopost.emit_note(p_workspace_id, case when p_new.enabled then 'channel_enabled' else 'channel_disabled' end, 'ok', p_old.channel_id, null, null, p_meta)
+	where p_new.enabled <> p_old.enabled;
+end
+$$;

@@ -1,0 +1,191 @@
+package blueprint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"autopost/internal/blueprint"
+)
+
+const house = `settings:
+  max_attempts: 7
+workspaces:
+  news:
+    name: The newsroom
+    status: paused
+    credentials:
+      bot:
+        platform: telegram
+        secret_ref: env:BOT
+    groups:
+      telegram/bot:
+        rate_rps: 0.50
+    templates:
+      digest:
+        body: |-
+          {title}
+
+          {link}
+        defaults:
+          title: "7"
+    channels:
+      news-ru:
+        platform: telegram
+        target_id: '@news_ru'
+        auth_ref: bot
+        enabled: false
+        posting_window:
+          mon: [["09:00", "12:00"], ["14:00", "24:00"]]
+        tags: [ru, "no"]
+    quotas:
+      channel:news-ru/3600:
+        max_sends: 8
+  spare: {}
+`
+
+func read(t *testing.T, text string) blueprint.File {
+	t.Helper()
+	file, err := blueprint.Read("house.yaml", strings.NewReader(text))
+	require.NoError(t, err)
+	return file
+}
+
+// written is what a file says, without what is at its default.
+func written(f blueprint.File) blueprint.File {
+	for _, w := range f.Workspaces {
+		for _, item := range w.Items {
+			for name, value := range item.Fields {
+				if string(value) == "null" {
+					delete(item.Fields, name)
+				}
+			}
+		}
+	}
+	return f
+}
+
+func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, blueprint.Write(&out, written(read(t, house))))
+	require.Equal(t, house, out.String())
+}
+
+func TestEveryFieldHasAValue(t *testing.T) {
+	t.Parallel()
+	file := read(t, house)
+	require.Equal(t, json.RawMessage("7"), file.Settings["max_attempts"])
+	require.Len(t, file.Workspaces, 2)
+	kinds := []string{}
+	for _, item := range file.Workspaces[0].Items {
+		kinds = append(kinds, item.Kind+" "+item.ID)
+		require.Len(t, item.Fields, len(blueprint.KindOf(item.Kind).Fields), item.ID)
+	}
+	require.Equal(t, []string{"workspace news", "credential bot", "group telegram/bot", "template digest", "channel news-ru", "quota channel:news-ru/3600"}, kinds,
+		"each refers to earlier ones only")
+	channel := file.Workspaces[0].Items[4]
+	require.Equal(t, "false", string(channel.Fields["enabled"]))
+	require.Equal(t, "null", string(channel.Fields["title"]), "what is not written is the default")
+	require.JSONEq(t, `{"mon": [["09:00", "12:00"], ["14:00", "24:00"]]}`, string(channel.Fields["posting_window"]))
+	require.JSONEq(t, `["ru", "no"]`, string(channel.Fields["tags"]))
+	require.Equal(t, "house.yaml:23", channel.At.String())
+	require.Equal(t, "house.yaml:28", channel.Where("posting_window").String())
+	require.Equal(t, "house.yaml:30", channel.Where("tags").String())
+	require.Equal(t, "house.yaml:23", channel.Where("title").String())
+	require.Equal(t, "house.yaml:2", file.WhereSetting("max_attempts").String())
+	require.Equal(t, "house.yaml:1", file.WhereSetting("other").String())
+	require.Nil(t, read(t, "workspaces: {a: {channels: }}").Settings, "a file without settings says nothing of them")
+}
+
+func TestAWrongFileIsRefusedWithItsLine(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"":                               "house.yaml is empty",
+		"workspaces: {a: {chanels: {}}}": "house.yaml:1: there is no key \"chanels\": did you mean channels?",
+		"workspaces:\n  a:\n    channels:\n      c:\n        targt_id: x": "house.yaml:5: there is no field \"targt_id\": did you mean target_id?",
+		"workspaces:\n  a:\n    groups: {g: {speed: 1}}":                  "house.yaml:3: there is no field \"speed\": use rate_rps",
+		"wrkspaces: {}":                     "house.yaml:1: there is no key \"wrkspaces\": did you mean workspaces?",
+		"workspaces: [a]":                   "house.yaml:1: workspaces must be a mapping",
+		"- a":                               "house.yaml:1: a configuration must be a mapping",
+		"workspaces:\n  a: 7":               "house.yaml:2: workspace a must be a mapping",
+		"settings:\n  a: 1\n  a: 2":         "house.yaml:3: \"a\" is in line 2 already",
+		"settings:\n  a: {b: 1,\n    b: 2}": "house.yaml:3: \"b\" is in line 2 already",
+		"settings: {a: .inf}":               "house.yaml:1: .inf is no value that can be kept",
+		"settings:\n  a: &x 1\n  b: *x":     "house.yaml:3: an alias is not understood here",
+		"settings:\n  <<: {a: 1}":           "house.yaml:2: a key of settings is no plain text",
+		"settings: {a: [1, {b: *x}]}":       "house.yaml: ",
+		"settings:\n\ta: 1":                 "house.yaml: ",
+		"settings: {}\n---\nsettings: {}":   "more than one document",
+	} {
+		_, err := blueprint.Read("house.yaml", strings.NewReader(text))
+		require.ErrorContains(t, err, says, text)
+	}
+}
+
+// Whatever a text or a number looks like, it comes back as it was.
+func TestValuesComeBack(t *testing.T) {
+	t.Parallel()
+	values := rapid.OneOf(
+		rapid.Custom(func(t *rapid.T) json.RawMessage {
+			text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+				"", " ", "~", "null", "yes", "on", "7", "0x7", "1e3", "09:00", "2026-01-02", "2026-01-02T03:04:05Z", "- a", "a: b", "#", "a #b", "{a}", "[a]", "*a", "&a", "!a", "|", ">",
+				"a\nb", "a\n", "\na", "a\n\n b \n", " a\nb", "a\r\nb", "a\tb\n\tc", "\u0085", "\u2028\n", "\ufeffa", "'", "\"", "\\n", "%a", "@a", "`a`", "=", "<<", "---", "--- a\n...",
+			})).Draw(t, "text")
+			raw, err := json.Marshal(text)
+			require.NoError(t, err)
+			return raw
+		}),
+		rapid.SampledFrom([]json.RawMessage{[]byte("0"), []byte("-1"), []byte("0.50"), []byte("1e3"), []byte("1.5E-7"), []byte("12345678901234567890"), []byte("true"), []byte("false"),
+			[]byte("[]"), []byte("{}"), []byte(`[null, [], {"a": [1, "x"]}]`), []byte(`{"a": {"b": null}, "": "x", "7": 7, "no": true}`)}))
+	rapid.Check(t, func(t *rapid.T) {
+		value := values.Draw(t, "value")
+		var out bytes.Buffer
+		require.NoError(t, blueprint.Write(&out, blueprint.File{Settings: map[string]json.RawMessage{"a": value}}))
+		again, err := blueprint.Read("f", bytes.NewReader(out.Bytes()))
+		require.NoError(t, err, out.String())
+		require.JSONEq(t, string(value), string(again.Settings["a"]), out.String())
+		var twice bytes.Buffer
+		require.NoError(t, blueprint.Write(&twice, again))
+		require.Equal(t, out.String(), twice.String())
+	})
+}
+
+func TestTableOfChannels(t *testing.T) {
+	t.Parallel()
+	items, err := blueprint.ReadTable("c.csv", strings.NewReader("\ufeffchannel_id,platform,rate_rps,tags,enabled,route_filter,title\n"+
+		`a,telegram,0.5,"ru, news",true,"{""exclude"": [""x""]}",`+"\n"+`b,max,,"[""a,b""]",,,"two`+"\n"+`lines"`+"\n"))
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	fields := func(i int) string {
+		raw, err := json.Marshal(items[i].Fields)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	require.JSONEq(t, `{"platform": "telegram", "rate_rps": 0.5, "tags": ["ru", "news"], "enabled": true, "route_filter": {"exclude": ["x"]}}`, fields(0), "an empty cell says nothing")
+	require.JSONEq(t, `{"platform": "max", "tags": ["a,b"], "title": "two\nlines"}`, fields(1))
+	require.Equal(t, "c.csv:2: column 3", items[0].Where("rate_rps").String())
+	require.Equal(t, "c.csv:3", items[1].Where("rate_rps").String())
+
+	for text, says := range map[string]string{
+		"":                                       "c.csv is empty: its first row names the columns, of channel_id, platform",
+		"channel_id,targetid\n":                  "c.csv:1: column 2: there is no column \"targetid\": did you mean target_id?",
+		"platform\nx\n":                          "c.csv:1: there is no column channel_id",
+		"channel_id,title,title\n":               "c.csv:1: column 3: column title is named twice",
+		"channel_id,rate_rps\na,fast\n":          "c.csv:2: column 2: rate_rps is \"fast\", which is no number",
+		"channel_id,rate_rps\na,\"\"\"1\"\"\"\n": "c.csv:2: column 2: rate_rps is",
+		"channel_id,enabled\na,yes\n":            "c.csv:2: column 2: enabled is \"yes\": write true or false",
+		"channel_id,settings\na,{\n":             "c.csv:2: column 2: settings is no JSON, at its character 1",
+		"channel_id,tags\na,[1\n":                "c.csv:2: column 2: tags is no JSON",
+		"channel_id,title\n,x\n":                 "c.csv:2: there is no channel_id",
+		"channel_id\na\nb\na\n":                  "c.csv:4: channel a is in line 2 already",
+		"channel_id,title\na\n":                  "c.csv: record on line 2: wrong number of fields",
+	} {
+		_, err := blueprint.ReadTable("c.csv", strings.NewReader(text))
+		require.ErrorContains(t, err, says, text)
+	}
+}

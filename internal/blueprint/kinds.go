@@ -1,0 +1,158 @@
+package blueprint
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Form is how a value of a field is written.
+type Form int
+
+// The forms of values.
+const (
+	Text Form = iota
+	Number
+	Boolean
+	List   // of texts
+	Object // or any other JSON
+)
+
+// Field is one that a kind of thing has.
+type Field struct {
+	Name string
+	Form Form
+	Help string
+}
+
+// Kind is a kind of thing that can be configured, named as apply_config names it.
+type Kind struct {
+	Name string
+	// Section is the key under which a workspace lists things of the kind; empty for the workspace itself.
+	Section string
+	Fields  []Field
+}
+
+// Kinds are all there are, in an order in which each refers to earlier ones only.
+// The fields are those that the function of the kind takes, in the order in which a
+// file shows them.
+var Kinds = []Kind{
+	{"workspace", "", []Field{
+		{"name", Text, "what it is called"},
+		{"status", Text, "active; paused: takes posts in, sends nothing; disabled: refuses posts"},
+	}},
+	{"credential", "credentials", []Field{
+		{"platform", Text, "platform that it is for; stays as it was added"},
+		{"secret_ref", Text, "where the secret is kept: env:NAME, file:/path or sealed:NAME"},
+	}},
+	{"group", "groups", []Field{
+		{"rate_rps", Number, "messages a second of all its channels together; 0 for no limit"},
+	}},
+	{"template", "templates", []Field{
+		{"body", Text, "text with placeholders: \"{title}, {summary?}\""},
+		{"defaults", Object, "values of placeholders where a post gives none, as JSON"},
+		{"vars", List, "placeholders that a post may give"},
+		{"sanitize", List, "placeholders whose values lose @mentions"},
+		{"parse_mode", Text, "HTML, Markdown or None"},
+		{"max_length", Number, "length that the text is cut to"},
+	}},
+	{"channel", "channels", []Field{
+		{"platform", Text, "telegram, max, x, youtube; stays as it was added"},
+		{"target_id", Text, "where the posts go: @name, chat or chat:thread"},
+		{"auth_ref", Text, "name of its credential"},
+		{"rate_group", Text, "channels that share a limit (default that of its credential)"},
+		{"enabled", Boolean, "whether posts are routed to it (default true)"},
+		{"title", Text, "what it is called"},
+		{"send_mode", Text, "text, media or mixed (default mixed)"},
+		{"rate_rps", Number, "messages a second; 0 for no limit (default 1)"},
+		{"max_parallel", Number, "calls at a time (default 1)"},
+		{"timezone", Text, "zone of its posting window, as in Europe/Moscow"},
+		{"window_mode", Text, "immediate or windowed (default immediate)"},
+		{"posting_window", Object, `when it may post, as JSON: {"mon": [["09:00","18:00"]]}`},
+		{"dedup_ttl_hours", Number, "how long the same content is not sent again (default 168)"},
+		{"on_unknown", Text, "after a call without an answer: reconcile, hold or resend (default reconcile)"},
+		{"on_auth_lost", Text, "what waits while its credential is refused: hold or fail (default hold)"},
+		{"settings", Object, `of its texts and its platform, as JSON: {"long_text": "split"}`},
+		{"tags", List, "tags of the channel itself"},
+		{"route_filter", Object, `which posts it gets, as JSON: {"include_any": ["news"]}`},
+		{"template_ref", Text, "template of its posts"},
+	}},
+	{"quota", "quotas", []Field{
+		{"max_sends", Number, "calls that may begin in the window"},
+	}},
+}
+
+// KindOf returns the kind of a name; it must be one of Kinds.
+func KindOf(name string) Kind {
+	return Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name })]
+}
+
+// Field finds a field of a kind by its name.
+func (k Kind) Field(name string) (Field, bool) {
+	i := slices.IndexFunc(k.Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return k.Fields[i], true
+}
+
+// Names are those of its fields.
+func (k Kind) Names() []string {
+	names := make([]string, 0, len(k.Fields))
+	for _, f := range k.Fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Ordered are the names of the values of both sides, those of its fields first and in their order.
+func (k Kind) Ordered(sides ...map[string]json.RawMessage) []string {
+	all := map[string]json.RawMessage{}
+	for _, side := range sides {
+		maps.Copy(all, side)
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(k.place(a), k.place(b)), cmp.Compare(a, b))
+	})
+}
+
+// place is the number of a field, behind all of them for any other name.
+func (k Kind) place(name string) int {
+	if at := slices.Index(k.Names(), name); at >= 0 {
+		return at
+	}
+	return len(k.Fields)
+}
+
+// nearest is the name most like what was written, empty when none is like it.
+func nearest(written string, names []string) string {
+	best, least := "", len(written)/2+1
+	for _, name := range names {
+		if d := distance(written, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to put in, take out or change to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,109 @@
+package pg_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/blueprint"
+	"autopost/internal/pg"
+	"autopost/internal/pgtest"
+)
+
+// What configures goes through a direct connection and through a pooler alike.
+func TestConfigurationThroughTheStore(t *testing.T) {
+	t.Parallel()
+	for name, pooled := range map[string]bool{"direct": false, "pooled": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, err := pg.Open(t.Context(), pg.Options{URL: pgtest.New(t).URL("engine"), Pooled: pooled})
+			require.NoError(t, err)
+			t.Cleanup(store.Close)
+			configure(t, store)
+		})
+	}
+}
+
+func configure(t *testing.T, store *pg.Store) {
+	ctx := t.Context()
+	act := pg.Act{Workspace: "w", Operator: "olga", Reason: "drill"}
+	applied := func(a pg.PutAnswer, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		require.True(t, a.Applied, "%s", a.Raw)
+	}
+	text := func(s string) json.RawMessage { return json.RawMessage(`"` + s + `"`) }
+	applied(store.PutWorkspace(ctx, act, pg.Fields{"name": text("W")}))
+	applied(store.SetWorkspaceStatus(ctx, act, "paused"))
+	applied(store.PutCredentialBinding(ctx, act, "bot", pg.Fields{"platform": text("telegram"), "secret_ref": text("env:BOT")}))
+	applied(store.PutRateGroup(ctx, act, "telegram", "bot", pg.Fields{"rate_rps": json.RawMessage("25")}))
+	applied(store.PutChannel(ctx, act, "c", pg.Fields{"platform": text("telegram"), "target_id": text("@c"), "auth_ref": text("bot"), "tags": json.RawMessage(`["a"]`)}))
+	applied(store.PutQuota(ctx, act, "channel:c", time.Hour, pg.Fields{"max_sends": json.RawMessage("8")}))
+
+	refused, err := store.PutChannel(ctx, act, "c", pg.Fields{"timezone": text("MSK")})
+	require.NoError(t, err)
+	require.Equal(t, "invalid", refused.Reason)
+	require.Equal(t, "timezone", refused.Errors[0].Field)
+	_, err = store.PutChannel(ctx, act, "c", pg.Fields{"colour": text("red")})
+	require.ErrorIs(t, err, pg.ErrArgument)
+
+	items, err := store.ExportConfig(ctx, "w")
+	require.NoError(t, err)
+	copied := act
+	copied.Workspace, copied.DryRun = "copy", true
+	answer, err := store.ApplyConfig(ctx, copied, items)
+	require.NoError(t, err)
+	require.Len(t, answer.Items, len(items))
+	workspaces, err := store.DescribeWorkspaces(ctx, 10)
+	require.NoError(t, err)
+	require.Len(t, workspaces, 1, "it was a dry run")
+	require.Equal(t, "paused", workspaces[0].Status)
+
+	groups, err := store.ListRateGroups(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 25, Channels: 1, EnabledChannels: 1}}, groups)
+	quotas, err := store.ListQuotas(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)
+	bindings, err := store.ListCredentialBindings(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Equal(t, "env:BOT", bindings[0].SecretRef)
+
+	changes, err := store.ApplySettings(ctx, pg.Fields{"max_attempts": json.RawMessage("7")}, true)
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	_, err = store.ListDeliveries(ctx, "w", pg.DeliveryFilter{ChannelID: "c"}, 10)
+	require.NoError(t, err)
+	none, err := store.GetChannel(ctx, "w", "nobody")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	applied(store.DeleteQuota(ctx, act, "channel:c", time.Hour))
+	applied(store.PutChannel(ctx, act, "c", pg.Fields{"enabled": json.RawMessage("false")}))
+	gone, err := store.RemoveChannel(ctx, act, "c")
+	require.NoError(t, err)
+	require.True(t, gone.Applied)
+}
+
+// The fields that files, tables and flags know are those that the functions take.
+func TestKindsAreThoseOfTheFunctions(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	channel := blueprint.KindOf("channel").Names()
+	slices.Sort(channel)
+	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.channel_rules('x')) order by 1`), channel)
+	template := append(blueprint.KindOf("template").Names(), "enabled")
+	slices.Sort(template)
+	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.template_fields(t)) from autopost.builtin_templates('x') t where t.template_id = 'image' order by 1`), template)
+	ids := map[string]string{"group": "telegram/g", "quota": "group:telegram/g/60"}
+	for _, kind := range blueprint.Kinds {
+		act := `select autopost.apply_config('w', jsonb_build_array('{"kind": "workspace", "id": "w", "fields": {}}'::jsonb, $1::jsonb), 'o', 'r', true) #>> '{errors,0,reason}'`
+		item, err := json.Marshal(map[string]any{"kind": kind.Name, "id": cmp.Or(ids[kind.Name], "x"), "fields": map[string]any{"colour": 1}})
+		require.NoError(t, err)
+		refusal := pgtest.Value[string](db, act, string(item))
+		require.Contains(t, refusal, "colour", kind.Name)
+	}
+}

@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/test/house"
+)
+
+// furnished is a house with something of every kind in two workspaces.
+func furnished(t *testing.T) *house.House {
+	t.Helper()
+	h, _, _ := newsroom(t)
+	h.GroupRate("news", house.Telegram, "telegram", 12.5)
+	h.Exec(`update autopost.channels set title = 'On "Telegram": #1', tags = '{ru,"two words"}', route_filter = '{"include_any": ["ru"], "exclude": ["ads"]}',
+		settings = '{"long_text": "split", "utm": {"utm_source": "tg"}, "reach": 1.50, "yes": "no"}', timezone = 'Europe/Moscow', window_mode = 'windowed',
+		posting_window = '{"mon": [["09:00", "24:00"]], "sun": []}', dedup_ttl_hours = 24, on_unknown = 'hold', max_parallel = 3, rate_rps = null
+		where channel_id = 'on-telegram'`)
+	h.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('news', 'on-max', 3600, 8)`)
+	h.Exec(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('news', 'telegram', 'telegram', 86400, 300)`)
+	ok(t, h, "template", "put", "digest", "--body", "{title}\n\n  {text}\n", "--defaults", `{"title": "News"}`, "--sanitize", "title", because)
+	ok(t, h, "template", "put", "digest", "--platform", "max", "--body", "<b>{title}</b>", "--parse-mode", "HTML", "--max-length", "200", because)
+	ok(t, h, "channel", "set", "on-max", "--template-ref", "digest", because)
+	ok(t, h, "workspace", "add", "rest", "--name", "На отдыхе", "--status", "paused", because)
+	ok(t, h, "setting", "set", "max_attempts", "7")
+	return h
+}
+
+// wiped takes all configuration away, as if it had never been.
+func wiped(h *house.House) {
+	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
+		delete from autopost.platform_limits; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.secret_lookup;
+		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
+}
+
+// Exported, wiped, applied and exported again it is the same, byte by byte; and in another database too.
+func TestConfigurationMoves(t *testing.T) {
+	t.Parallel()
+	h := furnished(t)
+	first := ok(t, h, "config", "export")
+	require.NotContains(t, first, "send_mode", "what is at its default is left out")
+	require.NotContains(t, first, "secret_hash")
+	require.Contains(t, first, "secret_ref: env:HOUSE_TELEGRAM_TOKEN")
+	require.Equal(t, first, ok(t, h, "config", "export"))
+	h.File("house.yaml", first)
+	require.Equal(t, "nothing to change\n", ok(t, h, "config", "diff", "house.yaml", "--exit-code"))
+	require.Equal(t, "nothing to change\n", ok(t, h, "config", "apply", "house.yaml"), "nobody is asked")
+
+	wiped(h)
+	require.Equal(t, "workspaces: {}\n", ok(t, h, "config", "export"))
+	differs := h.Run(nil, "config", "diff", "house.yaml", "--exit-code")
+	require.Equal(t, 1, differs.Code)
+	require.Contains(t, differs.Stdout, "+ channel on-telegram")
+	require.Contains(t, differs.Stdout, "~ max_attempts: 5 -> 7")
+	ok(t, h, "config", "apply", "house.yaml", "--yes", "--operator", "olga")
+	require.Equal(t, first, ok(t, h, "config", "export"))
+	require.Equal(t, []string{"olga: config apply house.yaml"}, pgtest.Column[string](h.DB, `select distinct operator || ': ' || reason from autopost.admin_audit_log`))
+	h.Verified()
+
+	other := house.New(t)
+	other.File("house.yaml", first)
+	ok(t, other, "config", "apply", "house.yaml", "--yes")
+	require.Equal(t, first, ok(t, other, "config", "export"))
+	require.Equal(t, ok(t, h, "config", "export", "--workspace", "news"), ok(t, other, "config", "export", "--workspace", "news"))
+	other.Verified()
+}
+
+const small = `settings:
+  max_attempts: 6
+workspaces:
+  news:
+    channels:
+      on-telegram:
+        platform: telegram
+        target_id: "@elsewhere"
+        auth_ref: telegram
+        title: Elsewhere
+      new:
+        platform: telegram
+        target_id: "@new"
+        auth_ref: telegram
+        template_ref: digest
+    templates:
+      digest:
+        body: "{title}!"
+`
+
+func TestConfigurationIsComparedAndPruned(t *testing.T) {
+	t.Parallel()
+	h := furnished(t)
+	h.File("small.yaml", small)
+	plan := ok(t, h, "config", "diff", "small.yaml")
+	for _, line := range []string{
+		"  ~ max_attempts: 7 -> 6", "  + channel new", `      template_ref: "digest"`, "  ~ channel on-telegram", `      title: "On \"Telegram\": #1" -> "Elsewhere"`,
+		"      dedup_ttl_hours: 24 -> 168", "  ~ template digest", "  not in the file: channel on-max", "  not in the file: template digest/max",
+		"  not in the file: quota channel:on-max/3600", "  not in the file: credential telegram", "  not in the file: group telegram/telegram", "not in the file: workspace rest",
+	} {
+		require.Contains(t, plan, line+"\n")
+	}
+	require.NotContains(t, plan, "not in the file: channel on-telegram")
+	var machine struct {
+		Settings   []struct{ Key string }
+		Workspaces []struct {
+			Workspace string
+			Changes   []struct {
+				Kind, ID string
+				Created  bool
+			}
+			NotInFile []string `json:"not_in_file"`
+		}
+		NotInFile []string `json:"not_in_file"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "config", "diff", "small.yaml", "--json")), &machine))
+	require.Equal(t, []string{"workspace rest"}, machine.NotInFile)
+	require.Len(t, machine.Workspaces[0].Changes, 3)
+	require.True(t, machine.Workspaces[0].Changes[2].Created)
+	require.Contains(t, machine.Workspaces[0].NotInFile, "channel on-max")
+
+	before := ok(t, h, "config", "export")
+	ok(t, h, "config", "apply", "small.yaml", "--dry-run")
+	silent := h.RunOn("", "config", "apply", "small.yaml")
+	require.Equal(t, 1, silent.Code)
+	require.Contains(t, silent.Stderr, "--yes")
+	require.Equal(t, before, ok(t, h, "config", "export"), "nothing before somebody says yes")
+
+	ok(t, h, "config", "apply", "small.yaml", "--workspace", "news", "--yes")
+	require.Equal(t, "7", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`), "a workspace alone")
+	said := h.RunOn("yes\n", "config", "apply", "small.yaml")
+	require.Zero(t, said.Code, said.Stderr)
+	require.Equal(t, "6", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`))
+	require.Equal(t, []string{"new", "on-max", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`), "what is not named is left")
+
+	require.Contains(t, ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes"), `status: "paused" -> "disabled"`)
+	require.Equal(t, []string{"new", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`))
+	require.Equal(t, []string{"news active", "rest disabled"}, pgtest.Column[string](h.DB, `select workspace_id || ' ' || status from autopost.workspaces order by 1`))
+	require.Equal(t, []int{2, 2, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
+		(select count(*) from autopost.templates where enabled)]::int[]`), "what bounds, and what is bound, stays")
+	again := ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes")
+	require.Contains(t, again, "nothing to change", "a second time there is nothing to put out of use")
+	h.Verified()
+}
+
+func TestAWrongConfigurationIsRefusedWithItsLine(t *testing.T) {
+	t.Parallel()
+	h := furnished(t)
+	before := ok(t, h, "config", "export")
+	for _, c := range []struct {
+		from, to string
+		code     int
+		says     string
+	}{
+		{"target_id: \"@new\"", "target_id: new", 1, `f.yaml:13: channel new: target_id "new" is no target of telegram: write @name`},
+		{"auth_ref: telegram\n        title", "title", 1, "f.yaml:6: channel on-telegram: auth_ref is missing"},
+		{"{title}!", "{title", 1, "f.yaml:18: template digest: body has a brace"},
+		{"template_ref: digest", "template_ref: digset", 1, "f.yaml:15: channel new: template_ref there is no template"},
+		{"title: Elsewhere", "tittle: Elsewhere", 2, "f.yaml:10: there is no field \"tittle\": did you mean title?"},
+		{"max_attempts", "max_atempts", 2, "f.yaml:2: there is no setting \"max_atempts\": did you mean max_attempts?"},
+		{"max_attempts: 6", "max_attempts: six", 1, "f.yaml:2: "},
+		{"max_attempts: 6", "event_retention_days: 1000", 1, "event_retention_days would be longer"},
+		{"    templates", "  templates", 2, "f.yaml:17: there is no key \"digest\""},
+	} {
+		require.Contains(t, small, c.from)
+		h.File("f.yaml", strings.Replace(small, c.from, c.to, 1))
+		for _, args := range [][]string{{"diff", "f.yaml"}, {"apply", "f.yaml", "--yes"}} {
+			result := h.Run(nil, append([]string{"config"}, args...)...)
+			require.Equal(t, c.code, result.Code, "%s: %s", c.to, result.Stderr)
+			require.Contains(t, result.Stderr, c.says, c.to)
+			require.Empty(t, result.Stdout)
+		}
+	}
+	h.File("f.yaml", small)
+	for says, args := range map[string][]string{
+		"nowhere.yaml":                   {"diff", "nowhere.yaml"},
+		"says nothing of workspace none": {"diff", "f.yaml", "--workspace", "none"},
+		"takes one file":                 {"apply"},
+	} {
+		result := h.Run(nil, append([]string{"config"}, args...)...)
+		require.Equal(t, 2, result.Code, result.Stderr)
+		require.Contains(t, result.Stderr, says)
+	}
+	require.Equal(t, 1, h.Run(nil, "config", "export", "--workspace", "none").Code)
+	require.Equal(t, before, ok(t, h, "config", "export"))
+}
