@@ -4567,7 +4567,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.redact(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
+	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.masked_config(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
 		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
 	from autopost.list_sources v
 	where v.workspace_id = p_workspace_id
@@ -5044,6 +5044,21 @@ begin
 	end loop;
 	return replace(v_text, chr(57344) || '0' || chr(57345), '</a>');
 end
+$$;
+
+
+--
+-- Name: masked_config(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.masked_config(p_config jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- config_json for eyes: secrets masked, and of its url whatever stands where keys and passwords do.
+select case when jsonb_typeof(c.masked -> 'url') = 'string' then c.masked || jsonb_build_object('url', regexp_replace(regexp_replace(p_config ->> 'url',
+	'://[^/?#@]*@', '://[redacted]@'), '([?&][^=&#]*(?:key|token|auth|sig|pass|secret|code|hash)[^=&#]*=)[^&#]+', '\1[redacted]', 'gi'))
+	else c.masked end
+from (select autopost.redact(p_config) as masked) c
 $$;
 
 
@@ -7072,7 +7087,7 @@ begin
 	v_endpoint_id := autopost.source_endpoint(p_workspace_id, p_source_id, p_fields ->> 'endpoint_id');
 	v_before := autopost.source_state(p_workspace_id, p_source_id);
 	v_after := jsonb_strip_nulls(jsonb_build_object('kind', v_new.kind, 'enabled', v_new.enabled, 'stopped', v_new.stopped,
-		'config_json', autopost.redact(v_new.config_json), 'endpoint_id', v_endpoint_id));
+		'config_json', autopost.masked_config(v_new.config_json), 'endpoint_id', v_endpoint_id));
 	if v_before = v_after and v_old.config_json = v_new.config_json then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
 	end if;
@@ -9572,7 +9587,7 @@ CREATE FUNCTION autopost.source_state(p_workspace_id text, p_source_id text) RET
 -- Reads: list_sources (view).
 begin
 	return coalesce((
-		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.redact(v.config_json),
+		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.masked_config(v.config_json),
 			'endpoint_id', v.endpoint_id))
 		from autopost.list_sources v
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');
