@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(84);
+select plan(85);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -90,6 +90,8 @@ select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 7200}');
 select is(test.waits('other'), interval '2 hours');
 select autopost.set_pull_cursor('w', 'other', '{}');
 select is(test.waits('other'), interval '5 minutes', 'without either, five minutes');
+select autopost.set_pull_cursor('w', 'other', '{"more": true, "wait_seconds": 9000}');
+select is(test.waits('other'), interval '120 seconds', 'between two chunks nobody else polls it');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 10}');
 select is(test.waits('other'), interval '5 minutes', 'no hint makes it faster');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 1e9}');
