@@ -6014,7 +6014,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.redact(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
+	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.masked_config(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
 		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
 	from autopost.list_sources v
 	where v.workspace_id = p_workspace_id
@@ -6654,6 +6654,21 @@ begin
 	end loop;
 	return replace(v_text, chr(57344) || '0' || chr(57345), '</a>');
 end
+$$;
+
+
+--
+-- Name: masked_config(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.masked_config(p_config jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- config_json for eyes: secrets masked, and of its url whatever stands where keys and passwords do.
+select case when jsonb_typeof(c.masked -> 'url') = 'string' then c.masked || jsonb_build_object('url', regexp_replace(regexp_replace(p_config ->> 'url',
+	'://[^/?#@]*@', '://[redacted]@'), '([?&][^=&#]*(?:key|token|auth|sig|pass|secret|code|hash)[^=&#]*=)[^&#]+', '\1[redacted]', 'gi'))
+	else c.masked end
+from (select autopost.redact(p_config) as masked) c
 $$;
 
 
@@ -9065,7 +9080,7 @@ begin
 	v_endpoint_id := autopost.source_endpoint(p_workspace_id, p_source_id, p_fields ->> 'endpoint_id');
 	v_before := autopost.source_state(p_workspace_id, p_source_id);
 	v_after := jsonb_strip_nulls(jsonb_build_object('kind', v_new.kind, 'enabled', v_new.enabled, 'stopped', v_new.stopped,
-		'config_json', autopost.redact(v_new.config_json), 'endpoint_id', v_endpoint_id));
+		'config_json', autopost.masked_config(v_new.config_json), 'endpoint_id', v_endpoint_id));
 	if v_before = v_after and v_old.config_json = v_new.config_json then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
 	end if;
@@ -11296,8 +11311,9 @@ CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
--- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor two
--- keys mean something here: wait_seconds, the source's own hint, and moved_to, where the source says it lives now, which is told once.
+-- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor three
+-- keys mean something here: more, after a chunk that is not the last, so that the source stays leased; wait_seconds, the source's own hint;
+-- and moved_to, where the source says it lives now, which is told once.
 -- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
 declare
 	v_before jsonb;
@@ -11311,8 +11327,9 @@ begin
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
-		next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
-			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end)
+		next_poll_at = v_now + case when p_cursor -> 'more' = 'true' then autopost.setting_interval('pull_lease_seconds')
+			else autopost.poll_interval(p_workspace_id, p_source_id,
+				case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end) end
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
 		-- without what may be a key
@@ -11932,7 +11949,7 @@ CREATE FUNCTION autopost.source_state(p_workspace_id text, p_source_id text) RET
 -- Reads: list_sources (view).
 begin
 	return coalesce((
-		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.redact(v.config_json),
+		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.masked_config(v.config_json),
 			'endpoint_id', v.endpoint_id))
 		from autopost.list_sources v
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');

@@ -50,12 +50,11 @@ read is explained: a page that is no feed names the feed it belongs to.`,
 			if (len(args) == 1) == (fields.Config != nil) {
 				return misuse{fmt.Errorf("%s takes the id of a source, or flags that describe one: write --url https://…", cmd.CommandPath())}
 			}
-			return withDatabase(cmd.Context(), func(ctx context.Context, cfg config.Config, db *database) error {
-				store, err := db.store(ctx)
+			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
+				cfg, err := loadConfig()
 				if err != nil {
 					return err
 				}
-				defer store.Close()
 				if workspace, err = chooseWorkspace(ctx, store, workspace); err != nil {
 					return err
 				}

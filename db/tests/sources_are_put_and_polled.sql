@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(82);
+select plan(85);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -90,6 +90,8 @@ select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 7200}');
 select is(test.waits('other'), interval '2 hours');
 select autopost.set_pull_cursor('w', 'other', '{}');
 select is(test.waits('other'), interval '5 minutes', 'without either, five minutes');
+select autopost.set_pull_cursor('w', 'other', '{"more": true, "wait_seconds": 9000}');
+select is(test.waits('other'), interval '120 seconds', 'between two chunks nobody else polls it');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 10}');
 select is(test.waits('other'), interval '5 minutes', 'no hint makes it faster');
 select autopost.set_pull_cursor('w', 'other', '{"wait_seconds": 1e9}');
@@ -120,6 +122,9 @@ select autopost.ingest_pull_chunk('w', 'feed', 'feed', '[{"source_ref": "1", "pa
 select is((select items_seen from autopost.list_sources('w', 10) where source_id = 'feed'), 2::bigint);
 select is((select stats_json ->> 'seen_exclude' from autopost.ingest_runs where source_id = 'feed'), '1', 'what was skipped is counted by its reason');
 select ok((select config_json ->> 'url' !~ 'otherkey1' from autopost.list_sources('w', 10) where source_id = 'feed'));
+select is(autopost.masked_config('{"url": "https://ann:p!w@h.example/a?format=rss&key=12345&x_sig=9#f", "tags": ["a"]}'),
+	'{"url": "https://[redacted]@h.example/a?format=rss&key=[redacted]&x_sig=[redacted]#f", "tags": ["a"]}', 'nor anything that may be a key or a password');
+select is(autopost.masked_config('{"query": "select 1"}'), '{"query": "select 1"}');
 select is(autopost.get_source('w', 'feed') -> 'config_json' ->> 'url', 'https://h.example/feed?token=otherkey1', 'the engine sees all');
 select is(autopost.get_source('w', 'nowhere'), null);
 select test.put('feed', '{"enabled": false}');

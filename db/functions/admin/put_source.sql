@@ -31,7 +31,7 @@ begin
 	v_endpoint_id := autopost.source_endpoint(p_workspace_id, p_source_id, p_fields ->> 'endpoint_id');
 	v_before := autopost.source_state(p_workspace_id, p_source_id);
 	v_after := jsonb_strip_nulls(jsonb_build_object('kind', v_new.kind, 'enabled', v_new.enabled, 'stopped', v_new.stopped,
-		'config_json', autopost.redact(v_new.config_json), 'endpoint_id', v_endpoint_id));
+		'config_json', autopost.masked_config(v_new.config_json), 'endpoint_id', v_endpoint_id));
 	if v_before = v_after and v_old.config_json = v_new.config_json then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
 	end if;

@@ -1,8 +1,9 @@
 create or replace function autopost.set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor two
--- keys mean something here: wait_seconds, the source's own hint, and moved_to, where the source says it lives now, which is told once.
+-- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor three
+-- keys mean something here: more, after a chunk that is not the last, so that the source stays leased; wait_seconds, the source's own hint;
+-- and moved_to, where the source says it lives now, which is told once.
 -- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
 declare
 	v_before jsonb;
@@ -16,8 +17,9 @@ begin
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
-		next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
-			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end)
+		next_poll_at = v_now + case when p_cursor -> 'more' = 'true' then autopost.setting_interval('pull_lease_seconds')
+			else autopost.poll_interval(p_workspace_id, p_source_id,
+				case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end) end
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
 		-- without what may be a key

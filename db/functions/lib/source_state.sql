@@ -1,3 +1,13 @@
+create or replace function autopost.masked_config(p_config jsonb) returns jsonb
+language sql immutable
+as $$
+-- config_json for eyes: secrets masked, and of its url whatever stands where keys and passwords do.
+select case when jsonb_typeof(c.masked -> 'url') = 'string' then c.masked || jsonb_build_object('url', regexp_replace(regexp_replace(p_config ->> 'url',
+	'://[^/?#@]*@', '://[redacted]@'), '([?&][^=&#]*(?:key|token|auth|sig|pass|secret|code|hash)[^=&#]*=)[^&#]+', '\1[redacted]', 'gi'))
+	else c.masked end
+from (select autopost.redact(p_config) as masked) c
+$$;
+
 create or replace function autopost.source_state(p_workspace_id text, p_source_id text) returns jsonb
 language plpgsql stable
 as $$
@@ -5,7 +15,7 @@ as $$
 -- Reads: list_sources (view).
 begin
 	return coalesce((
-		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.redact(v.config_json),
+		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.masked_config(v.config_json),
 			'endpoint_id', v.endpoint_id))
 		from autopost.list_sources v
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');

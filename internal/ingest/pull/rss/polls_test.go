@@ -190,8 +190,8 @@ func TestFiltersByExpressionAndCategory(t *testing.T) {
 	requireFailure(t, err, "pull_config", "include holds the regular expression /(/")
 }
 
-// A feed of 5 MB is read, and several at once take no more memory than a few do.
-func TestLargeFeedsShareTheirRoom(t *testing.T) {
+// A feed of 5 MB is read, with a bound on what that allocates.
+func TestFeedOfFiveMegabytes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`<rss version="2.0"><channel><title>t</title>`)
 	filler := strings.Repeat("слово и ещё одно ", 100)

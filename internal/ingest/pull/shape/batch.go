@@ -17,7 +17,7 @@ const (
 	maxTag  = 200
 )
 
-// Cursor is the cursor_json of a source. The database itself reads wait_seconds and moved_to.
+// Cursor is the cursor_json of a source. The database itself reads more, wait_seconds and moved_to.
 type Cursor struct {
 	// URLHash tells whether ETag, LastModified and MovedTo belong to the configured URL.
 	// It is a hash because the URL may hold a key.
@@ -38,6 +38,8 @@ type Cursor struct {
 	Next string `json:"next,omitempty"`
 	// FirstSeenDone: a poll has gone through, so what is new now is news.
 	FirstSeenDone bool `json:"first_seen_done,omitempty"`
+	// More: the poll goes on behind this cursor.
+	More bool `json:"more,omitempty"`
 }
 
 // ParseCursor reads cursor_json; the zero cursor where there is none.
@@ -49,6 +51,7 @@ func ParseCursor(raw json.RawMessage) (Cursor, error) {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return c, &pull.Failure{Code: "pull_cursor", Message: "cursor_json cannot be read; set it to {} to start over"}
 	}
+	c.More = false // of a poll that broke off
 	return c, nil
 }
 
@@ -82,6 +85,7 @@ func Batch(o Options, entries []Entry, seen, after Cursor) (pull.Batch, error) {
 		items = append(items, item)
 	}
 	between := seen
+	between.More = true
 	for i, e := range entries {
 		if !items[i].Skip {
 			if first && publishable > o.Backfill {

@@ -94,4 +94,6 @@ func TestBackfillCountsWhatWouldBePublished(t *testing.T) {
 		reasons = append(reasons, item.SkipReason)
 	}
 	require.Equal(t, []string{"backfill", "", "exclude"}, reasons)
+	require.JSONEq(t, `{"more": true}`, string(batch.Items[1].Cursor), "a first sight that breaks off is still one, and the source stays leased")
+	require.JSONEq(t, `{"first_seen_done": true, "last_seen_id": "3"}`, string(batch.Items[2].Cursor))
 }
