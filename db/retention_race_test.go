@@ -147,11 +147,35 @@ func TestPostMeetsTheEndOfItsMedium(t *testing.T) {
 		})
 		one, two := base.Session("one", "engine"), base.Session("two", "engine")
 		one.Exec(`begin`)
-		require.NotContains(t, answer(t, one.Exec(forget)), "token", "the other one holds it")
+		require.NotContains(t, answer(t, one.Exec(forget)), "token")
 		waiting := two.Start(`select autopost.forget_media_origin('v', 'sha256:' || repeat('1', 64))`)
 		require.Equal(t, []string{"one"}, waiting.Blocked())
 		one.Exec(`commit`)
-		require.Contains(t, answer(t, waiting.Wait()), "token", "the second is the last: the object goes")
+		require.Contains(t, answer(t, waiting.Wait()), "token", "the second is the last")
+	})
+	const register = `select autopost.put_media_origin('w', 'sha256:' || repeat('2', 64), 'file:///2', 'image/png', 10, 'image', 1, 1)`
+	const remove = `select autopost.begin_media_removal('sha256:' || repeat('2', 64))`
+	t.Run("content comes again while its object is taken away", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		keeper, writer := base.Session("keeper", "engine"), base.Session("writer", "engine")
+		keeper.Exec(`begin`)
+		require.Equal(t, true, answer(t, keeper.Exec(remove))["applied"])
+		waiting := writer.Start(register)
+		require.Equal(t, []string{"keeper"}, waiting.Blocked())
+		keeper.Exec(`commit`)
+		require.Equal(t, "being_removed", answer(t, waiting.Wait())["reason"])
+	})
+	t.Run("an object is taken away while its content is registered", func(t *testing.T) {
+		t.Parallel()
+		base := world(t, "a")
+		keeper, writer := base.Session("keeper", "engine"), base.Session("writer", "engine")
+		writer.Exec(`begin`)
+		require.Equal(t, true, answer(t, writer.Exec(register))["applied"])
+		waiting := keeper.Start(remove)
+		require.Equal(t, []string{"writer"}, waiting.Blocked())
+		writer.Exec(`commit`)
+		require.Equal(t, "held", answer(t, waiting.Wait())["reason"])
 	})
 }
 

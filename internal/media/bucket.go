@@ -66,6 +66,7 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 		if store.depot, err = newS3Bucket(bucket, u.Host, query); err != nil {
 			return nil, errors.Join(fmt.Errorf("open media origin s3://%s: %w", u.Host, err), bucket.Close())
 		}
+		store.most = largestCopy
 	default:
 		store.depot = copying{bucket}
 	}
@@ -77,6 +78,8 @@ type copying struct{ bucket *blob.Bucket }
 
 const (
 	copyBuffer = 64 << 10
+	// largestCopy is the most that S3 copies in one request.
+	largestCopy = 5 << 30
 	// partBytes and partsAtOnce bound what an upload in parts holds in memory; 5 MiB is
 	// the least that S3 takes.
 	partBytes   = 5 << 20

@@ -3,5 +3,6 @@
 // digest of its bytes. It also remembers, for one delivery, what a platform
 // calls content that it was already given.
 //
-// Content is streamed through fixed buffers; no medium is held in memory.
+// Content is streamed through fixed buffers; no medium is held in memory. Who holds what
+// is in rows of the database (Depository); the bucket knows nothing of workspaces.
 package media

@@ -36,6 +36,8 @@ type Store struct {
 	// base is the bucket's address, with a slash at its end and without a credential.
 	base  string
 	depot depot
+	// most is the largest object that can be published, in bytes; 0 is no limit.
+	most int64
 	// publishing makes one of those who store the same content at once write its object.
 	publishing singleflight.Group
 }
@@ -114,7 +116,13 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 
 // writeTemporary streams body to key, hashing and counting it into stored.
 func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, limit int64, stored *Origin) error {
-	taken := &taking{r: body, digest: sha256.New(), limit: limit, kind: stored.Kind}
+	taken := &taking{r: body, digest: sha256.New(), limit: limit, refusal: tooLarge(stored.Kind, limit)}
+	if s.most > 0 && s.most < limit {
+		taken.limit = s.most
+		taken.refusal = &Rejection{
+			Code: autopost.CodeMediaTooLarge, Message: fmt.Sprintf("%s is larger than %d bytes, the most that this kind of media origin takes; make it smaller", stored.Kind, s.most),
+		}
+	}
 	if err := s.depot.write(ctx, key, stored.ContentType, taken); err != nil {
 		// The driver may have put its own words around, or in place of, what went wrong here.
 		if taken.err != nil {
@@ -132,19 +140,19 @@ func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, 
 // taking reads content on its way to the bucket: it hashes, counts, and fails beyond
 // the limit.
 type taking struct {
-	r      io.Reader
-	digest hash.Hash
-	size   int64
-	limit  int64
-	kind   autopost.MediaKind
-	err    error
+	r       io.Reader
+	digest  hash.Hash
+	size    int64
+	limit   int64
+	refusal *Rejection
+	err     error
 }
 
 func (t *taking) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.size += int64(n)
 	if t.size > t.limit {
-		n, err = 0, tooLarge(t.kind, t.limit)
+		n, err = 0, t.refusal
 	}
 	_, _ = t.digest.Write(p[:n]) // a hash takes everything
 	if err != nil && !errors.Is(err, io.EOF) {

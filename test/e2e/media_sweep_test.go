@@ -235,3 +235,28 @@ func TestSweepKilledAnywhereLeavesNothingDangling(t *testing.T) {
 		}
 	}
 }
+
+func TestDoctorTriesTheMediaOrigin(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	origin := func(extra ...string) (ok bool, found, remedy string) {
+		var checks []struct {
+			Check, Found, Remedy string
+			OK                   bool
+		}
+		result := h.Run(extra, "doctor", "--json")
+		require.NoError(t, json.Unmarshal([]byte(result.Stdout), &checks), result.Stderr)
+		for _, c := range checks {
+			if c.Check == "media origin" {
+				return c.OK, c.Found, c.Remedy
+			}
+		}
+		return false, "", ""
+	}
+	ok, found, _ := origin()
+	require.True(t, ok, found)
+	ok, found, remedy := origin("AUTOPOST_BLOB_URL=file:///proc/nowhere")
+	require.False(t, ok)
+	require.Contains(t, found, "/proc/nowhere")
+	require.Contains(t, remedy, "AUTOPOST_BLOB_URL")
+}
