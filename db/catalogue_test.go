@@ -22,8 +22,8 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "drop_event_partitions", "ensure_event_partitions", "forget_media_origin", "get_credential_binding", "put_setting",
-	"remove_media_origin", "resolve_api_key",
+	"add_api_key", "begin_request", "create_api_key", "disable_api_key", "drop_event_partitions", "ensure_event_partitions", "finish_request",
+	"forget_media_origin", "get_credential_binding", "list_api_keys", "put_setting", "remove_media_origin", "resolve_api_key", "rotate_api_key", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first

@@ -9,7 +9,7 @@ declare
 	v_function record;
 	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
 	v_engine_only constant text[] := array['get_credential_binding', 'add_api_key', 'resolve_api_key', 'put_setting', 'ensure_event_partitions',
-		'drop_event_partitions', 'forget_media_origin', 'remove_media_origin'];
+		'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'touch_api_key', 'begin_request', 'finish_request', 'drop_event_partitions', 'forget_media_origin', 'remove_media_origin'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only

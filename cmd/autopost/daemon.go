@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"autopost/internal/admin"
+	"autopost/internal/admin/flow"
 	"autopost/internal/config"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
@@ -109,10 +110,12 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	if withIngest {
 		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
 	}
-	runs := adminStore{d.store}
-	api := admin.Handler(admin.Deps{Keys: runs, Runs: runs, Log: d.log, Checks: []admin.Check{
-		{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs},
-	}})
+	records := adminStore{d.store}
+	api := admin.Handler(admin.Deps{
+		Keys: records, Records: records, Log: d.log,
+		Media:  flow.Media{Origins: d.blobs, Limits: d.mediaLimits()},
+		Checks: []admin.Check{{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs}},
+	})
 	if withWeb {
 		mux.Handle("/", api)
 	} else {
@@ -122,8 +125,12 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	return mux
 }
 
+func (d *daemon) mediaLimits() media.Limits {
+	return media.Limits{ImageBytes: d.cfg.MaxMediaBytesImage, VideoBytes: d.cfg.MaxMediaBytesVideo}
+}
+
 func (d *daemon) addIngest(runID string) error {
-	limits := media.Limits{ImageBytes: d.cfg.MaxMediaBytesImage, VideoBytes: d.cfg.MaxMediaBytesVideo}
+	limits := d.mediaLimits()
 	guarded := outbound.Guarded(outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	})

@@ -69,7 +69,7 @@ func rootCommand() *cobra.Command {
 		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), channelCommand(), groupCommand(), credentialCommand(), releaseStaleCommand(), benchCommand())
+		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), channelCommand(), groupCommand(), credentialCommand(), releaseStaleCommand(), benchCommand(), openapiCommand())
 	return root
 }
 

@@ -34,6 +34,25 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
+	return m.withAct(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) error {
+		answer, err := do(ctx, store, act)
+		if err != nil {
+			return misuseOf(err)
+		}
+		return m.tell(answer)
+	})
+}
+
+// misuseOf is the error of a call whose argument was wrong.
+func misuseOf(err error) error {
+	if errors.Is(err, pg.ErrArgument) {
+		return misuse{err}
+	}
+	return err
+}
+
+// withAct opens the database for who acts where and why.
+func (m *manual) withAct(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) error) error {
 	if strings.TrimSpace(m.act.Reason) == "" {
 		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
 	}
@@ -48,14 +67,7 @@ func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.
 		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
 			return err
 		}
-		answer, err := do(ctx, store, m.act)
-		if errors.Is(err, pg.ErrArgument) {
-			return misuse{err}
-		}
-		if err != nil {
-			return err
-		}
-		return m.tell(answer)
+		return do(ctx, store, m.act)
 	})
 }
 
