@@ -127,6 +127,7 @@
 -- Operate: what people do by hand is an event, and a row of the audit log.
 \ir lib/audit.sql
 \ir lib/runbook.sql
+\ir lib/deliveries_page.sql
 \ir admin/list_workspaces.sql
 \ir admin/put_setting.sql
 \ir admin/put_template.sql
@@ -156,7 +157,6 @@
 \ir admin/list_channels.sql
 \ir lib/configuration_of.sql
 \ir admin/list_configuration.sql
-\ir lib/deliveries_page.sql
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
 \ir admin/list_messages.sql

@@ -33,8 +33,6 @@ create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, 
 	where status in ('sent', 'deduped', 'failed_permanent', 'dead');
 create index deliveries_unsent on autopost.deliveries (workspace_id, status, delivery_id)
 	where status in ('deduped', 'failed_permanent', 'dead');
-create index deliveries_errors on autopost.deliveries (workspace_id, (last_error ->> 'code'), delivery_id)
-	where status in ('retry', 'failed_permanent', 'dead');
 create index ingest_runs_kind on autopost.ingest_runs (workspace_id, kind, run_id);
 create index ingest_runs_source on autopost.ingest_runs (workspace_id, source_id, run_id) where source_id is not null;
 create index admin_audit_log_subject on autopost.admin_audit_log (workspace_id, subject, id);

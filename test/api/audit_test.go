@@ -57,5 +57,5 @@ func TestEveryWriteIsRecorded(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, judged, 20)
-	require.Empty(t, pgtest.Column[string](w.DB, `select to_jsonb(v)::text from autopost.verify('acme') v`))
+	require.Empty(t, pgtest.Column[string](w.DB, `select to_jsonb(v)::text from autopost.verify('acme') v where v.violations > 0`))
 }

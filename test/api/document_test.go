@@ -22,7 +22,7 @@ type operation struct {
 	Summary, Description string
 	Tags                 []string
 	Parameters           []parameter
-	RequestBody *struct {
+	RequestBody          *struct {
 		Content map[string]struct{ Example any }
 	}
 	Responses map[string]struct {

@@ -73,7 +73,9 @@ func TestScopesNarrowAKey(t *testing.T) {
 func TestKeysEnd(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	list := func(key string) int { return w.ask(call{method: http.MethodGet, path: "/api/v1/channels", key: key}).status }
+	list := func(key string) int {
+		return w.ask(call{method: http.MethodGet, path: "/api/v1/channels", key: key}).status
+	}
 	id := func(name string) string {
 		for _, row := range w.ask(call{method: http.MethodGet, path: "/api/v1/keys", key: w.keys["owner"]}).body["items"].([]any) {
 			if k := row.(map[string]any); k["name"] == name {

@@ -1,5 +1,5 @@
 create or replace function autopost.list_audit(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_audit
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
 -- What people did by hand, the newest that fits. p_filter keys, all optional: action, subject, operator, since and until (done from then on,
 -- before then), before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.

@@ -1,5 +1,5 @@
 create or replace function autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_deliveries
-language plpgsql security definer set search_path = autopost, pg_temp
+language plpgsql security definer set search_path = autopost, pg_temp set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
@@ -7,20 +7,21 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
-	if p_filter ? 'status' then
+	if p_filter ?| '{delivery_id,message_id}' then
+		perform autopost.read_in_order(false);
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
+	elsif p_filter ? 'status' then
+		perform autopost.read_in_order(p_filter ->> 'status' in ('sent', 'deduped', 'failed_permanent', 'dead'));
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, array[p_filter ->> 'status'], p_limit) d;
 	elsif p_filter ? 'error_code' then
-		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{retry,failed_permanent,dead}', p_limit) d;
-	elsif p_filter ? 'channel_id' and not p_filter ?| '{delivery_id,message_id}' then
+		return query
+		select u.* from autopost.failed_deliveries(p_workspace_id, p_filter, p_limit) u
+		order by u.delivery_id desc
+		limit p_limit;
+	elsif p_filter ? 'channel_id' then
 		-- A channel's rows have an index each: those that are over, those that wait, those in flight.
 		return query
-		select u.* from (
-			select a.* from autopost.deliveries_page(p_workspace_id, p_filter, '{sent,deduped,failed_permanent,dead}', p_limit) a
-			union all
-			select b.* from autopost.deliveries_page(p_workspace_id, p_filter, '{queued,retry}', p_limit) b
-			union all
-			select c.* from autopost.deliveries_page(p_workspace_id, p_filter, '{claimed,sending}', p_limit) c
-		) u
+		select u.* from autopost.channel_deliveries(p_workspace_id, p_filter, p_limit) u
 		order by u.delivery_id desc
 		limit p_limit;
 	else

@@ -1,5 +1,5 @@
 create or replace function autopost.list_events(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_events
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
 -- The newest events that fit, newest first. p_filter keys, all optional: delivery_id, message_id, channel_id, action, since and until
 -- (instants with offset: from then on, before then), before_ts with before_id (older than that one: the next page). Planned anew each time,
@@ -16,6 +16,9 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,since,until,before_ts,before_id}', p_limit);
+	if v_delivery_id is not null or v_message_id is not null then
+		perform autopost.read_in_order(false), set_config('enable_bitmapscan', 'on', true); -- a message's are found by two indexes
+	end if;
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
 	select v.* from autopost.list_events v

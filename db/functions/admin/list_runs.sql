@@ -1,5 +1,5 @@
 create or replace function autopost.list_runs(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_runs
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
 -- The newest requests and polls that fit. p_filter keys, all optional: kind, source_id, since and until (begun from then on, before then),
 -- before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.

@@ -126,6 +126,12 @@ var acts = []act{
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
+	{"create_api_key", "", `select autopost.create_api_key('w', '{"name": "key", "role": "editor", "scopes": ["posts:write"]}', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), {by})`, false},
+	{"rotate_api_key", "", `select autopost.rotate_api_key('w', {apikey}, md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 60, {by}, false)`, false},
+	{"disable_api_key", "", `select autopost.disable_api_key('w', {apikey}, {by}, false)`, false},
+	{"touch_api_key", "", `select autopost.touch_api_key('w', {apikey})`, true},
+	{"finish_request", "around a post", `select autopost.finish_request('w', {apikey}, 'once', repeat('a', 64), b.begun, case when b.begun ->> 'status' = 'fresh'
+		then autopost.submit_post('w', 'in', 'api', '{"text": "fresh"}') end) from autopost.begin_request('w', {apikey}, 'once', repeat('a', 64)) b (begun)`, true},
 	// By plain edits of rows.
 	{"", "channels: more at once", `with l as materialized (` + inOrder + `)
 		update autopost.channels c set max_parallel = 7 from l where c.workspace_id = 'w' and c.channel_id = l.channel_id`, false},
@@ -139,7 +145,8 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_templates",
+	"audit_head", "begin_request", "functions_digest", "get_credential_binding", "get_delivery", "get_media_blob", "get_message", "get_run", "list_all_workspaces", "list_api_keys",
+	"list_audit", "list_channels", "list_configuration", "list_deliveries", "list_events", "list_messages", "list_runs", "list_templates",
 	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "verify", "why",
 }
@@ -165,6 +172,8 @@ func TestReadersWriteNothing(t *testing.T) {
 	s := open(t)
 	calls := map[string]string{
 		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
+		"begin_request": `'w', {apikey}, 'other', repeat('a', 64)`, "get_delivery": `'w', {dead}`, "get_message": `'w', gen_random_uuid()`, "list_api_keys": `'w', '{}', 10`,
+		"list_audit": `'w', '{}', 10`, "list_configuration": `'w', 'channel', '{}', 10`, "list_messages": `'w', '{}', 10`, "list_runs": `'w', '{}', 10`,
 		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
 		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
