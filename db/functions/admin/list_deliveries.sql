@@ -1,5 +1,6 @@
 create or replace function autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_deliveries
-language plpgsql security definer set search_path = autopost, pg_temp set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
+language plpgsql security definer set search_path = autopost, pg_temp set enable_sort = off set enable_seqscan = off
+	set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
 as $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
