@@ -1647,7 +1647,7 @@ select e.endpoint_id, jsonb_build_object('endpoint_id', e.endpoint_id, 'kind', e
 from autopost.workspace_endpoints e
 where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
 union all
-select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config', autopost.redact(s.config_json), 'enabled', s.enabled,
+select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json', autopost.redact(s.config_json), 'enabled', s.enabled,
 	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures', coalesce(u.failures, 0), 'last_error', u.last_error,
 	'created_at', s.created_at, 'updated_at', s.updated_at)
 from autopost.pull_sources s
@@ -4803,6 +4803,9 @@ CREATE FUNCTION autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_
     SET enable_sort TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).

@@ -52,7 +52,8 @@ var writes = map[string]string{
 	"put_channel":       `autopost.put_channel(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_endpoint":      `autopost.put_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_source":        `autopost.put_source(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
-	"put_rate_group":    `autopost.put_rate_group(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
+	"put_rate_group":    `autopost.put_rate_group(@workspace, @platform, @rate_group, @fields, @operator, @reason, @dry_run)`,
+	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 }
 
 // dryRuns are other functions that say what a write without a dry run of its own would do.

@@ -41,10 +41,10 @@ const standIns = `do $do$
 declare
 	v_function text;
 begin
-	foreach v_function in array array['put_channel', 'put_endpoint', 'put_source', 'put_rate_group'] loop
+	foreach v_function in array array['put_channel', 'put_endpoint', 'put_source', 'put_rate_group', 'rotate_endpoint'] loop
 		continue when exists (select 1 from pg_proc p where p.pronamespace = 'autopost'::regnamespace and p.proname = v_function);
 		execute format($f$
-			create function autopost.%1$s(p_workspace_id text, p_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+			create function autopost.%1$s(p_workspace_id text, %2$s p_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
 			language plpgsql security definer set search_path = autopost, pg_temp as $$
 			declare
 				v_act jsonb;
@@ -59,7 +59,7 @@ begin
 				end if;
 				return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', false, 'before', '{}'::jsonb, 'after', p_fields);
 			end
-			$$$f$, v_function);
+			$$$f$, v_function, case when v_function = 'put_rate_group' then 'p_platform text,' else '' end);
 		execute format('alter function autopost.%I owner to autopost_owner', v_function);
 		execute format('grant execute on function autopost.%I to autopost_engine', v_function);
 	end loop;

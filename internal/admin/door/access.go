@@ -68,6 +68,7 @@ var access = map[string]Need{
 	"list-endpoints":  {Viewer, "endpoints:read"},
 	"get-endpoint":    {Viewer, "endpoints:read"},
 	"put-endpoint":    {Owner, "endpoints:write"},
+	"rotate-endpoint": {Owner, "endpoints:write"},
 	"list-sources":    {Viewer, "sources:read"},
 	"get-source":      {Viewer, "sources:read"},
 	"put-source":      {Operator, "sources:write"},

@@ -59,7 +59,7 @@ func registerGroups(d *door.Door) {
 		Example:     map[string]any{"rate_rps": 20, "reason": "the platform is strict today"},
 		Description: "Changes only what the body names, null for the default; makes the limit where there is none.",
 	}, func(ctx context.Context, in *groupPutInput) (door.Reply, error) {
-		return patch(ctx, d, in.Act, door.Write{Function: "put_rate_group", DryRun: in.DryRun, Args: map[string]any{"id": in.id()}}, in.Body)
+		return patch(ctx, d, in.Act, door.Write{Function: "put_rate_group", DryRun: in.DryRun, Args: map[string]any{"platform": in.Platform, "rate_group": in.RateGroup}}, in.Body)
 	})
 	for _, act := range []struct{ id, verb, function, summary, description string }{
 		{"disable-group", "disable", "disable_group", "Disable all channels of a group", "Nothing is routed to them and no call begins; what waits stays."},

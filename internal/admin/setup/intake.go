@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"autopost/internal/admin/door"
@@ -35,10 +36,20 @@ func registerEndpoints(d *door.Door) {
 	})
 }
 
+func registerEndpointRotation(d *door.Door) {
+	door.Register(d, door.Operation{
+		ID: "rotate-endpoint", Method: http.MethodPost, Path: "/endpoints/{id}/rotate", Summary: "Give an endpoint another secret", Answer: put{},
+		Example:     map[string]any{"secret_hash": strings.Repeat("0123456789abcdef", 4), "reason": "the yearly change"},
+		Description: "Without a gap. secret_hash (with new_endpoint_id) makes a copy of the endpoint that has the new secret, and both take posts until the old one is disabled; signing_ref (with keep_seconds) changes the key of a signed one.",
+	}, func(ctx context.Context, in *putInput) (door.Reply, error) {
+		return patch(ctx, d, in.Act, door.Write{Function: "rotate_endpoint", DryRun: in.DryRun, Args: map[string]any{"id": in.ID}}, in.Body)
+	})
+}
+
 type source struct {
 	SourceID   string         `json:"source_id" example:"blog"`
 	Kind       string         `json:"kind" example:"rss"`
-	Config     map[string]any `json:"config" doc:"What looks like a secret is masked."`
+	Config     map[string]any `json:"config_json" doc:"What looks like a secret is masked."`
 	Enabled    bool           `json:"enabled"`
 	PolledAt   instant        `json:"polled_at" nullable:"true"`
 	NextPollAt instant        `json:"next_poll_at" nullable:"true"`

@@ -18,6 +18,7 @@ func Register(d *door.Door) {
 	registerGroups(d)
 	registerTemplates(d)
 	registerEndpoints(d)
+	registerEndpointRotation(d)
 	registerSources(d)
 	registerCredentials(d)
 	registerWorkspaces(d)
