@@ -74,7 +74,8 @@ func open(t *testing.T) *world {
 		w.populate(workspace)
 	}
 	for _, role := range []string{"viewer", "editor", "approver", "operator", "owner"} {
-		w.keys[role] = w.key("acme", "--role", role)
+		w.keys[role] = "key-of-a-" + role
+		w.Exec(`select autopost.create_api_key('acme', jsonb_build_object('name', 'test', 'role', $1::text), encode(sha256($2::bytea), 'hex'), 'ann', 'r')`, role, w.keys[role])
 	}
 	w.url = w.Serve().URL
 	w.describe()

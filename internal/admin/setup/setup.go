@@ -67,7 +67,7 @@ func listOf[Row any](d *door.Door, kind, id, plural, path, what string) {
 		return d.Read(ctx, list, in.Page, nil)
 	})
 	door.Register(d, door.Operation{
-		ID: "get-" + kind, Method: http.MethodGet, Path: path + "/{id}", Summary: "One of: " + what, Answer: row, Description: "The one with this id.",
+		ID: "get-" + kind, Method: http.MethodGet, Path: path + "/{id}", Summary: "One " + kind, Answer: row, Description: "The one with this id.",
 	}, func(ctx context.Context, in *IDPath) (door.Reply, error) {
 		return d.One(ctx, list.Function, kind, "This workspace has no such "+kind+".", map[string]any{"id": in.ID})
 	})
