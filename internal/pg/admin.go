@@ -45,7 +45,12 @@ type NewAPIKey struct {
 
 // CreateAPIKey adds a key by the SHA-256 of its secret and returns its id.
 func (s *Store) CreateAPIKey(ctx context.Context, a Act, key NewAPIKey, secretHash string) (string, error) {
-	answer, err := call[struct{ ID string }](ctx, s, `select * from autopost.create_api_key($1, $2, $3, $4, $5)`, a.Workspace, key, secretHash, a.Operator, a.Reason)
+	fields, err := json.Marshal(key)
+	if err != nil {
+		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
+	}
+	answer, err := call[struct{ ID string }](ctx, s, `select * from autopost.create_api_key($1, $2, $3, $4, $5)`,
+		a.Workspace, json.RawMessage(fields), secretHash, a.Operator, a.Reason)
 	if err != nil {
 		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
 	}
@@ -106,13 +111,15 @@ type APIKeyRow struct {
 
 // ListAPIKeys returns the keys of a workspace, or the one that is named, newest first; limit is 1 to 10,000.
 func (s *Store) ListAPIKeys(ctx context.Context, workspace, key string, limit int) ([]APIKeyRow, error) {
-	filter := map[string]string{}
-	if key != "" {
-		filter["key_id"] = key
+	filter, err := json.Marshal(struct {
+		KeyID string `json:"key_id,omitempty"`
+	}{key})
+	if err != nil {
+		return nil, fmt.Errorf("list api keys ws=%s: %w", workspace, err)
 	}
 	return read[APIKeyRow](ctx, s, "list api keys ws="+workspace, `
 		select key_id::text, name, role, scopes, enabled, expires_at, last_used_at, replaced_by::text, created_at
-		from autopost.list_api_keys($1, $2, $3)`, workspace, filter, limit)
+		from autopost.list_api_keys($1, $2, $3)`, workspace, json.RawMessage(filter), limit)
 }
 
 // PutSetting changes a value that functions decide by.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -71,7 +72,7 @@ func (s *Store) List(ctx context.Context, function, workspace, kind string, filt
 	if filter == nil {
 		filter = map[string]any{}
 	}
-	rows, err := query(ctx, s, sql, pgx.NamedArgs{"workspace": workspace, "kind": kind, "filter": filter, "limit": limit})
+	rows, err := named(ctx, s, sql, map[string]any{"workspace": workspace, "kind": kind, "filter": filter, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("%s ws=%s: %w", function, workspace, err)
 	}
@@ -88,7 +89,7 @@ func (s *Store) Look(ctx context.Context, function, workspace string, args map[s
 	if !known {
 		return nil, fmt.Errorf("%s answers nothing", function)
 	}
-	rows, err := query(ctx, s, `select * from `+call, withArgs(args, pgx.NamedArgs{"workspace": workspace}))
+	rows, err := named(ctx, s, `select * from `+call, withArgs(args, map[string]any{"workspace": workspace}))
 	if err != nil {
 		return nil, fmt.Errorf("%s ws=%s: %w", function, workspace, err)
 	}
@@ -130,7 +131,7 @@ func (s *Store) Write(ctx context.Context, w Write) (Written, error) {
 	if !known {
 		return Written{}, fmt.Errorf("%s is no write", w.Function)
 	}
-	args := withArgs(w.Args, pgx.NamedArgs{
+	args := withArgs(w.Args, map[string]any{
 		"workspace": w.Workspace, "operator": w.Operator, "reason": w.Reason, "dry_run": w.DryRun,
 		"key_of_caller": w.KeyID, "once": w.OnceKey, "request_hash": w.RequestHash,
 	})
@@ -139,16 +140,41 @@ func (s *Store) Write(ctx context.Context, w Write) (Written, error) {
 		sql = `select autopost.finish_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash, b.begun, case when b.begun ->> 'status' = 'fresh' then ` + act + ` end)
 			from autopost.begin_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash) as b(begun)`
 	}
-	written, err := call[Written](ctx, s, sql, args)
+	rows, err := named(ctx, s, sql, args)
 	if err != nil {
 		return Written{}, fmt.Errorf("%s ws=%s: %w", w.Function, w.Workspace, err)
+	}
+	var written Written
+	if err := json.Unmarshal(rows[0].raw, &written); err != nil {
+		return Written{}, fmt.Errorf("%s ws=%s: decode the answer: %w", w.Function, w.Workspace, err)
 	}
 	return written, nil
 }
 
-func withArgs(args map[string]any, all pgx.NamedArgs) pgx.NamedArgs {
-	for name, value := range args {
-		all[name] = value
-	}
+func withArgs(args, all map[string]any) map[string]any {
+	maps.Copy(all, args)
 	return all
+}
+
+// named runs a call whose arguments stand in it by their names, as @name. Objects go as JSON: through a pooler nobody knows that a
+// parameter takes some.
+func named(ctx context.Context, s *Store, sql string, args map[string]any) ([]answer, error) {
+	byName := pgx.NamedArgs{}
+	for name, value := range args {
+		switch value.(type) {
+		case nil, string, []string, bool, int, int64, json.RawMessage:
+		default:
+			raw, err := json.Marshal(value)
+			if err != nil {
+				return nil, fmt.Errorf("write %s: %w", name, err)
+			}
+			value = json.RawMessage(raw)
+		}
+		byName[name] = value
+	}
+	sql, inOrder, err := byName.RewriteQuery(ctx, nil, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, s, sql, inOrder...)
 }
