@@ -28,14 +28,15 @@ var (
 )
 
 var sentinels = map[string]error{
-	"AP001": ErrArgument,
-	"AP002": ErrNotAllowed,
-	"AP003": ErrNoWorkspace,
-	"AP004": ErrTransition,
-	"AP005": ErrIsolation,
+	stateArgument: ErrArgument,
+	"AP002":       ErrNotAllowed,
+	"AP003":       ErrNoWorkspace,
+	"AP004":       ErrTransition,
+	"AP005":       ErrIsolation,
 }
 
 const (
+	stateArgument            = "AP001"
 	stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
 	stateUndefinedFunction   = "42883"
 	stateInvalidSchemaName   = "3F000"
@@ -54,7 +55,7 @@ func translate(err error) error {
 	class := pgErr.Code[:min(2, len(pgErr.Code))]
 	sentinel, ok := sentinels[pgErr.Code]
 	switch {
-	case sentinel == ErrArgument:
+	case pgErr.Code == stateArgument:
 		return fmt.Errorf("%w: %w", ErrArgument, argumentOf(pgErr))
 	case ok && pgErr.Hint == "":
 		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)

@@ -164,4 +164,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	require.Regexp(t, `^3\.1\.`, document.OpenAPI)
 	require.Equal(t, []map[string][]string{{"key": {}}}, document.Security)
 	require.Contains(t, document.Components.SecuritySchemes, "key")
+	printed := w.Run(nil, "openapi")
+	require.Zero(t, printed.Code, printed.Stderr)
+	require.JSONEq(t, string(w.document), printed.Stdout)
 }

@@ -41,8 +41,10 @@ func FuzzCursor(f *testing.F) {
 		}
 		filter := map[string]any{}
 		if err := decodeCursor(cursor, key, filter); err != nil {
-			require.Equal(t, 422, err.(*Problem).Status)
-			require.Equal(t, "query.cursor", err.(*Problem).Errors[0].Field)
+			refusal := (*Problem)(nil)
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, 422, refusal.Status)
+			require.Equal(t, "query.cursor", refusal.Errors[0].Field)
 			return
 		}
 		row := map[string]any{}
