@@ -1,13 +1,14 @@
 package admin
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// reply texts of problems, for the document.
+// because says in words what each problem is about.
 var because = map[int]string{
 	400: "The body cannot be read: no JSON, not UTF-8, cut off.",
 	401: "No valid API key.",
@@ -26,24 +27,34 @@ var because = map[int]string{
 // later are the problems that say when to try again.
 var later = []int{409, 429, 503}
 
-// complete gives each operation what the library leaves out: words for its problems,
-// the headers that they have, and an example of each answer.
+// complete gives each operation what the library leaves out: an example of its answer
+// and, told once for all of them, its problems in words and with their headers.
 func complete(document *huma.OpenAPI) {
+	document.Components.Responses = map[string]*huma.Response{}
 	for _, operation := range Operations(document) {
 		for status, response := range operation.Responses {
 			code, err := strconv.Atoi(status)
 			if err != nil {
 				continue
 			}
-			if words, known := because[code]; known {
-				response.Description = words
+			for _, media := range response.Content {
+				media.Example = exampleOf(document.Components.Schemas, media.Schema)
 			}
+			words, problem := because[code]
+			if !problem {
+				continue
+			}
+			response.Description = words
 			if slices.Contains(later, code) {
 				response.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds.", Schema: &huma.Schema{Type: huma.TypeInteger}, Example: 5}}
 			}
 			for _, media := range response.Content {
-				media.Example = exampleOf(document.Components.Schemas, media.Schema)
+				example := media.Example.(map[string]any)
+				example["status"], example["title"], example["detail"] = code, http.StatusText(code), words
 			}
+			name := "Problem" + status
+			document.Components.Responses[name] = response
+			operation.Responses[status] = &huma.Response{Ref: "#/components/responses/" + name}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -97,8 +98,8 @@ func show(one *huma.Operation) (operation, error) {
 		}
 	}
 	for status, response := range one.Responses {
-		if status >= "4" {
-			shown.Answers = append(shown.Answers, failure{Status: status, Words: response.Description})
+		if code, err := strconv.Atoi(status); err == nil && because[code] != "" {
+			shown.Answers = append(shown.Answers, failure{Status: status, Words: because[code]})
 			continue
 		}
 		text, err := json.MarshalIndent(response.Content["application/json"].Example, "", "  ")

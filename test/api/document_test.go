@@ -25,12 +25,15 @@ type operation struct {
 	RequestBody          *struct {
 		Content map[string]struct{ Example any }
 	}
-	Responses map[string]struct {
-		Description string
-		Content     map[string]struct {
-			Schema  json.RawMessage
-			Example any
-		}
+	Responses map[string]response
+}
+
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]struct {
+		Schema  json.RawMessage
+		Example any
 	}
 }
 
@@ -61,13 +64,19 @@ func (w *world) describe() {
 	require.Equal(w.t, 200, r.status)
 	w.document = []byte(r.raw)
 	var document struct {
-		Paths map[string]map[string]operation
+		Paths      map[string]map[string]operation
+		Components struct{ Responses map[string]response }
 	}
 	require.NoError(w.t, json.Unmarshal(w.document, &document))
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 			o := document.Paths[path][method]
 			o.Path, o.Method = path, strings.ToUpper(method)
+			for status, shared := range o.Responses {
+				if shared.Ref != "" {
+					o.Responses[status] = document.Components.Responses[strings.TrimPrefix(shared.Ref, "#/components/responses/")]
+				}
+			}
 			w.operations = append(w.operations, o)
 		}
 	}

@@ -86,10 +86,7 @@ func WriteProblem(w http.ResponseWriter, p *Problem) {
 }
 
 // writeProblem is WriteProblem for a request that the library has taken.
-func writeProblem(ctx huma.Context, p *Problem, header http.Header) {
-	for name, values := range header {
-		ctx.SetHeader(name, values[0])
-	}
+func writeProblem(ctx huma.Context, p *Problem) {
 	ctx.SetHeader("Content-Type", p.ContentType(""))
 	ctx.SetStatus(p.Status)
 	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p)

@@ -63,7 +63,7 @@ func Register[In any](d *Door, op Operation, do func(context.Context, *In) (Repl
 		Tags:        []string{resource}, Errors: errorsOf(op), MaxBodyBytes: maxBody,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			if problem := need.refusal(Caller(ctx.Context())); problem != nil {
-				writeProblem(ctx, problem, nil)
+				writeProblem(ctx, problem)
 				return
 			}
 			next(ctx)
