@@ -146,8 +146,10 @@ func (s adminStore) Write(ctx context.Context, w door.Write) (door.Written, erro
 
 // defect marks what no repeat can cure.
 func defect(err error) error {
-	if errors.Is(err, pg.ErrUnexpected) {
-		return errors.Join(door.ErrDefect, err)
+	for _, known := range []error{pg.ErrUnexpected, pg.ErrNotAllowed, pg.ErrNoWorkspace, pg.ErrTransition, pg.ErrIsolation} {
+		if errors.Is(err, known) {
+			return errors.Join(door.ErrDefect, err)
+		}
 	}
 	return err
 }

@@ -46,6 +46,10 @@ const (
 // lost connections, rollbacks, too few resources, locks and shutdowns, its disks.
 var away = []string{"08", "40", "53", "55", "57", "58"}
 
+// unfit are what a database raises over a value that is well-formed and none of its own: a number out
+// of range, a time that is none, a NUL, half of a pair of code units, a text of another form.
+var unfit = []string{"22003", "22007", "22008", "22021", "22P02", "22P05"}
+
 // translate gives an error of ours its sentinel, with the message and the hint of the database.
 func translate(err error) error {
 	var pgErr *pgconn.PgError
@@ -61,10 +65,9 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)
 	case ok:
 		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
-	case class == "22":
-		// A number beyond all bounds, half of a pair of code units: JSON, but no value of the database's.
+	case slices.Contains(unfit, pgErr.Code):
 		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
-			Argument: "value", Reason: "cannot be stored: " + pgErr.Message, Remedy: "correct it, or leave it out",
+			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",
 		}, err)
 	case slices.Contains(away, class) || pgErr.Code == stateFeatureNotSupported:
 		return err
