@@ -180,12 +180,12 @@ func apikeyDisableCommand() *cobra.Command {
 		Short: "End a key for good",
 		Args:  oneArgument("id of a key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.withAct(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) error {
-				answer, err := store.DisableAPIKey(ctx, act, args[0])
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+				answer, err := store.DisableAPIKey(ctx, m.act, args[0])
 				if err != nil {
-					return misuseOf(err)
+					return err
 				}
-				return tellKey(answer, act.DryRun, m.asJSON)
+				return tellKey(answer, m.act.DryRun, m.asJSON)
 			})
 		},
 	}
@@ -248,6 +248,14 @@ func tellKey(a pg.KeyAnswer, dryRun, asJSON bool) error {
 	return printTable(os.Stdout, false, []string{"key", "", "enabled", "expires_at"}, [][]any{
 		{a.Before.Name, "before", a.Before.Enabled, instantText(a.Before.ExpiresAt)}, {a.After.Name, "after", a.After.Enabled, instantText(a.After.ExpiresAt)},
 	})
+}
+
+// misuseOf is the error of a command: misuse where it is about an argument of a function.
+func misuseOf(err error) error {
+	if errors.Is(err, pg.ErrArgument) {
+		return misuse{err}
+	}
+	return err
 }
 
 // newKey is 32 random bytes, so a plain hash is enough to keep it by.

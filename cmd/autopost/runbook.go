@@ -34,25 +34,17 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
-	return m.withAct(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) error {
-		answer, err := do(ctx, store, act)
+	return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+		answer, err := do(ctx, store, m.act)
 		if err != nil {
-			return misuseOf(err)
+			return err
 		}
 		return m.tell(answer)
 	})
 }
 
-// misuseOf is the error of a call whose argument was wrong.
-func misuseOf(err error) error {
-	if errors.Is(err, pg.ErrArgument) {
-		return misuse{err}
-	}
-	return err
-}
-
-// withAct opens the database for who acts where and why.
-func (m *manual) withAct(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) error) error {
+// with does something by hand, once it is known who acts, where and why; a wrong argument is misuse.
+func (m *manual) with(cmd *cobra.Command, do func(context.Context, *pg.Store) error) error {
 	if strings.TrimSpace(m.act.Reason) == "" {
 		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
 	}
@@ -67,7 +59,7 @@ func (m *manual) withAct(cmd *cobra.Command, do func(context.Context, *pg.Store,
 		if m.act.Workspace, err = chooseWorkspace(ctx, store, m.act.Workspace); err != nil {
 			return err
 		}
-		return do(ctx, store, m.act)
+		return misuseOf(do(ctx, store))
 	})
 }
 
