@@ -22,10 +22,11 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "drop_event_partitions", "end_media_removal",
-	"ensure_event_partitions", "export_config", "forget_media_origin", "get_credential_binding", "get_source", "list_credential_bindings",
-	"list_media_removals", "list_unknown_media", "put_credential_binding", "put_setting", "remove_media_origin", "resolve_api_key",
-	"resolve_signed_endpoint",
+	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_request", "create_api_key", "disable_api_key",
+	"drop_event_partitions", "end_media_removal", "ensure_event_partitions", "export_config", "finish_request", "forget_media_origin",
+	"get_credential_binding", "get_source", "list_api_keys", "list_credential_bindings", "list_media_removals", "list_unknown_media",
+	"put_credential_binding", "put_setting", "remove_media_origin", "resolve_api_key", "resolve_signed_endpoint", "rotate_api_key",
+	"touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first

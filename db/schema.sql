@@ -247,6 +247,56 @@ $$;
 
 
 --
+-- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.api_keys (
+    workspace_id text NOT NULL,
+    key_id uuid NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    secret_hash text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scopes text[] DEFAULT '{}'::text[] NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    replaced_by uuid,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT api_keys_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT api_keys_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text]))),
+    CONSTRAINT api_keys_secret_hash_check CHECK ((secret_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.api_keys FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: add_key(autopost.api_keys, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_key(p_key autopost.api_keys, p_secret_hash text) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $_$
+-- Adds a key under a fresh id, which is returned. Raises AP001 for a hash that is none or in use.
+-- Writes: api_keys, secret_lookup.
+declare
+	v_id uuid := autopost.new_id();
+begin
+	if coalesce(p_secret_hash !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.refuse('secret_hash', 'is no SHA-256', 'pass 64 lower-case hexadecimal digits');
+	end if;
+	insert into autopost.api_keys (workspace_id, key_id, name, role, scopes, secret_hash, expires_at, created_at, updated_at)
+	values (p_key.workspace_id, v_id, p_key.name, p_key.role, p_key.scopes, p_secret_hash, p_key.expires_at, autopost.now_ts(), autopost.now_ts());
+	return v_id;
+exception when unique_violation then
+	perform autopost.refuse('secret_hash', 'belongs to a key already', 'make a fresh secret');
+	return null;
+end
+$_$;
+
+
+--
 -- Name: answer_stats(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -263,6 +313,59 @@ select jsonb_build_object(
 	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
 from jsonb_array_elements(p_answers) a
+$$;
+
+
+--
+-- Name: api_key_of(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.api_key_of(p_workspace_id text, p_fields jsonb) RETURNS autopost.api_keys
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- A key as {"name", "role", "scopes", "expires_at"} say it is, the last two optional. Raises AP001 naming the first field that is wrong.
+declare
+	v_key autopost.api_keys;
+	v_field text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'is no JSON object', 'pass name and role, and scopes and expires_at if you want them');
+	end if;
+	select f.key into v_field from jsonb_object_keys(p_fields) f (key) where f.key <> all ('{name,role,scopes,expires_at}') limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use name, role, scopes, expires_at');
+	end if;
+	if coalesce(p_fields ->> 'name', '') !~ '^[[:alnum:]][[:alnum:] ._-]{0,63}$' then
+		perform autopost.refuse('fields', 'name is none', 'use 1 to 64 letters, digits, spaces, dots, dashes and underscores, a letter or digit first');
+	elsif coalesce(p_fields ->> 'role' not in ('viewer', 'editor', 'approver', 'operator', 'owner'), true) then
+		perform autopost.refuse('fields', format('role %s is unknown', coalesce(p_fields ->> 'role', 'null')), 'use viewer, editor, approver, operator or owner');
+	elsif jsonb_typeof(coalesce(p_fields -> 'scopes', '[]')) <> 'array' or coalesce(p_fields -> 'scopes', '[]') @? '$[*] ? (!(@ like_regex "^[a-z]+:(read|write)$"))' then
+		perform autopost.refuse('fields', 'scopes is no list of scopes', 'write ["posts:write", "channels:read"], or leave it out for all that the role may do');
+	elsif jsonb_typeof(coalesce(p_fields -> 'expires_at', 'null')) <> 'null' and autopost.timestamp_of(p_fields ->> 'expires_at') is null then
+		perform autopost.refuse('fields', 'expires_at is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
+	elsif autopost.timestamp_of(p_fields ->> 'expires_at') <= autopost.now_ts() then
+		perform autopost.refuse('fields', 'expires_at is over', 'name a time to come');
+	end if;
+	v_key.workspace_id := p_workspace_id;
+	v_key.name := p_fields ->> 'name';
+	v_key.role := p_fields ->> 'role';
+	v_key.scopes := array(select distinct s.value from jsonb_array_elements_text(coalesce(p_fields -> 'scopes', '[]')) s order by s.value);
+	v_key.expires_at := autopost.timestamp_of(p_fields ->> 'expires_at');
+	return v_key;
+end
+$_$;
+
+
+--
+-- Name: api_key_shown(autopost.api_keys); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.api_key_shown(p_key autopost.api_keys) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- What a person may see of a key.
+select jsonb_build_object('key_id', p_key.key_id, 'name', p_key.name, 'role', p_key.role, 'scopes', p_key.scopes, 'enabled', p_key.enabled,
+	'expires_at', p_key.expires_at, 'replaced_by', p_key.replaced_by)
 $$;
 
 
@@ -830,6 +933,42 @@ begin
 	return case when found then jsonb_build_object('applied', true, 'token', v_token) else '{"applied": false, "reason": "busy"}' end;
 end
 $$;
+
+
+--
+-- Name: begin_request(text, uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_request(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Whether a write of the API that bears an Idempotency-Key shall be done. One statement asks this, acts where the status is fresh, and
+-- keeps the answer by finish_request: what is kept is done, and what is done is kept.
+-- Returns {"status": "fresh"}, {"status": "replayed", "answer": of the first time}, {"status": "other_request"} where the key was used for
+-- another one, or {"status": "in_progress"}. Raises AP001 for a wrong argument. Waits for nothing.
+-- Locks: the key, by an advisory lock that is tried. Reads: api_requests.
+declare
+	v_kept autopost.api_requests;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('key_id', p_key_id is not null);
+	if coalesce(length(p_idempotency_key) not between 1 and 200, true) then
+		perform autopost.refuse('idempotency_key', 'is not of 1 to 200 characters', 'send a fresh random one, as a UUID, with each write');
+	elsif coalesce(p_request_hash !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.refuse('request_hash', 'is no SHA-256', 'pass 64 lower-case hexadecimal digits');
+	end if;
+	if not pg_try_advisory_xact_lock(hashtextextended(concat_ws('|', p_workspace_id, p_key_id, p_idempotency_key), 21)) then
+		return '{"status": "in_progress"}';
+	end if;
+	select r.* into v_kept from autopost.api_requests r
+	where r.workspace_id = p_workspace_id and r.key_id = p_key_id and r.idempotency_key = p_idempotency_key and r.expires_at > autopost.now_ts();
+	return case
+		when v_kept.key_id is null then '{"status": "fresh"}'
+		when v_kept.request_hash <> p_request_hash then '{"status": "other_request"}'
+		else jsonb_build_object('status', 'replayed', 'answer', v_kept.answer) end;
+end
+$_$;
 
 
 --
@@ -1445,6 +1584,56 @@ begin
 		v_new.stopped := null;
 	end if;
 	return v_new;
+end
+$$;
+
+
+--
+-- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
+ SELECT d.workspace_id,
+    d.delivery_id,
+    d.message_id,
+    d.channel_id,
+    c.platform,
+    c.target_id,
+    d.status,
+    d.attempt,
+    d.due_at,
+    d.scheduled_for,
+    d.next_retry_at,
+    d.provider_message_id,
+    d.sent_at,
+    d.last_error,
+    d.rendered_text,
+    d.render_meta,
+    d.unknown_outcomes,
+    d.trace_id,
+    d.ingest_run_id,
+    d.created_at,
+    d.updated_at,
+    d.finished_at
+   FROM (autopost.deliveries d
+     JOIN autopost.channels c ON (((c.workspace_id = d.workspace_id) AND (c.channel_id = d.channel_id))));
+
+
+--
+-- Name: channel_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_deliveries(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_deliveries
+    LANGUAGE plpgsql
+    AS $$
+-- The newest deliveries of the channel that a filter names, of each stage of their life p_limit at most.
+-- Reads: list_deliveries (view).
+begin
+	perform autopost.read_in_order(true);
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{sent,deduped,failed_permanent,dead}', p_limit) d;
+	perform autopost.read_in_order(false);
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{queued,retry}', p_limit) d;
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{claimed,sending}', p_limit) d;
 end
 $$;
 
@@ -2134,6 +2323,69 @@ $_$;
 
 
 --
+-- Name: configuration_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.configuration_of(p_workspace_id text, p_kind text) RETURNS TABLE(id text, shown jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- What list_configuration shows of a kind. One plain query, so that who asks for an id reads no other.
+-- Reads: as list_configuration says.
+select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status, 'created_at', w.created_at, 'updated_at', w.updated_at)
+from autopost.workspaces w
+where p_kind = 'workspace' and w.workspace_id = p_workspace_id
+union all
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at}'::text[]
+	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case when isfinite(c.paused_until) then c.paused_until end)
+from autopost.channels c
+join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
+left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+where p_kind = 'channel' and c.workspace_id = p_workspace_id
+union all
+select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
+	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at, 'channels', g.channels, 'enabled', g.enabled)
+from (
+	select x.platform, x.rate_group, count(x.channel_id) as channels, count(x.channel_id) filter (where x.enabled) as enabled
+	from (
+		select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c where c.workspace_id = p_workspace_id
+		union all
+		select l.platform, l.rate_group, null, null from autopost.platform_limits l where l.workspace_id = p_workspace_id
+	) x
+	group by x.platform, x.rate_group
+) g
+left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform and l.rate_group = g.rate_group
+where p_kind = 'group'
+union all
+select e.endpoint_id, jsonb_build_object('endpoint_id', e.endpoint_id, 'kind', e.kind, 'source_id', e.source_id, 'signing_ref', e.signing_ref, 'enabled', e.enabled,
+	'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec', e.hash_drop_window_sec, 'moderated', e.moderated,
+	'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at', e.updated_at)
+from autopost.workspace_endpoints e
+where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
+union all
+select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json', autopost.redact(s.config_json), 'enabled', s.enabled,
+	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures', coalesce(u.failures, 0), 'last_error', u.last_error,
+	'created_at', s.created_at, 'updated_at', s.updated_at)
+from autopost.pull_sources s
+left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.source_id = s.source_id
+where p_kind = 'source' and s.workspace_id = p_workspace_id
+union all
+select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in', split_part(b.secret_ref, ':', 1), 'rotated_at', b.rotated_at,
+	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'updated_at', b.updated_at)
+from autopost.credential_bindings b
+cross join lateral (
+	select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
+	from autopost.channels c
+	left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+	where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
+where p_kind = 'credential' and b.workspace_id = p_workspace_id
+union all
+select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
+from autopost.settings s
+where p_kind = 'setting'
+$$;
+
+
+--
 -- Name: content_hash(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2216,6 +2468,32 @@ begin
 		perform autopost.emit_note(p_workspace_id, 'breaker', 'error', null, null, p_error, jsonb_build_object('state', 'open', 'platform', p_platform,
 			'rate_group', p_rate_group, 'channels', v_limit.failing_channels, 'probe_at', v_now + autopost.probe_pause(0)));
 	end if;
+end
+$$;
+
+
+--
+-- Name: create_api_key(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_api_key(p_workspace_id text, p_fields jsonb, p_secret_hash text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Adds a key of the API by the SHA-256 (hexadecimal) of its secret; the secret itself never comes here. p_fields: {"name", "role", "scopes":
+-- what it is narrowed to, "expires_at"}, the last two optional.
+-- Returns {"applied": true, "id"}. Raises AP001 for a wrong argument. Writes: api_keys, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_key autopost.api_keys;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	v_key := autopost.api_key_of(p_workspace_id, p_fields);
+	v_key.key_id := autopost.add_key(v_key, p_secret_hash);
+	v_key.enabled := true;
+	perform autopost.audit(p_workspace_id, 'create_api_key', 'api_key:' || v_key.key_id, v_act, '{}', autopost.api_key_shown(v_key));
+	return jsonb_build_object('applied', true, 'id', v_key.key_id);
 end
 $$;
 
@@ -2384,6 +2662,42 @@ $$;
 
 
 --
+-- Name: deliveries_page(text, jsonb, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.deliveries_page(p_workspace_id text, p_filter jsonb, p_statuses text[], p_limit integer) RETURNS SETOF autopost.list_deliveries
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+-- The newest deliveries in these statuses (null: in any) that fit a filter of list_deliveries. Planned anew each time, so that a key that
+-- is not given costs no index, and that the statuses choose the index made for them; see read_in_order.
+-- Reads: list_deliveries (view).
+declare
+	v_delivery_id uuid := autopost.uuid_in(p_filter, 'delivery_id');
+	v_message_id uuid := autopost.uuid_in(p_filter, 'message_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	return query
+	select v.* from autopost.list_deliveries v
+	where v.workspace_id = p_workspace_id
+	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
+	and (v_message_id is null or v.message_id = v_message_id)
+	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
+	and (p_statuses is null or cardinality(p_statuses) > 1 or v.status = p_statuses[1])
+	and (p_statuses is null or cardinality(p_statuses) = 1 or v.status = any (p_statuses))
+	and (not p_filter ? 'error_code' or v.last_error ->> 'code' = p_filter ->> 'error_code')
+	and (v_before_id is null or v.delivery_id < v_before_id)
+	and (v_from is null or v.delivery_id >= v_from)
+	and (v_until is null or v.delivery_id < v_until)
+	order by v.delivery_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -2418,6 +2732,45 @@ begin
 	where autopost.may_speak_for(w.workspace_id)
 	order by w.workspace_id
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: disable_api_key(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.disable_api_key(p_workspace_id text, p_key_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Ends a key for good; it stays listed. Returns {"applied": true, "dry_run", "before", "after"}, or {"applied": false, "dry_run",
+-- "reason": "unknown_key" | "unchanged"}; a dry run changes nothing. Raises AP001 for a wrong argument.
+-- Locks: api_keys. Writes: api_keys, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.api_keys;
+	v_new autopost.api_keys;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('key_id', p_key_id is not null);
+	if not p_dry_run then
+		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id for no key update of k;
+	end if;
+	select k.* into v_old from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
+	if v_old.enabled is not true then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_old.key_id is null then 'unknown_key' else 'unchanged' end);
+	end if;
+	v_new := v_old;
+	v_new.enabled := false;
+	if not p_dry_run then
+		update autopost.api_keys k
+		set enabled = false, updated_at = autopost.now_ts()
+		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
+		perform autopost.audit(p_workspace_id, 'disable_api_key', 'api_key:' || p_key_id, v_act, autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', autopost.api_key_shown(v_old), 'after', autopost.api_key_shown(v_new));
 end
 $$;
 
@@ -3488,6 +3841,26 @@ $$;
 
 
 --
+-- Name: failed_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.failed_deliveries(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_deliveries
+    LANGUAGE plpgsql
+    AS $$
+-- The newest deliveries that wait again or failed and fit a filter, of each status p_limit at most. The code of an error has no index of its
+-- own: under row-level security none could be asked for it.
+-- Reads: list_deliveries (view).
+begin
+	perform autopost.read_in_order(true);
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{failed_permanent}', p_limit) d;
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{dead}', p_limit) d;
+	perform autopost.read_in_order(false);
+	return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, '{retry}', p_limit) d;
+end
+$$;
+
+
+--
 -- Name: failure_text(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3814,6 +4187,45 @@ $$;
 
 
 --
+-- Name: finish_request(text, uuid, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_request(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text, p_begun jsonb, p_answer jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Keeps what a write of the API was answered, in the transaction that did it; see begin_request, whose answer is p_begun.
+-- Returns {"status": "done", "answer"} where it was fresh, else p_begun. Raises AP001 for a wrong argument. Writes: api_requests.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('key_id', p_key_id is not null), autopost.require('idempotency_key', p_idempotency_key <> ''),
+		autopost.require('request_hash', p_request_hash is not null), autopost.require('begun', p_begun ? 'status');
+	if p_begun ->> 'status' <> 'fresh' then
+		return p_begun;
+	end if;
+	perform autopost.require('answer', p_answer is not null);
+	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at, expires_at)
+	values (p_workspace_id, p_key_id, p_idempotency_key, p_request_hash, p_answer, autopost.now_ts(), autopost.now_ts() + autopost.setting_interval('api_request_ttl_hours'))
+	on conflict (workspace_id, key_id, idempotency_key) do update
+	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at, expires_at = excluded.expires_at;
+	return jsonb_build_object('status', 'done', 'answer', p_answer);
+end
+$$;
+
+
+--
+-- Name: first_id_at(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.first_id_at(p_at timestamp with time zone) RETURNS uuid
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The lowest id that new_id could have made at an instant, so that a list by id can begin or end there.
+select (autopost.uuid_v7_prefix(p_at) || repeat('0', 15))::uuid
+$$;
+
+
+--
 -- Name: fitting_length(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4061,6 +4473,37 @@ $$;
 
 
 --
+-- Name: get_delivery(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_delivery(p_workspace_id text, p_delivery_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A delivery with its whole history: what why answers, without "status", and "events": its first 1,000 as they were written, oldest first;
+-- null when the workspace has no such delivery.
+-- Reads: what why reads, events.
+declare
+	v_why jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('delivery_id', p_delivery_id is not null);
+	v_why := autopost.why(p_workspace_id, p_delivery_id);
+	if v_why ->> 'status' <> 'found' then
+		return null;
+	end if;
+	return v_why - 'status' || jsonb_build_object('events', (
+		select coalesce(jsonb_agg(jsonb_build_object('id', x.id, 'ts', x.ts, 'action', x.action, 'result', x.result, 'attempt', x.attempt,
+			'error', x.error, 'meta', x.meta) order by x.ts, x.id), '[]')
+		from (select e.id, e.ts, e.action, e.result, e.attempt, e.error, e.meta from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = p_delivery_id
+			order by e.ts, e.id
+			limit 1000) x));
+end
+$$;
+
+
+--
 -- Name: get_endpoint(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4138,6 +4581,46 @@ begin
 			'size_bytes', o.size_bytes, 'width', o.width, 'height', o.height)
 		from autopost.media_origin o
 		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null);
+end
+$$;
+
+
+--
+-- Name: get_message(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_message(p_workspace_id text, p_message_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A message in its normal form with its matrix: {…, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by channel:
+-- {"delivery_id", "channel_id", "platform", "status", "attempt", "due_at", "sent_at", "provider_message_id", "last_error", "text", "meta"}]};
+-- null when the workspace has no such message. due_at is null where time alone does not bring it.
+-- Reads: list_messages (view), messages, deliveries, channels.
+declare
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('message_id', p_message_id is not null);
+	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', m.payload, 'hash_version', m.hash_version,
+		'counts', (select coalesce(jsonb_object_agg(s.status, s.n), '{}') from (
+			select d.status, count(*) as n from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+			group by d.status) s),
+		'deliveries', (select coalesce(jsonb_agg(jsonb_build_object('delivery_id', x.delivery_id, 'channel_id', x.channel_id, 'platform', c.platform,
+				'status', x.status, 'attempt', x.attempt, 'due_at', case when isfinite(x.due_at) then x.due_at end, 'sent_at', x.sent_at,
+				'provider_message_id', x.provider_message_id, 'last_error', x.last_error, 'text', x.rendered_text, 'meta', x.render_meta)
+				order by x.channel_id, x.delivery_id), '[]')
+			from (select d.* from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+				order by d.channel_id, d.delivery_id
+				limit 1000) x
+			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id))
+	into v_answer
+	from autopost.list_messages v
+	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
+	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
+	return v_answer;
 end
 $$;
 
@@ -4870,6 +5353,25 @@ $$;
 
 
 --
+-- Name: instant_in(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.instant_in(p_filter jsonb, p_key text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The instant that a filter names under this key; null where it names none. Raises AP001 for one without an offset.
+declare
+	v_at timestamptz := autopost.timestamp_of(p_filter ->> p_key);
+begin
+	if p_filter ? p_key and v_at is null then
+		perform autopost.refuse('filter', format('%s is no time with an offset', p_key), 'write 2026-12-01T10:00:00+03:00');
+	end if;
+	return v_at;
+end
+$$;
+
+
+--
 -- Name: instant_text(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4922,6 +5424,18 @@ select p_channel.enabled
 	and autopost.route_matches(p_channel.route_filter, p_tags)
 	and (p_include is null or p_channel.channel_id = any (p_include))
 	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
+$$;
+
+
+--
+-- Name: is_unseen(autopost.api_keys); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_unseen(p_key autopost.api_keys) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether the key was not noted as used within the hour.
+select p_key.last_used_at is null or p_key.last_used_at <= autopost.now_ts() - interval '1 hour'
 $$;
 
 
@@ -5426,6 +5940,107 @@ $$;
 
 
 --
+-- Name: list_api_keys; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_api_keys WITH (security_invoker='true') AS
+ SELECT k.workspace_id,
+    k.key_id,
+    k.name,
+    k.role,
+    k.scopes,
+    k.enabled,
+    k.expires_at,
+    k.last_used_at,
+    k.replaced_by,
+    k.created_at
+   FROM autopost.api_keys k;
+
+
+--
+-- Name: list_api_keys(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_api_keys(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_api_keys
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The keys of the API, the newest first, ended ones too. p_filter keys, all optional: key_id, before_id (older than that one: the next page).
+-- Raises AP001 for an unknown key, an id that is none, or a limit out of 1 to 10000. Reads: list_api_keys (view).
+declare
+	v_key_id uuid := autopost.uuid_in(p_filter, 'key_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{key_id,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_api_keys v
+	where v.workspace_id = p_workspace_id
+	and (v_key_id is null or v.key_id = v_key_id)
+	and (v_before_id is null or v.key_id < v_before_id)
+	order by v.key_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_audit; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_audit WITH (security_invoker='true') AS
+ SELECT a.workspace_id,
+    a.id,
+    a.seq,
+    a.ts,
+    a.operator,
+    a.action,
+    a.reason,
+    a.subject,
+    a.before,
+    a.after,
+    a.hash
+   FROM autopost.admin_audit_log a;
+
+
+--
+-- Name: list_audit(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_audit(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_audit
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- What people did by hand, the newest that fits. p_filter keys, all optional: action, subject, operator, since and until (done from then on,
+-- before then), before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_audit (view).
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{action,subject,operator,since,until,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_audit v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
+	and (not p_filter ? 'subject' or v.subject = p_filter ->> 'subject')
+	and (not p_filter ? 'operator' or v.operator = p_filter ->> 'operator')
+	and (v_before_id is null or v.id < v_before_id)
+	and (v_from is null or v.id >= v_from)
+	and (v_until is null or v.id < v_until)
+	order by v.id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: channel_auth; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -5521,6 +6136,35 @@ $$;
 
 
 --
+-- Name: list_configuration(text, text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+-- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
+-- endpoint, source, credential (its name and health), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
+-- follows it, the next page). No secret and no hash of one is shown.
+-- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth,
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, settings.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{id,after}', p_limit);
+	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential or setting');
+	end if;
+	return query
+	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
+	where (not p_filter ? 'id' or l.id = p_filter ->> 'id') and (not p_filter ? 'after' or l.id > p_filter ->> 'after')
+	order by l.id
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: credential_bindings; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -5560,60 +6204,45 @@ $$;
 
 
 --
--- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
---
-
-CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
- SELECT d.workspace_id,
-    d.delivery_id,
-    d.message_id,
-    d.channel_id,
-    c.platform,
-    c.target_id,
-    d.status,
-    d.attempt,
-    d.due_at,
-    d.scheduled_for,
-    d.next_retry_at,
-    d.provider_message_id,
-    d.sent_at,
-    d.last_error,
-    d.rendered_text,
-    d.render_meta,
-    d.unknown_outcomes,
-    d.trace_id,
-    d.ingest_run_id,
-    d.created_at,
-    d.updated_at,
-    d.finished_at
-   FROM (autopost.deliveries d
-     JOIN autopost.channels c ON (((c.workspace_id = d.workspace_id) AND (c.channel_id = d.channel_id))));
-
-
---
 -- Name: list_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_deliveries
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
--- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status. Planned anew each time, so
--- that a key that is not given costs no index.
--- Raises AP001 for an unknown key or a limit out of 1 to 10000. Reads: list_deliveries (view).
+-- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
+-- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, array['delivery_id', 'message_id', 'channel_id', 'status'], p_limit);
-	return query
-	select v.* from autopost.list_deliveries v
-	where v.workspace_id = p_workspace_id
-	and (not p_filter ? 'delivery_id' or v.delivery_id = (p_filter ->> 'delivery_id')::uuid)
-	and (not p_filter ? 'message_id' or v.message_id = (p_filter ->> 'message_id')::uuid)
-	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
-	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
-	order by v.delivery_id desc
-	limit p_limit;
+	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
+	if p_filter ?| '{delivery_id,message_id}' then
+		perform autopost.read_in_order(false);
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
+	elsif p_filter ? 'status' then
+		perform autopost.read_in_order(p_filter ->> 'status' in ('sent', 'deduped', 'failed_permanent', 'dead'));
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, array[p_filter ->> 'status'], p_limit) d;
+	elsif p_filter ? 'error_code' then
+		return query
+		select u.* from autopost.failed_deliveries(p_workspace_id, p_filter, p_limit) u
+		order by u.delivery_id desc
+		limit p_limit;
+	elsif p_filter ? 'channel_id' then
+		-- A channel's rows have an index each: those that are over, those that wait, those in flight.
+		return query
+		select u.* from autopost.channel_deliveries(p_workspace_id, p_filter, p_limit) u
+		order by u.delivery_id desc
+		limit p_limit;
+	else
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, null, p_limit) d;
+	end if;
 end
 $$;
 
@@ -5737,29 +6366,40 @@ CREATE FUNCTION autopost.list_events(p_workspace_id text, p_filter jsonb, p_limi
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
--- The newest events that fit, newest first. p_filter keys, all optional: delivery_id, message_id, channel_id, action, since (an instant
--- with offset; that one included). Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, a since that is no instant, or a limit out of 1 to 10000. Reads: list_events (view).
+-- The newest events that fit, newest first. p_filter keys, all optional: delivery_id, message_id, channel_id, action, since and until
+-- (instants with offset: from then on, before then), before_ts with before_id (older than that one: the next page). Planned anew each time,
+-- so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_events (view).
 declare
-	v_since timestamptz := autopost.timestamp_of(p_filter ->> 'since');
-	v_message_id uuid := p_filter ->> 'message_id';
+	v_since timestamptz := autopost.instant_in(p_filter, 'since');
+	v_until timestamptz := autopost.instant_in(p_filter, 'until');
+	v_before_ts timestamptz := autopost.instant_in(p_filter, 'before_ts');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_delivery_id uuid := autopost.uuid_in(p_filter, 'delivery_id');
+	v_message_id uuid := autopost.uuid_in(p_filter, 'message_id');
 	v_deliveries uuid[]; -- of the message: its events are found by them
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, array['delivery_id', 'message_id', 'channel_id', 'action', 'since'], p_limit);
-	if p_filter ? 'since' and v_since is null then
-		perform autopost.refuse('filter', 'since is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
+	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,since,until,before_ts,before_id}', p_limit);
+	if v_delivery_id is not null or v_message_id is not null then
+		perform autopost.read_in_order(false), set_config('enable_bitmapscan', 'on', true); -- a message's are found by two indexes
 	end if;
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
 	select v.* from autopost.list_events v
 	where v.workspace_id = p_workspace_id
-	and (not p_filter ? 'delivery_id' or v.delivery_id = (p_filter ->> 'delivery_id')::uuid)
+	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.delivery_id = any (v_deliveries) or (v.message_id = v_message_id and v.delivery_id is null))
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (v_since is null or v.ts >= v_since)
+	and (v_until is null or v.ts < v_until)
+	and (v_before_ts is null or v.ts <= v_before_ts)
+	and (v_before_id is null or (v.ts, v.id) < (v_before_ts, v_before_id))
 	order by v.ts desc, v.id desc
 	limit p_limit;
 end
@@ -5814,6 +6454,109 @@ begin
 			where r.begun_at <= autopost.now_ts() - autopost.setting_interval('media_removal_seconds')
 			order by r.begun_at, r.blob_ref
 			limit p_limit) x);
+end
+$$;
+
+
+--
+-- Name: messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    hash_version integer DEFAULT 1 NOT NULL,
+    content_hash text NOT NULL,
+    normalization_version integer,
+    payload jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    source jsonb,
+    source_ref text,
+    first_seen_trace_id uuid,
+    first_ingest_run_id uuid,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_ingest_run_id uuid,
+    seen_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_messages; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_messages WITH (security_invoker='true') AS
+ SELECT m.workspace_id,
+    m.message_id,
+    "left"((m.payload ->> 'text'::text), 200) AS excerpt,
+    COALESCE(jsonb_array_length((m.payload -> 'media'::text)), 0) AS media,
+    m.tags,
+    m.source_ref,
+    m.content_hash,
+    m.seen_count,
+    m.first_ingest_run_id AS run_id,
+    m.created_at,
+    m.last_seen_at
+   FROM autopost.messages m;
+
+
+--
+-- Name: list_messages(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_messages(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_messages
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
+-- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
+-- Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+declare
+	v_ids uuid[];
+	v_id uuid;
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	if p_filter ?| '{status,channel_id}' then
+		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
+	end if;
+	if v_ids is not null then
+		-- One by one: a plan for all would look through the workspace for them.
+		perform set_config('plan_cache_mode', 'auto', true);
+		for v_id in
+			select u.id from unnest(v_ids) u (id)
+			where (v_before_id is null or u.id < v_before_id) and (v_from is null or u.id >= v_from) and (v_until is null or u.id < v_until)
+			order by u.id desc
+			limit p_limit
+		loop
+			return query select v.* from autopost.list_messages v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+		end loop;
+		return;
+	end if;
+	return query
+	select v.* from autopost.list_messages v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ?| '{status,channel_id}' or exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = v.message_id
+		and (not p_filter ? 'status' or d.status = p_filter ->> 'status')
+		and (not p_filter ? 'channel_id' or d.channel_id = p_filter ->> 'channel_id')))
+	and (v_before_id is null or v.message_id < v_before_id)
+	and (v_from is null or v.message_id >= v_from)
+	and (v_until is null or v.message_id < v_until)
+	order by v.message_id desc
+	limit p_limit;
 end
 $$;
 
@@ -5893,6 +6636,79 @@ begin
 	select v.* from autopost.list_rate_groups v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.rate_group
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: ingest_runs; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.ingest_runs (
+    workspace_id text NOT NULL,
+    run_id uuid NOT NULL,
+    kind text NOT NULL,
+    endpoint_id text,
+    source_id text,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    stats_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    items jsonb DEFAULT '[]'::jsonb NOT NULL,
+    hints jsonb DEFAULT '[]'::jsonb NOT NULL,
+    CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text])))
+);
+
+ALTER TABLE ONLY autopost.ingest_runs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_runs; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_runs WITH (security_invoker='true') AS
+ SELECT r.workspace_id,
+    r.run_id,
+    r.kind,
+    r.endpoint_id,
+    r.source_id,
+    r.started_at,
+    r.finished_at,
+    r.stats_json AS stats
+   FROM autopost.ingest_runs r;
+
+
+--
+-- Name: list_runs(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_runs(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_runs
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- The newest requests and polls that fit. p_filter keys, all optional: kind, source_id, since and until (begun from then on, before then),
+-- before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_runs (view).
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{kind,source_id,since,until,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_runs v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'kind' or v.kind = p_filter ->> 'kind')
+	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
+	and (v_before_id is null or v.run_id < v_before_id)
+	and (v_from is null or v.run_id >= v_from)
+	and (v_until is null or v.run_id < v_until)
+	order by v.run_id desc
 	limit p_limit;
 end
 $$;
@@ -6032,11 +6848,15 @@ CREATE FUNCTION autopost.list_templates(p_workspace_id text, p_filter jsonb, p_l
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- The templates of a workspace by name and platform, newest version first; version 0 is a built-in one. p_filter: template_id, platform.
+-- The templates of a workspace by name and platform, newest version first; version 0 is a built-in one. p_filter: template_id, platform,
+-- after ({"template_id", "platform", "version"}: what follows that one, the next page).
 -- Raises AP001 for a wrong filter, and for a limit out of 1 to 10000. Reads: templates.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{template_id,platform}', p_limit);
+	perform autopost.check_read(p_filter, '{template_id,platform,after}', p_limit);
+	if p_filter ? 'after' and jsonb_typeof(p_filter #> '{after,version}') is distinct from 'number' then
+		perform autopost.refuse('filter', 'after names no version', 'pass template_id, platform and version of the last row');
+	end if;
 	return query
 	select l.* from (
 		select t.* from autopost.templates t where t.workspace_id = p_workspace_id
@@ -6044,6 +6864,8 @@ begin
 		select b.* from autopost.builtin_templates(p_workspace_id) b
 	) l
 	where l.template_id = coalesce(p_filter ->> 'template_id', l.template_id) and l.platform = coalesce(p_filter ->> 'platform', l.platform)
+	and (not p_filter ? 'after' or (l.template_id, l.platform) > (p_filter #>> '{after,template_id}', p_filter #>> '{after,platform}')
+		or (l.template_id, l.platform) = (p_filter #>> '{after,template_id}', p_filter #>> '{after,platform}') and l.version < (p_filter #>> '{after,version}')::int)
 	order by l.template_id, l.platform, l.version desc
 	limit p_limit;
 end
@@ -6840,6 +7662,40 @@ begin
 		v_set := v_item.fits;
 	end loop;
 	return v_steps || jsonb_build_object('step', 'media-' || jsonb_array_length(v_steps) + 1, 'items', v_items);
+end
+$$;
+
+
+--
+-- Name: messages_with(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.messages_with(p_workspace_id text, p_status text, p_channel_id text) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The messages that have a delivery in this status and for this channel, either of which may be null, the newest first; null where they are
+-- more than 2,000 deliveries: then so many of the newest messages fit that they are found by looking through them.
+-- Reads: deliveries.
+declare
+	v_ids uuid[];
+begin
+	if p_status = 'sent' and p_channel_id is null then
+		return null;
+	elsif p_status is not null then
+		v_ids := array(select d.message_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.status = p_status and (p_channel_id is null or d.channel_id = p_channel_id) limit 2001);
+	else
+		v_ids := array(
+			(select d.message_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') limit 2001)
+			union all
+			(select d.message_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry') limit 2001)
+			union all
+			(select d.message_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('claimed', 'sending') limit 2001));
+	end if;
+	return case when cardinality(v_ids) <= 2000 then array(select distinct u.id from unnest(v_ids) u (id) order by u.id desc) end;
 end
 $$;
 
@@ -8503,9 +9359,9 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Those of a source that was not asked
--- since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
+-- Removes receipts whose time is over, of pushes, of signed requests, of sources and of requests of the API: at most 5,000 of each. Those of a
+-- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts, api_requests.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -8515,6 +9371,9 @@ declare
 	v_endpoint_ids text[];
 	v_webhook_ids text[];
 	v_signed int;
+	v_keys uuid[];
+	v_requests text[];
+	v_answers int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -8547,8 +9406,18 @@ begin
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
 	get diagnostics v_pulls = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls) = 5000);
+	select array_agg(x.key_id), array_agg(x.idempotency_key) into v_keys, v_requests
+	from (
+		select r.key_id, r.idempotency_key from autopost.api_requests r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.api_requests r
+	using unnest(v_keys, v_requests) u (key_id, idempotency_key)
+	where r.workspace_id = p_workspace_id and r.key_id = u.key_id and r.idempotency_key = u.idempotency_key;
+	get diagnostics v_answers = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers) = 5000);
 end
 $$;
 
@@ -9361,6 +10230,22 @@ from (values
 		'its turn at the rate group''s rate_rps', jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
 ) h (n, gate, until, lifts, more, holds)
 where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+
+--
+-- Name: read_in_order(boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.read_in_order(p_on boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Whether what is planned from here on reads by an index that has the order asked for, and stops when the page is full. The planner takes
+-- the security policies for a rare match, and would read all rows of a workspace to sort them. Where the rows asked for are few, and no index
+-- has them in order, they are to be sorted. Who calls this sets enable_sort for itself, so that it ends with that function.
+begin
+	perform set_config('enable_sort', case when p_on then 'off' else 'on' end, true);
+end
 $$;
 
 
@@ -10610,16 +11495,19 @@ CREATE FUNCTION autopost.resolve_api_key(p_secret_hash text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- The enabled key that a secret's SHA-256 belongs to: {"workspace_id", "key_id", "role"}; null for anything else. Looks across workspaces.
+-- The key that a secret's SHA-256 belongs to, enabled and not ended: {"workspace_id", "key_id", "name", "role", "scopes", "unseen": whether
+-- touch_api_key has something to note}; null for anything else. Looks across workspaces.
 -- Reads: secret_lookup, api_keys.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
-	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'role', k.role) into v_answer
+	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'name', k.name, 'role', k.role, 'scopes', k.scopes,
+		'unseen', autopost.is_unseen(k)) into v_answer
 	from autopost.secret_lookup l
 	join autopost.api_keys k on k.workspace_id = l.workspace_id and k.key_id = l.subject_id::uuid
 	where l.kind = 'api_key' and l.secret_hash = p_secret_hash and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts())
 	and autopost.may_speak_for(l.workspace_id);
 	return v_answer;
 end
@@ -10922,6 +11810,54 @@ CREATE FUNCTION autopost.ring_when_lifted() RETURNS trigger
 begin
 	perform pg_notify('autopost_wake', 'deliveries');
 	return null;
+end
+$$;
+
+
+--
+-- Name: rotate_api_key(text, uuid, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rotate_api_key(p_workspace_id text, p_key_id uuid, p_secret_hash text, p_overlap_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Puts a key with a fresh secret, given by its SHA-256, in the place of another: same name, role and scopes. The other one ends
+-- p_overlap_seconds (0 to 2592000, thirty days) from now, unless it ends before; it stays listed.
+-- Returns {"applied": true, "dry_run", "id": the new key's, "before", "after": the other key}, or {"applied": false, "dry_run",
+-- "reason": "unknown_key" | "disabled" | "expired"}; a dry run changes nothing and has no id. Raises AP001 for a wrong argument.
+-- Locks: api_keys. Writes: api_keys, secret_lookup, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.api_keys;
+	v_new autopost.api_keys;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('key_id', p_key_id is not null);
+	if coalesce(p_overlap_seconds not between 0 and 2592000, true) then
+		perform autopost.refuse('overlap_seconds', 'is not between 0 and 2592000', 'pass how long both keys shall work, thirty days at most');
+	end if;
+	if not p_dry_run then
+		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id for no key update of k;
+	end if;
+	select k.* into v_old from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
+	v_reason := case when v_old.key_id is null then 'unknown_key' when not v_old.enabled then 'disabled' when v_old.expires_at <= autopost.now_ts() then 'expired' end;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	end if;
+	v_new := v_old;
+	v_new.expires_at := least(v_old.expires_at, autopost.now_ts() + make_interval(secs => p_overlap_seconds));
+	if not p_dry_run then
+		v_new.replaced_by := autopost.add_key(v_old, p_secret_hash);
+		update autopost.api_keys k
+		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = autopost.now_ts()
+		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
+		perform autopost.audit(p_workspace_id, 'rotate_api_key', 'api_key:' || p_key_id, v_act, autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'id', v_new.replaced_by))
+		|| jsonb_build_object('before', autopost.api_key_shown(v_old), 'after', autopost.api_key_shown(v_new));
 end
 $$;
 
@@ -12923,6 +13859,35 @@ $_$;
 
 
 --
+-- Name: touch_api_key(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.touch_api_key(p_workspace_id text, p_key_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Notes that a key is used, once an hour at most; of many at once, one does. Returns {"applied"}. Raises AP001 for a wrong argument.
+-- Locks: api_keys (skip locked). Writes: api_keys.
+declare
+	v_found boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('key_id', p_key_id is not null);
+	perform 1 from autopost.api_keys k
+	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(k)
+	for no key update of k skip locked;
+	v_found := found;
+	if v_found then
+		update autopost.api_keys k
+		set last_used_at = autopost.now_ts()
+		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
+	end if;
+	return jsonb_build_object('applied', v_found);
+end
+$$;
+
+
+--
 -- Name: touch_run(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13090,6 +14055,25 @@ CREATE FUNCTION autopost.utf16_length(p_text text) RETURNS integer
     AS $$
 -- Length in UTF-16 code units: never less than the count of code points, so a limit kept in it is kept in both.
 select char_length(p_text) + char_length(regexp_replace(p_text, '[^\U00010000-\U0010FFFF]', '', 'g'))
+$$;
+
+
+--
+-- Name: uuid_in(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.uuid_in(p_filter jsonb, p_key text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The id that a filter names under this key; null where it names none. Raises AP001 for one that is no UUID.
+begin
+	if (p_filter ? p_key) is not true then
+		return null;
+	elsif not autopost.is_uuid(p_filter ->> p_key) then
+		perform autopost.refuse('filter', format('%s is no UUID', p_key), 'pass the id as it was answered');
+	end if;
+	return (p_filter ->> p_key)::uuid;
+end
 $$;
 
 
@@ -14717,23 +15701,22 @@ $$;
 
 
 --
--- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
+-- Name: api_requests; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.api_keys (
+CREATE TABLE autopost.api_requests (
     workspace_id text NOT NULL,
     key_id uuid NOT NULL,
-    name text NOT NULL,
-    role text NOT NULL,
-    secret_hash text NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT api_keys_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT api_keys_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text]))),
-    CONSTRAINT api_keys_secret_hash_check CHECK ((secret_hash ~ '^[0-9a-f]{64}$'::text))
+    idempotency_key text NOT NULL,
+    request_hash text NOT NULL,
+    answer jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT api_requests_idempotency_key_check CHECK ((idempotency_key <> ''::text)),
+    CONSTRAINT api_requests_request_hash_check CHECK ((request_hash ~ '^[0-9a-f]{64}$'::text))
 );
 
-ALTER TABLE ONLY autopost.api_keys FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY autopost.api_requests FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -14800,27 +15783,6 @@ CREATE TABLE autopost.events_default (
 ALTER TABLE ONLY autopost.events_default ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.events_default FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: ingest_runs; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.ingest_runs (
-    workspace_id text NOT NULL,
-    run_id uuid NOT NULL,
-    kind text NOT NULL,
-    endpoint_id text,
-    source_id text,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    stats_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    items jsonb DEFAULT '[]'::jsonb NOT NULL,
-    hints jsonb DEFAULT '[]'::jsonb NOT NULL,
-    CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text])))
-);
-
-ALTER TABLE ONLY autopost.ingest_runs FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -14898,32 +15860,6 @@ CREATE TABLE autopost.message_media (
 );
 
 ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: messages; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.messages (
-    workspace_id text NOT NULL,
-    message_id uuid NOT NULL,
-    hash_version integer DEFAULT 1 NOT NULL,
-    content_hash text NOT NULL,
-    normalization_version integer,
-    payload jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    source jsonb,
-    source_ref text,
-    first_seen_trace_id uuid,
-    first_ingest_run_id uuid,
-    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_ingest_run_id uuid,
-    seen_count bigint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -15042,6 +15978,14 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 ALTER TABLE ONLY autopost.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (workspace_id, key_id);
+
+
+--
+-- Name: api_requests api_requests_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.api_requests
+    ADD CONSTRAINT api_requests_pkey PRIMARY KEY (workspace_id, key_id, idempotency_key);
 
 
 --
@@ -15357,6 +16301,34 @@ ALTER TABLE ONLY autopost.workspaces
 
 
 --
+-- Name: admin_audit_log_action; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX admin_audit_log_action ON autopost.admin_audit_log USING btree (workspace_id, action, id);
+
+
+--
+-- Name: admin_audit_log_operator; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX admin_audit_log_operator ON autopost.admin_audit_log USING btree (workspace_id, operator, id);
+
+
+--
+-- Name: admin_audit_log_subject; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX admin_audit_log_subject ON autopost.admin_audit_log USING btree (workspace_id, subject, id);
+
+
+--
+-- Name: api_requests_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX api_requests_expiry ON autopost.api_requests USING btree (workspace_id, expires_at);
+
+
+--
 -- Name: channel_gates_armed; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -15406,6 +16378,13 @@ CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, ch
 
 
 --
+-- Name: deliveries_ended; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WHERE (status = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+
+
+--
 -- Name: deliveries_inflight; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -15438,6 +16417,13 @@ CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, c
 --
 
 CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_id, status, updated_at) WHERE (status = ANY (ARRAY['dead'::text, 'failed_permanent'::text]));
+
+
+--
+-- Name: deliveries_unsent; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, status, delivery_id) WHERE (status = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
 
 
 --
@@ -15501,6 +16487,20 @@ CREATE INDEX fanout_jobs_run ON autopost.fanout_jobs USING btree (workspace_id, 
 --
 
 CREATE INDEX fanout_jobs_running ON autopost.fanout_jobs USING btree (workspace_id, job_id) WHERE (status = 'running'::text);
+
+
+--
+-- Name: ingest_runs_kind; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX ingest_runs_kind ON autopost.ingest_runs USING btree (workspace_id, kind, run_id);
+
+
+--
+-- Name: ingest_runs_source; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX ingest_runs_source ON autopost.ingest_runs USING btree (workspace_id, source_id, run_id) WHERE (source_id IS NOT NULL);
 
 
 --
@@ -15800,6 +16800,14 @@ ALTER TABLE ONLY autopost.api_keys
 
 
 --
+-- Name: api_requests api_requests_workspace_id_key_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.api_requests
+    ADD CONSTRAINT api_requests_workspace_id_key_id_fkey FOREIGN KEY (workspace_id, key_id) REFERENCES autopost.api_keys(workspace_id, key_id);
+
+
+--
 -- Name: audit_heads audit_heads_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -16060,6 +17068,12 @@ ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.api_keys ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: api_requests; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.api_requests ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: audit_heads; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -16167,6 +17181,13 @@ CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING 
 --
 
 CREATE POLICY owner_session ON autopost.api_keys TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: api_requests owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.api_requests TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -16450,6 +17471,13 @@ CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = curre
 --
 
 CREATE POLICY workspace ON autopost.api_keys USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: api_requests workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.api_requests USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"autopost/internal/admin"
+	"autopost/internal/admin/flow"
 	"autopost/internal/config"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
@@ -22,6 +23,7 @@ import (
 	"autopost/internal/monitor"
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 	"autopost/internal/service"
 )
 
@@ -50,7 +52,7 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 		}
 	}()
 	if cfg.Migrate {
-		if err := pg.Migrate(ctx, db.directURL); err != nil {
+		if err := schema.Migrate(ctx, db.directURL); err != nil {
 			return nil, err
 		}
 	}
@@ -101,10 +103,12 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
 		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.log}, d.log))
 	}
-	runs := adminStore{d.store}
-	api := admin.Handler(admin.Deps{Keys: runs, Runs: runs, Log: d.log, Checks: []admin.Check{
-		{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs},
-	}})
+	records := adminStore{d.store}
+	api := admin.Handler(admin.Deps{
+		Keys: records, Records: records, Log: d.log,
+		Media:  flow.Media{Origins: d.blobs, Limits: mediaLimits(d.cfg)},
+		Checks: []admin.Check{{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs}},
+	})
 	if withWeb {
 		mux.Handle("/", api)
 	} else {

@@ -10,6 +10,7 @@ import (
 	"autopost/internal/config"
 	"autopost/internal/localpg"
 	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 )
 
 // database is where a command finds PostgreSQL: the one it was given, or the
@@ -78,7 +79,7 @@ func (d *database) migratePrivate(ctx context.Context) error {
 	if d.private == nil {
 		return nil
 	}
-	return pg.Migrate(ctx, d.directURL)
+	return schema.Migrate(ctx, d.directURL)
 }
 
 // withStore runs work over the calls of a database that is ready for them.

@@ -21,6 +21,7 @@ import (
 	"autopost/db"
 	"autopost/internal/config"
 	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/sim/world"
@@ -192,7 +193,7 @@ func (h *demoHouse) furnish(ctx context.Context) error {
 
 // rows runs SQL as the owner, as an operator would: configuration is rows.
 func (h *demoHouse) rows(ctx context.Context, script string) error {
-	return pg.Seed(ctx, h.db.directURL, script)
+	return schema.Seed(ctx, h.db.directURL, script)
 }
 
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/config"
-	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 )
 
 func migrateCommand() *cobra.Command {
@@ -18,7 +18,7 @@ func migrateCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
-				if err := pg.Migrate(ctx, db.directURL); err != nil {
+				if err := schema.Migrate(ctx, db.directURL); err != nil {
 					return err
 				}
 				fmt.Fprintln(os.Stderr, "the schema is up to date")
@@ -33,7 +33,7 @@ func migrateCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
-				list, err := pg.MigrationStatus(ctx, db.directURL)
+				list, err := schema.Status(ctx, db.directURL)
 				if err != nil {
 					return err
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/config"
-	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 )
 
 func seedCommand() *cobra.Command {
@@ -27,7 +27,7 @@ channels, endpoints and whatever else is configured by rows. db/seed.sql is an e
 				if err := db.migratePrivate(ctx); err != nil {
 					return err
 				}
-				if err := pg.Seed(ctx, db.directURL, string(script)); err != nil {
+				if err := schema.Seed(ctx, db.directURL, string(script)); err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
 				return nil

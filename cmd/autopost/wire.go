@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"autopost"
-	"autopost/internal/admin"
+	"autopost/internal/admin/door"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
@@ -209,9 +209,34 @@ func (s signedStore) ResolveSignedEndpoint(ctx context.Context, signedAt time.Ti
 
 type adminStore struct{ *pg.Store }
 
-func (s adminStore) ResolveAPIKey(ctx context.Context, keyHash string) (*admin.Key, error) {
+func (s adminStore) ResolveAPIKey(ctx context.Context, keyHash string) (*door.Key, error) {
 	key, err := s.Store.ResolveAPIKey(ctx, keyHash)
-	return (*admin.Key)(key), err
+	return (*door.Key)(key), err
+}
+
+func (s adminStore) List(ctx context.Context, function, workspace, kind string, filter map[string]any, limit int) ([]json.RawMessage, error) {
+	rows, err := s.Store.List(ctx, function, workspace, kind, filter, limit)
+	return rows, defect(err)
+}
+
+func (s adminStore) Look(ctx context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
+	answer, err := s.Store.Look(ctx, function, workspace, args)
+	return answer, defect(err)
+}
+
+func (s adminStore) Write(ctx context.Context, w door.Write) (door.Written, error) {
+	written, err := s.Store.Write(ctx, pg.Write(w))
+	return door.Written(written), defect(err)
+}
+
+// defect marks what no repeat can cure.
+func defect(err error) error {
+	for _, known := range []error{pg.ErrUnexpected, pg.ErrNotAllowed, pg.ErrNoWorkspace, pg.ErrTransition, pg.ErrIsolation} {
+		if errors.Is(err, known) {
+			return errors.Join(door.ErrDefect, err)
+		}
+	}
+	return err
 }
 
 func convert[From, To any](list []From, one func(From) To) []To {

@@ -143,6 +143,7 @@
 \ir lib/endpoints.sql
 \ir lib/channels.sql
 \ir lib/configuration.sql
+\ir lib/deliveries_page.sql
 \ir admin/list_workspaces.sql
 \ir admin/describe_workspaces.sql
 \ir admin/get_workspace.sql
@@ -178,8 +179,16 @@
 \ir admin/get_source.sql
 \ir admin/apply_config.sql
 \ir admin/export_config.sql
+\ir lib/api_keys.sql
 \ir admin/add_api_key.sql
+\ir admin/create_api_key.sql
+\ir admin/rotate_api_key.sql
+\ir admin/disable_api_key.sql
+\ir admin/list_api_keys.sql
 \ir admin/resolve_api_key.sql
+\ir admin/touch_api_key.sql
+\ir admin/begin_request.sql
+\ir admin/finish_request.sql
 \ir admin/manual_requeue.sql
 \ir admin/manual_requeue_preview.sql
 \ir admin/skip_deliveries.sql
@@ -192,8 +201,14 @@
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_media_origins.sql
+\ir lib/configuration_of.sql
+\ir admin/list_configuration.sql
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
+\ir admin/list_messages.sql
+\ir admin/list_runs.sql
+\ir admin/list_audit.sql
+\ir admin/get_message.sql
 \ir admin/queue_snapshot.sql
 
 -- Explain: what would become of a post, and what has become of a delivery.
@@ -202,4 +217,5 @@
 \ir lib/chain.sql
 \ir admin/plan.sql
 \ir admin/why.sql
+\ir admin/get_delivery.sql
 \ir admin/functions_digest.sql

@@ -468,6 +468,56 @@ insert into calls values
 	('apply_settings', $c$autopost.apply_settings('{"max_attempts": "five"}', true)$c$, 'value'),
 	('apply_settings', $c$autopost.apply_settings('{"max_attempts": -1}', true)$c$, 'value'),
 	('apply_settings', $c$autopost.apply_settings('{"event_retention_days": 1000}', true)$c$, 'value');
+insert into calls
+select f, format(c, f), a
+from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (values
+	('autopost.%s(null, ''{}'', 1)', 'workspace_id'), ('autopost.%s(''w'', null, 1)', 'filter'), ('autopost.%s(''w'', ''[]'', 1)', 'filter'),
+	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{"before_id": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{}'', 0)', 'limit'),
+	('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
+insert into calls values
+	('list_deliveries', $c$autopost.list_deliveries('w', '{"message_id": "x"}', 1)$c$, 'filter'),
+	('list_deliveries', $c$autopost.list_deliveries('w', '{"since": "x"}', 1)$c$, 'filter'),
+	('list_events', $c$autopost.list_events('w', '{"delivery_id": "x"}', 1)$c$, 'filter'),
+	('list_templates', $c$autopost.list_templates('w', '{"after": {}}', 1)$c$, 'filter'),
+	('list_configuration', $c$autopost.list_configuration(null, 'channel', '{}', 1)$c$, 'workspace_id'),
+	('list_configuration', $c$autopost.list_configuration('w', null, '{}', 1)$c$, 'kind'),
+	('list_configuration', $c$autopost.list_configuration('w', 'colour', '{}', 1)$c$, 'kind'),
+	('list_configuration', $c$autopost.list_configuration('w', 'channel', '{"name": 1}', 1)$c$, 'filter'),
+	('list_configuration', $c$autopost.list_configuration('w', 'channel', '{}', 0)$c$, 'limit'),
+	('get_message', $c$autopost.get_message(null, gen_random_uuid())$c$, 'workspace_id'),
+	('get_message', $c$autopost.get_message('w', null)$c$, 'message_id'),
+	('get_delivery', $c$autopost.get_delivery(null, gen_random_uuid())$c$, 'workspace_id'),
+	('get_delivery', $c$autopost.get_delivery('w', null)$c$, 'delivery_id'),
+	('touch_api_key', $c$autopost.touch_api_key(null, gen_random_uuid())$c$, 'workspace_id'),
+	('touch_api_key', $c$autopost.touch_api_key('w', null)$c$, 'key_id'),
+	('create_api_key', $c$autopost.create_api_key(null, '{"name": "n", "role": "owner"}', repeat('c', 64), 'o', 'r')$c$, 'workspace_id'),
+	('create_api_key', $c$autopost.create_api_key('w', null, repeat('c', 64), 'o', 'r')$c$, 'fields'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"role": "owner"}', repeat('c', 64), 'o', 'r')$c$, 'fields'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "king"}', repeat('c', 64), 'o', 'r')$c$, 'fields'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "owner", "expires_at": "x"}', repeat('c', 64), 'o', 'r')$c$, 'fields'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "owner", "scopes": "all"}', repeat('c', 64), 'o', 'r')$c$, 'fields'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "owner"}', 'secret', 'o', 'r')$c$, 'secret_hash'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "owner"}', repeat('c', 64), '', 'r')$c$, 'operator'),
+	('create_api_key', $c$autopost.create_api_key('w', '{"name": "n", "role": "owner"}', repeat('c', 64), 'o', null)$c$, 'reason'),
+	('rotate_api_key', $c$autopost.rotate_api_key(null, gen_random_uuid(), repeat('c', 64), 0, 'o', 'r', true)$c$, 'workspace_id'),
+	('rotate_api_key', $c$autopost.rotate_api_key('w', null, repeat('c', 64), 0, 'o', 'r', true)$c$, 'key_id'),
+	('rotate_api_key', $c$autopost.rotate_api_key('w', gen_random_uuid(), repeat('c', 64), -1, 'o', 'r', true)$c$, 'overlap_seconds'),
+	('rotate_api_key', $c$autopost.rotate_api_key('w', gen_random_uuid(), repeat('c', 64), null, 'o', 'r', true)$c$, 'overlap_seconds'),
+	('rotate_api_key', $c$autopost.rotate_api_key('w', gen_random_uuid(), repeat('c', 64), 0, 'o', 'r', null)$c$, 'dry_run'),
+	('disable_api_key', $c$autopost.disable_api_key(null, gen_random_uuid(), 'o', 'r', true)$c$, 'workspace_id'),
+	('disable_api_key', $c$autopost.disable_api_key('w', null, 'o', 'r', true)$c$, 'key_id'),
+	('disable_api_key', $c$autopost.disable_api_key('w', gen_random_uuid(), '', 'r', true)$c$, 'operator'),
+	('begin_request', $c$autopost.begin_request(null, gen_random_uuid(), 'x', repeat('a', 64))$c$, 'workspace_id'),
+	('begin_request', $c$autopost.begin_request('w', null, 'x', repeat('a', 64))$c$, 'key_id'),
+	('begin_request', $c$autopost.begin_request('w', gen_random_uuid(), '', repeat('a', 64))$c$, 'idempotency_key'),
+	('begin_request', $c$autopost.begin_request('w', gen_random_uuid(), repeat('x', 201), repeat('a', 64))$c$, 'idempotency_key'),
+	('begin_request', $c$autopost.begin_request('w', gen_random_uuid(), 'x', 'y')$c$, 'request_hash'),
+	('finish_request', $c$autopost.finish_request(null, gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}', '{}')$c$, 'workspace_id'),
+	('finish_request', $c$autopost.finish_request('w', null, 'x', repeat('a', 64), '{"status": "fresh"}', '{}')$c$, 'key_id'),
+	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), '', repeat('a', 64), '{"status": "fresh"}', '{}')$c$, 'idempotency_key'),
+	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', null, '{"status": "fresh"}', '{}')$c$, 'request_hash'),
+	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), null, '{}')$c$, 'begun'),
+	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}', null)$c$, 'answer');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;

@@ -2,65 +2,49 @@
 // machines that ask whether it is well.
 //
 // It holds no invariant: each operation is a database function called for the
-// workspace of the caller's key. One file a resource.
+// workspace of the caller's key. What all operations share is in door, what goes
+// through in flow, how a workspace is set up in setup.
 package admin
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"autopost/internal/admin/door"
+	"autopost/internal/admin/flow"
+	"autopost/internal/admin/setup"
 )
-
-// storeTimeout bounds each call to the database.
-const storeTimeout = 10 * time.Second
-
-// Key is who calls: an API key belongs to one workspace and has one role.
-type Key struct {
-	WorkspaceID string
-	KeyID       string
-	Role        string
-}
-
-// Keys resolves API keys.
-type Keys interface {
-	// ResolveAPIKey finds the valid key with this lower-case hexadecimal SHA-256; nil
-	// when there is none.
-	ResolveAPIKey(ctx context.Context, keyHash string) (*Key, error)
-}
 
 // Deps is what the API works with.
 type Deps struct {
-	Keys Keys
-	Runs Runs
+	Keys    door.Keys
+	Records door.Records
+	Media   flow.Media
 	// Checks are what /readyz asks, each by a name that it may show to anyone.
 	Checks []Check
 	Log    *slog.Logger
 }
 
-// Handler serves /api/, /openapi.json, /healthz and /readyz.
+// Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
 	inner := http.NewServeMux()
-	api := humago.New(inner, apiConfig())
-	registerRuns(api, deps)
-	inner.HandleFunc("/", notFound)
+	api := newAPI(inner, deps)
+	inner.HandleFunc("/", notHere(inner))
 
 	mux := http.NewServeMux()
-	mux.Handle("GET /openapi.json", description(api))
+	mux.Handle("GET /openapi.json", description(api.API))
+	mux.Handle("GET /docs", docs(api.API))
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
-	mux.HandleFunc("/", notFound)
+	mux.HandleFunc("/", notHere(mux))
 
-	guarded := authenticate(deps, inner)
+	guarded := api.Authenticate(api.Bound(inner))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Decided before any routing, so that no redirect or 404 tells a stranger
 		// which paths exist.
@@ -72,11 +56,25 @@ func Handler(deps Deps) http.Handler {
 	})
 }
 
+// newAPI registers every operation on mux.
+func newAPI(mux *http.ServeMux, deps Deps) *door.Door {
+	d := &door.Door{API: humago.New(mux, apiConfig()), Keys: deps.Keys, Records: deps.Records, Log: deps.Log}
+	flow.Register(d, deps.Media)
+	setup.Register(d)
+	complete(d.API.OpenAPI())
+	return d
+}
+
 func apiConfig() huma.Config {
 	cfg := huma.DefaultConfig("autopost", "1")
+	cfg.Info.Description = "Everything that can be done with a workspace. A key belongs to one workspace. Lists are paged by next_cursor; every write takes an " +
+		"Idempotency-Key; what is changed by hand needs a reason and can mostly be tried by dry_run; what cannot be done is answered by a problem (RFC 9457)."
 	// Served by description; the library's own page loads scripts from elsewhere.
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil
+	cfg.DefaultFormat = "application/json"
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Formats = map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "An API key of one workspace: Authorization: Bearer KEY."},
 	}
@@ -84,11 +82,18 @@ func apiConfig() huma.Config {
 	return cfg
 }
 
+// Description is the OpenAPI document of the API, indented.
+func Description() ([]byte, error) {
+	d := newAPI(http.NewServeMux(), Deps{})
+	text, err := json.MarshalIndent(d.API.OpenAPI(), "", "  ")
+	return append(text, '\n'), err
+}
+
 func description(api huma.API) http.Handler {
 	spec, err := json.Marshal(api.OpenAPI())
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err != nil {
-			writeProblem(w, http.StatusInternalServerError, "The description of the API cannot be written.")
+			door.WriteProblem(w, door.NewProblem(http.StatusInternalServerError, "The description of the API cannot be written."))
 			return
 		}
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
@@ -97,45 +102,22 @@ func description(api huma.API) http.Handler {
 	})
 }
 
-type callerKey struct{}
-
-// caller is the key by which a request was authenticated.
-func caller(ctx context.Context) Key {
-	key, _ := ctx.Value(callerKey{}).(Key)
-	return key
-}
-
-func authenticate(deps Deps, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, err := resolve(r, deps.Keys)
-		if err != nil {
-			deps.Log.Error("admin.unavailable", "error", err)
-			w.Header().Set("Retry-After", comeAgain)
-			writeProblem(w, http.StatusServiceUnavailable, unavailable)
+// notHere answers what no route of mux does: 405 where the path has other methods, else 404.
+func notHere(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
+			probe := r.Clone(r.Context())
+			probe.Method = method
+			if _, pattern := mux.Handler(probe); pattern != "/" && pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			door.WriteProblem(w, door.NewProblem(http.StatusMethodNotAllowed, "This path takes "+strings.Join(allowed, ", ")+"."))
 			return
 		}
-		if key == nil {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
-			writeProblem(w, http.StatusUnauthorized, "No valid API key. Send one as Authorization: Bearer KEY.")
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, *key)))
-	})
-}
-
-// resolve returns nil when the request bears no valid key.
-func resolve(r *http.Request, keys Keys) (*Key, error) {
-	scheme, secret, found := strings.Cut(r.Header.Get("Authorization"), " ")
-	secret = strings.TrimSpace(secret)
-	if !found || !strings.EqualFold(scheme, "Bearer") || secret == "" {
-		return nil, nil
+		door.WriteProblem(w, door.NewProblem(http.StatusNotFound, "There is nothing here."))
 	}
-	hash := sha256.Sum256([]byte(secret))
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
-	defer cancel()
-	key, err := keys.ResolveAPIKey(ctx, hex.EncodeToString(hash[:]))
-	if err != nil {
-		return nil, fmt.Errorf("resolve api key: %w", err)
-	}
-	return key, nil
 }

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,8 +21,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
+	"autopost"
 	"autopost/internal/admin"
+	"autopost/internal/admin/door"
 )
+
+const runID = "0199c6a0-0000-7000-8000-000000000001"
 
 const secret = "canary-8d2e41"
 
@@ -28,25 +36,40 @@ var errGone = errors.New("connect to db.internal: refused")
 type store struct {
 	keyErr, runErr error
 	asked          []string
+	unseen         bool
+	touched        int
 }
 
-func (s *store) ResolveAPIKey(_ context.Context, hash string) (*admin.Key, error) {
+func (s *store) ResolveAPIKey(_ context.Context, hash string) (*door.Key, error) {
 	sum := sha256.Sum256([]byte(secret))
 	if s.keyErr != nil || hash != hex.EncodeToString(sum[:]) {
 		return nil, s.keyErr
 	}
-	return &admin.Key{WorkspaceID: "acme", KeyID: "k1", Role: "viewer"}, nil
+	return &door.Key{WorkspaceID: "acme", KeyID: "k1", Name: "test", Role: "operator", Unseen: s.unseen}, nil
 }
 
-func (s *store) GetRun(_ context.Context, workspace, runID string) (json.RawMessage, error) {
-	s.asked = append(s.asked, workspace+"/"+runID)
+func (s *store) TouchAPIKey(context.Context, string, string) error {
+	s.touched++
+	return errGone
+}
+
+func (s *store) List(context.Context, string, string, string, map[string]any, int) ([]json.RawMessage, error) {
+	return nil, s.runErr
+}
+
+func (s *store) Look(_ context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
+	s.asked = append(s.asked, function+" "+workspace+"/"+args["run_id"].(string))
 	if s.runErr != nil {
 		return nil, s.runErr
 	}
-	if workspace == "acme" && runID == "r1" {
+	if workspace == "acme" && args["run_id"] == runID {
 		return json.RawMessage(`{"run_id": "r1", "messages": ["m1"]}`), nil
 	}
 	return nil, nil
+}
+
+func (s *store) Write(context.Context, door.Write) (door.Written, error) {
+	return door.Written{}, s.runErr
 }
 
 type part func(context.Context) error
@@ -61,16 +84,20 @@ func hung(ctx context.Context) error {
 }
 
 func deps(s *store, checks ...admin.Check) admin.Deps {
-	return admin.Deps{Keys: s, Runs: s, Checks: checks, Log: slog.New(slog.DiscardHandler)}
+	return admin.Deps{Keys: s, Records: s, Checks: checks, Log: slog.New(slog.DiscardHandler)}
 }
 
 func ask(d admin.Deps, method, target, authorization string) *httptest.ResponseRecorder {
+	return askOf(admin.Handler(d), method, target, authorization)
+}
+
+func askOf(h http.Handler, method, target, authorization string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
 	w := httptest.NewRecorder()
-	admin.Handler(d).ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -91,26 +118,20 @@ func requireProblem(t *testing.T, w *httptest.ResponseRecorder, status int) stri
 
 func TestRun(t *testing.T) {
 	s := &store{}
-	w := ask(deps(s), "GET", "/api/v1/runs/r1", "Bearer "+secret)
+	w := ask(deps(s), "GET", "/api/v1/runs/"+runID, "Bearer "+secret)
 	require.Equal(t, 200, w.Code, w.Body.String())
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
 	require.JSONEq(t, `{"run_id":"r1","messages":["m1"]}`, w.Body.String())
-	require.Equal(t, []string{"acme/r1"}, s.asked, "the workspace is the key's")
+	require.Equal(t, []string{"get_run acme/" + runID}, s.asked, "the workspace is the key's")
 }
 
 func TestRunThatIsNotThere(t *testing.T) {
-	for name, target := range map[string]string{
-		"unknown":       "/api/v1/runs/r2",
-		"NUL":           "/api/v1/runs/r%00",
-		"invalid UTF-8": "/api/v1/runs/r%ff",
+	for target, status := range map[string]int{
+		"/api/v1/runs/0199c6a0-0000-7000-8000-000000000002": 404, "/api/v1/runs/r2": 422, "/api/v1/runs/r%00": 404, "/api/v1/runs/r%ff": 404,
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &store{}
-			requireProblem(t, ask(deps(s), "GET", target, "Bearer "+secret), 404)
-			if name != "unknown" {
-				require.Empty(t, s.asked)
-			}
-		})
+		s := &store{}
+		requireProblem(t, ask(deps(s), "GET", target, "Bearer "+secret), status)
+		require.Equal(t, target[len(target)-1] == '2' && status == 404, len(s.asked) == 1, target)
 	}
 }
 
@@ -123,18 +144,20 @@ func TestRefusedValueIsNotEchoed(t *testing.T) {
 
 	err := huma.Error422UnprocessableEntity("no", &huma.ErrorDetail{Message: "m", Location: "body.token", Value: "canary"})
 	out, _ := json.Marshal(err)
+	require.Contains(t, string(out), "body.token")
 	require.NotContains(t, string(out), "canary")
 }
 
 func TestEveryPathUnderAPINeedsAKey(t *testing.T) {
 	var first *httptest.ResponseRecorder
+	s := &store{}
+	h := admin.Handler(deps(s))
 	for _, target := range []string{
-		"/api", "/api/", "/api/v1/runs/r1", "/api/v1/runs/r2", "/api/v1/nothing", "//api/v1/runs/r1", "/x/../api/v1/runs/r1", "/api//v1",
+		"/api", "/api/", "/api/v1/runs/" + runID, "/api/v1/runs/r2", "/api/v1/nothing", "//api/v1/runs/r1", "/x/../api/v1/runs/r1", "/api//v1",
 	} {
 		for _, authorization := range []string{"", "Bearer other", "Bearer ", "Basic " + secret, secret} {
 			for _, method := range []string{"GET", "POST", "DELETE"} {
-				s := &store{}
-				w := ask(deps(s), method, target, authorization)
+				w := askOf(h, method, target, authorization)
 				requireProblem(t, w, 401)
 				require.Contains(t, w.Header().Get("WWW-Authenticate"), "Bearer")
 				if first == nil {
@@ -151,7 +174,7 @@ func TestEveryPathUnderAPINeedsAKey(t *testing.T) {
 func TestDatabaseThatDoesNotAnswer(t *testing.T) {
 	for name, s := range map[string]*store{"key": {keyErr: errGone}, "run": {runErr: errGone}} {
 		t.Run(name, func(t *testing.T) {
-			w := ask(deps(s), "GET", "/api/v1/runs/r1", "Bearer "+secret)
+			w := ask(deps(s), "GET", "/api/v1/runs/"+runID, "Bearer "+secret)
 			requireProblem(t, w, 503)
 			require.Equal(t, "5", w.Header().Get("Retry-After"))
 			require.NotContains(t, w.Body.String(), "db.internal")
@@ -163,7 +186,7 @@ func TestKeyIsNeverLogged(t *testing.T) {
 	var logs bytes.Buffer
 	d := deps(&store{runErr: errGone})
 	d.Log = slog.New(slog.NewJSONHandler(&logs, nil))
-	ask(d, "GET", "/api/v1/runs/r1", "Bearer "+secret)
+	ask(d, "GET", "/api/v1/runs/"+runID, "Bearer "+secret)
 	require.Contains(t, logs.String(), "acme")
 	require.NotContains(t, logs.String(), secret)
 }
@@ -178,7 +201,7 @@ func TestDescription(t *testing.T) {
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &spec))
 	require.Regexp(t, `^3\.1\.`, spec.OpenAPI)
 	require.Contains(t, spec.Paths["/api/v1/runs/{run_id}"], "get")
-	requireProblem(t, ask(deps(&store{}), "GET", "/docs", ""), 404)
+	require.Contains(t, spec.Paths["/api/v1/posts"], "post")
 }
 
 func TestHealth(t *testing.T) {
@@ -213,4 +236,58 @@ func TestReadiness(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each kind of error that the store may have, and what the caller is told.
+func TestErrorsOfTheStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		status int
+	}{
+		"argument": {fmt.Errorf("call: %w", &autopost.ArgumentError{Argument: "seconds", Reason: "is not between 1 and 9", Remedy: "pass less"}), 422},
+		"defect":   {fmt.Errorf("%w: relation canary", door.ErrDefect), 500},
+		"away":     {errGone, 503},
+		"slow":     {context.DeadlineExceeded, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, target := range []string{"/api/v1/runs/" + runID, "/api/v1/audit"} {
+				w := ask(deps(&store{runErr: c.err}), "GET", target, "Bearer "+secret)
+				requireProblem(t, w, c.status)
+				require.NotContains(t, w.Body.String(), "canary")
+				if c.status == 422 {
+					require.Contains(t, w.Body.String(), `"errors":[{"field":"seconds","reason":"is not between 1 and 9","remedy":"pass less"}]`)
+				}
+			}
+		})
+	}
+}
+
+func TestUseOfAKeyIsNoted(t *testing.T) {
+	s := &store{unseen: true}
+	require.Equal(t, 200, ask(deps(s), "GET", "/api/v1/audit", "Bearer "+secret).Code, "that it could not be noted is nothing to the caller")
+	require.Equal(t, 1, s.touched)
+	s.unseen = false
+	ask(deps(s), "GET", "/api/v1/audit", "Bearer "+secret)
+	require.Equal(t, 1, s.touched)
+}
+
+func TestDocsNeedNothingFromElsewhere(t *testing.T) {
+	w := ask(deps(&store{}), "GET", "/docs", "")
+	require.Equal(t, 200, w.Code)
+	page := w.Body.String()
+	require.NotContains(t, page, "<script")
+	require.NotContains(t, page, "ZgotmplZ", "the page was made unsafe")
+	require.NotRegexp(t, `(src|@import|url\()`, page)
+	style := page[strings.Index(page, "<style>")+len("<style>") : strings.Index(page, "</style>")]
+	sum := sha256.Sum256([]byte(style))
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	require.Contains(t, page, "/api/v1/channels/{id}/pause")
+}
+
+func TestReferenceIsTheDescription(t *testing.T) {
+	text, err := admin.Description()
+	require.NoError(t, err)
+	kept, err := os.ReadFile("../../docs/reference/openapi.json")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(kept, text), "docs/reference/openapi.json is not what autopost openapi prints: make generate")
 }

@@ -2,10 +2,13 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
+
+	"autopost/internal/admin/door"
 )
 
 // readyTimeout bounds a readiness answer; what has not answered by then is missing.
@@ -27,7 +30,13 @@ type Check struct {
 // alive says that the process answers, and nothing else: a database that is gone
 // is not cured by a restart.
 func alive(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, "application/json", http.StatusOK, map[string]string{"status": "ok"})
+	writeStatus(w, "ok")
+}
+
+func writeStatus(w http.ResponseWriter, status string) {
+	w.Header().Set("Content-Type", "application/json")
+	// A caller that is gone cannot be told so.
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": status})
 }
 
 type readiness struct {
@@ -51,10 +60,10 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(missing) > 0 {
-		writeProblem(w, http.StatusServiceUnavailable, "Not ready: "+strings.Join(missing, ", ")+".")
+		door.WriteProblem(w, door.NewProblem(http.StatusServiceUnavailable, "Not ready: "+strings.Join(missing, ", ")+"."))
 		return
 	}
-	writeJSON(w, "application/json", http.StatusOK, map[string]string{"status": "ready"})
+	writeStatus(w, "ready")
 }
 
 // answer waits for a part until ctx ends; an answer that has come by then counts.

@@ -251,7 +251,7 @@ var thirdParty = []struct {
 	{"database/sql", []string{"internal/pg", "internal/pgtest"},
 		"every statement of ours is a method of pg.Store, named like its SQL function"},
 	{"github.com/riverqueue/river", []string{"internal/bench"}, "a peer to be measured against, no part of the house"},
-	{"github.com/pressly/goose/", []string{"internal/pg"}, "the schema changes by pg.Migrate alone"},
+	{"github.com/pressly/goose/", []string{"internal/pg"}, "the schema changes by schema.Migrate alone"},
 	{"github.com/mmcdole/gofeed", []string{"internal/ingest/pull"}, "feeds are a source among others"},
 	{"gocloud.dev/", []string{"internal/media"}, "the object store is behind media.Store"},
 	{"github.com/danielgtaylor/huma/", []string{"internal/admin"}, "the API is one package's concern"},

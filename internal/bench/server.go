@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"autopost/internal/localpg"
-	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 )
 
 // claimers is the number of connections of every drain, ours and the peer's.
@@ -131,7 +131,7 @@ func (s *server) migrated(ctx context.Context, kind string) (*base, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := pg.Migrate(ctx, s.at(made)); err != nil {
+		if err := schema.Migrate(ctx, s.at(made)); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", made, err)
 		}
 		s.template = made

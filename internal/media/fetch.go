@@ -63,7 +63,7 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	if response.StatusCode != http.StatusOK {
 		return Origin{}, refusal(u.Hostname(), response)
 	}
-	if limit := f.Limits.of(kind); response.ContentLength > limit {
+	if limit := f.Limits.Of(kind); response.ContentLength > limit {
 		return Origin{}, failure(autopost.Permanent, autopost.CodeMediaTooLarge, tooLarge(kind, limit).Message)
 	}
 

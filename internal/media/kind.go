@@ -44,8 +44,8 @@ const (
 	defaultVideoBytes = 50 << 20
 )
 
-// of returns the cap for a kind. An animation may be a video, so it is capped as one.
-func (l Limits) of(kind autopost.MediaKind) int64 {
+// Of returns the cap for a kind. An animation may be a video, so it is capped as one.
+func (l Limits) Of(kind autopost.MediaKind) int64 {
 	limit, fallback := l.VideoBytes, int64(defaultVideoBytes)
 	if kind == autopost.MediaImage {
 		limit, fallback = l.ImageBytes, defaultImageBytes

@@ -99,7 +99,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 	defer s.discard(ctx, temporary)
 	stored := Origin{ContentType: contentType, Kind: kind}
 	body := io.MultiReader(bytes.NewReader(head), r)
-	if err := s.writeTemporary(ctx, temporary, body, limits.of(kind), &stored); err != nil {
+	if err := s.writeTemporary(ctx, temporary, body, limits.Of(kind), &stored); err != nil {
 		return Origin{}, err
 	}
 	if pictureTypes[contentType] && kind != autopost.MediaFile {

@@ -9,12 +9,16 @@ import (
 
 // APIKey is what resolve_api_key answers.
 type APIKey struct {
-	WorkspaceID string `json:"workspace_id"`
-	KeyID       string `json:"key_id"`
-	Role        string `json:"role"`
+	WorkspaceID string   `json:"workspace_id"`
+	KeyID       string   `json:"key_id"`
+	Name        string   `json:"name"`
+	Role        string   `json:"role"`
+	Scopes      []string `json:"scopes"`
+	// Unseen says that TouchAPIKey has something to note.
+	Unseen bool `json:"unseen"`
 }
 
-// ResolveAPIKey finds the enabled key of a secret's SHA-256; nil when there is none.
+// ResolveAPIKey finds the enabled key of a secret's SHA-256 that has not ended; nil when there is none.
 func (s *Store) ResolveAPIKey(ctx context.Context, secretHash string) (*APIKey, error) {
 	key, err := call[*APIKey](ctx, s, `select * from autopost.resolve_api_key($1)`, secretHash)
 	if err != nil {
@@ -23,13 +27,99 @@ func (s *Store) ResolveAPIKey(ctx context.Context, secretHash string) (*APIKey, 
 	return key, nil
 }
 
-// AddAPIKey adds a key by the SHA-256 of its secret and returns its id.
-func (s *Store) AddAPIKey(ctx context.Context, workspace, name, role, secretHash string) (string, error) {
-	a, err := call[struct{ ID string }](ctx, s, `select * from autopost.add_api_key($1, $2, $3, $4)`, workspace, name, role, secretHash)
-	if err != nil {
-		return "", fmt.Errorf("add api key ws=%s: %w", workspace, err)
+// TouchAPIKey notes that a key is used, once an hour at most.
+func (s *Store) TouchAPIKey(ctx context.Context, workspace, key string) error {
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.touch_api_key($1, $2::text::uuid)`, workspace, key); err != nil {
+		return fmt.Errorf("touch api key %s: %w", key, err)
 	}
-	return a.ID, nil
+	return nil
+}
+
+// NewAPIKey is what a key is made from; Scopes and ExpiresAt may be left out.
+type NewAPIKey struct {
+	Name      string     `json:"name"`
+	Role      string     `json:"role"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// CreateAPIKey adds a key by the SHA-256 of its secret and returns its id.
+func (s *Store) CreateAPIKey(ctx context.Context, a Act, key NewAPIKey, secretHash string) (string, error) {
+	fields, err := json.Marshal(key)
+	if err != nil {
+		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
+	}
+	answer, err := call[struct{ ID string }](ctx, s, `select * from autopost.create_api_key($1, $2, $3, $4, $5)`,
+		a.Workspace, json.RawMessage(fields), secretHash, a.Operator, a.Reason)
+	if err != nil {
+		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
+	}
+	return answer.ID, nil
+}
+
+// KeyAnswer is what became of a key.
+type KeyAnswer struct {
+	Applied bool `json:"applied"`
+	// Reason says why nothing was applied: unknown_key, unchanged, disabled or expired.
+	Reason string `json:"reason"`
+	// ID is the new key's, of a rotation.
+	ID string `json:"id"`
+	// Before and After are the key that was named.
+	Before APIKeyState `json:"before"`
+	After  APIKeyState `json:"after"`
+}
+
+// APIKeyState is what acts change of a key.
+type APIKeyState struct {
+	Name      string     `json:"name"`
+	Enabled   bool       `json:"enabled"`
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// RotateAPIKey puts a key with a fresh secret in the place of another, which ends after overlap; whole seconds count, thirty days at most.
+func (s *Store) RotateAPIKey(ctx context.Context, a Act, key, secretHash string, overlap time.Duration) (KeyAnswer, error) {
+	answer, err := call[KeyAnswer](ctx, s, `select * from autopost.rotate_api_key($1, $2::text::uuid, $3, $4, $5, $6, $7)`,
+		a.Workspace, key, secretHash, int(overlap/time.Second), a.Operator, a.Reason, a.DryRun)
+	if err != nil {
+		return answer, fmt.Errorf("rotate api key %s: %w", key, err)
+	}
+	return answer, nil
+}
+
+// DisableAPIKey ends a key for good.
+func (s *Store) DisableAPIKey(ctx context.Context, a Act, key string) (KeyAnswer, error) {
+	answer, err := call[KeyAnswer](ctx, s, `select * from autopost.disable_api_key($1, $2::text::uuid, $3, $4, $5)`,
+		a.Workspace, key, a.Operator, a.Reason, a.DryRun)
+	if err != nil {
+		return answer, fmt.Errorf("disable api key %s: %w", key, err)
+	}
+	return answer, nil
+}
+
+// APIKeyRow is a row of the read model list_api_keys.
+type APIKeyRow struct {
+	KeyID      string
+	Name       string
+	Role       string
+	Scopes     []string
+	Enabled    bool
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
+	ReplacedBy *string
+	CreatedAt  time.Time
+}
+
+// ListAPIKeys returns the keys of a workspace, or the one that is named, newest first; limit is 1 to 10,000.
+func (s *Store) ListAPIKeys(ctx context.Context, workspace, key string, limit int) ([]APIKeyRow, error) {
+	filter, err := json.Marshal(struct {
+		KeyID string `json:"key_id,omitempty"`
+	}{key})
+	if err != nil {
+		return nil, fmt.Errorf("list api keys ws=%s: %w", workspace, err)
+	}
+	return read[APIKeyRow](ctx, s, "list api keys ws="+workspace, `
+		select key_id::text, name, role, scopes, enabled, expires_at, last_used_at, replaced_by::text, created_at
+		from autopost.list_api_keys($1, $2, $3)`, workspace, json.RawMessage(filter), limit)
 }
 
 // PutSetting changes a value that functions decide by.

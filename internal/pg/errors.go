@@ -3,13 +3,17 @@ package pg
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"autopost"
 )
 
 // What our functions raise, by SQLSTATE.
 var (
-	// ErrArgument: a wrong argument; the message names it and the remedy.
+	// ErrArgument: a wrong argument; an *autopost.ArgumentError beside it names it and the remedy.
 	ErrArgument = errors.New("wrong argument")
 	// ErrNotAllowed: the role may not speak for the workspace.
 	ErrNotAllowed = errors.New("not allowed for this workspace")
@@ -19,21 +23,32 @@ var (
 	ErrTransition = errors.New("no allowed transition")
 	// ErrIsolation: the call ran under another isolation level than READ COMMITTED.
 	ErrIsolation = errors.New("wrong transaction isolation")
+	// ErrUnexpected: the database is there and refused what it should not: a defect.
+	ErrUnexpected = errors.New("unexpected answer of the database")
 )
 
 var sentinels = map[string]error{
-	"AP001": ErrArgument,
-	"AP002": ErrNotAllowed,
-	"AP003": ErrNoWorkspace,
-	"AP004": ErrTransition,
-	"AP005": ErrIsolation,
+	stateArgument: ErrArgument,
+	"AP002":       ErrNotAllowed,
+	"AP003":       ErrNoWorkspace,
+	"AP004":       ErrTransition,
+	"AP005":       ErrIsolation,
 }
 
 const (
+	stateArgument            = "AP001"
 	stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
 	stateUndefinedFunction   = "42883"
 	stateInvalidSchemaName   = "3F000"
 )
+
+// away are the classes of SQLSTATE by which a database says that it cannot serve now:
+// lost connections, rollbacks, too few resources, locks and shutdowns, its disks.
+var away = []string{"08", "40", "53", "55", "57", "58"}
+
+// unfit are what a database raises over a value that is well-formed and none of its own: a number out
+// of range, a time that is none, a NUL, half of a pair of code units, a text of another form.
+var unfit = []string{"22003", "22007", "22008", "22021", "22P02", "22P05"}
 
 // translate gives an error of ours its sentinel, with the message and the hint of the database.
 func translate(err error) error {
@@ -41,14 +56,30 @@ func translate(err error) error {
 	if !errors.As(err, &pgErr) {
 		return err
 	}
+	class := pgErr.Code[:min(2, len(pgErr.Code))]
 	sentinel, ok := sentinels[pgErr.Code]
-	if !ok {
-		return err
-	}
-	if pgErr.Hint == "" {
+	switch {
+	case pgErr.Code == stateArgument:
+		return fmt.Errorf("%w: %w", ErrArgument, argumentOf(pgErr))
+	case ok && pgErr.Hint == "":
 		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)
+	case ok:
+		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
+	case slices.Contains(unfit, pgErr.Code):
+		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
+			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",
+		}, err)
+	case slices.Contains(away, class) || pgErr.Code == stateFeatureNotSupported:
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrUnexpected, err)
 	}
-	return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
+}
+
+// argumentOf reads what autopost.refuse wrote: "argument NAME: REASON", the remedy as the hint.
+func argumentOf(pgErr *pgconn.PgError) *autopost.ArgumentError {
+	argument, reason, _ := strings.Cut(strings.TrimPrefix(pgErr.Message, "argument "), ": ")
+	return &autopost.ArgumentError{Argument: argument, Reason: reason, Remedy: pgErr.Hint}
 }
 
 func hasState(err error, state string) bool {

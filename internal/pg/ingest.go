@@ -94,15 +94,6 @@ func (s *Store) SubmitPost(ctx context.Context, workspace, endpoint, kind string
 	return a, nil
 }
 
-// GetRun returns a run with what became of its posts; nil when the workspace has no such run.
-func (s *Store) GetRun(ctx context.Context, workspace, runID string) (json.RawMessage, error) {
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.get_run($1, $2)`, workspace, runID)
-	if err != nil {
-		return nil, fmt.Errorf("get run %s: %w", runID, err)
-	}
-	return a, nil
-}
-
 // Submission is a row of claimed_submission.
 type Submission struct {
 	WorkspaceID  string

@@ -2,7 +2,8 @@
 // function, with its name. A method is one bare call outside any transaction, and
 // decides nothing; what an answer means is the caller's business.
 //
-// It also brings a database up to date (Migrate) and hears its bell (Listen).
+// It also hears the bell of the database (Listen); package schema below it brings a
+// database up to date.
 package pg
 
 import (
@@ -18,6 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"autopost/internal/pg/schema"
 )
 
 // Options say how to connect.
@@ -76,7 +79,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := functionsDigest()
+	want, err := schema.FunctionsDigest()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"autopost/internal/localpg"
-	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 )
 
 const template = "template_autopost"
@@ -95,7 +95,7 @@ func (s *server) makeTemplate(ctx context.Context) error {
 	if _, err := s.admin.Exec(ctx, "create database "+template); err != nil {
 		return err
 	}
-	if err := pg.Migrate(ctx, s.database(template)); err != nil {
+	if err := schema.Migrate(ctx, s.database(template)); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
 	_, err := s.admin.Exec(ctx, "alter database "+template+" with is_template true allow_connections false")

@@ -1,6 +1,7 @@
 // Generate writes the files that are derived from others: db/schema.sql, the
-// whole schema of a migrated database, and docs/reference/config.md. It is run
-// from the root of the repository and needs pg_dump.
+// whole schema of a migrated database, docs/reference/config.md and
+// docs/reference/openapi.json. It is run from the root of the repository and needs
+// pg_dump.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"autopost/internal/admin"
 	"autopost/internal/config"
 )
 
@@ -28,7 +30,14 @@ func run(ctx context.Context) error {
 	if err := writeSchema(ctx); err != nil {
 		return err
 	}
-	return write(filepath.Join("docs", "reference", "config.md"), configPage())
+	if err := write(filepath.Join("docs", "reference", "config.md"), configPage()); err != nil {
+		return err
+	}
+	api, err := admin.Description()
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join("docs", "reference", "openapi.json"), string(api))
 }
 
 func write(path, text string) error {

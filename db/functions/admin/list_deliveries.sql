@@ -1,20 +1,32 @@
 create or replace function autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_deliveries
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+language plpgsql security definer set search_path = autopost, pg_temp set enable_sort = off set enable_seqscan = off
+	set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
 as $$
--- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status. Planned anew each time, so
--- that a key that is not given costs no index.
--- Raises AP001 for an unknown key or a limit out of 1 to 10000. Reads: list_deliveries (view).
+-- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
+-- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, array['delivery_id', 'message_id', 'channel_id', 'status'], p_limit);
-	return query
-	select v.* from autopost.list_deliveries v
-	where v.workspace_id = p_workspace_id
-	and (not p_filter ? 'delivery_id' or v.delivery_id = (p_filter ->> 'delivery_id')::uuid)
-	and (not p_filter ? 'message_id' or v.message_id = (p_filter ->> 'message_id')::uuid)
-	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
-	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
-	order by v.delivery_id desc
-	limit p_limit;
+	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
+	if p_filter ?| '{delivery_id,message_id}' then
+		perform autopost.read_in_order(false);
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
+	elsif p_filter ? 'status' then
+		perform autopost.read_in_order(p_filter ->> 'status' in ('sent', 'deduped', 'failed_permanent', 'dead'));
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, array[p_filter ->> 'status'], p_limit) d;
+	elsif p_filter ? 'error_code' then
+		return query
+		select u.* from autopost.failed_deliveries(p_workspace_id, p_filter, p_limit) u
+		order by u.delivery_id desc
+		limit p_limit;
+	elsif p_filter ? 'channel_id' then
+		-- A channel's rows have an index each: those that are over, those that wait, those in flight.
+		return query
+		select u.* from autopost.channel_deliveries(p_workspace_id, p_filter, p_limit) u
+		order by u.delivery_id desc
+		limit p_limit;
+	else
+		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, null, p_limit) d;
+	end if;
 end
 $$;

@@ -17,3 +17,31 @@ begin
 	end if;
 end
 $$;
+
+create or replace function autopost.uuid_in(p_filter jsonb, p_key text) returns uuid
+language plpgsql stable
+as $$
+-- The id that a filter names under this key; null where it names none. Raises AP001 for one that is no UUID.
+begin
+	if (p_filter ? p_key) is not true then
+		return null;
+	elsif not autopost.is_uuid(p_filter ->> p_key) then
+		perform autopost.refuse('filter', format('%s is no UUID', p_key), 'pass the id as it was answered');
+	end if;
+	return (p_filter ->> p_key)::uuid;
+end
+$$;
+
+create or replace function autopost.instant_in(p_filter jsonb, p_key text) returns timestamptz
+language plpgsql stable
+as $$
+-- The instant that a filter names under this key; null where it names none. Raises AP001 for one without an offset.
+declare
+	v_at timestamptz := autopost.timestamp_of(p_filter ->> p_key);
+begin
+	if p_filter ? p_key and v_at is null then
+		perform autopost.refuse('filter', format('%s is no time with an offset', p_key), 'write 2026-12-01T10:00:00+03:00');
+	end if;
+	return v_at;
+end
+$$;

@@ -14,6 +14,13 @@ as $$
 select (autopost.uuid_v7_prefix(p_at) || substr(md5(p_name), 1, 15))::uuid
 $$;
 
+create or replace function autopost.first_id_at(p_at timestamptz) returns uuid
+language sql immutable parallel safe
+as $$
+-- The lowest id that new_id could have made at an instant, so that a list by id can begin or end there.
+select (autopost.uuid_v7_prefix(p_at) || repeat('0', 15))::uuid
+$$;
+
 create or replace function autopost.new_id() returns uuid
 language sql volatile parallel safe
 as $$

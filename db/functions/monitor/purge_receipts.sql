@@ -1,9 +1,9 @@
 create or replace function autopost.purge_receipts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes receipts whose time is over, of pushes, of signed requests and of sources: at most 5,000 of each. Those of a source that was not asked
--- since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts.
+-- Removes receipts whose time is over, of pushes, of signed requests, of sources and of requests of the API: at most 5,000 of each. Those of a
+-- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
+-- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts, api_requests.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -13,6 +13,9 @@ declare
 	v_endpoint_ids text[];
 	v_webhook_ids text[];
 	v_signed int;
+	v_keys uuid[];
+	v_requests text[];
+	v_answers int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -45,7 +48,17 @@ begin
 	using unnest(v_source_ids, v_source_refs) u (source_id, source_ref)
 	where r.workspace_id = p_workspace_id and r.source_id = u.source_id and r.source_ref = u.source_ref;
 	get diagnostics v_pulls = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls) = 5000);
+	select array_agg(x.key_id), array_agg(x.idempotency_key) into v_keys, v_requests
+	from (
+		select r.key_id, r.idempotency_key from autopost.api_requests r
+		where r.workspace_id = p_workspace_id and r.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.api_requests r
+	using unnest(v_keys, v_requests) u (key_id, idempotency_key)
+	where r.workspace_id = p_workspace_id and r.key_id = u.key_id and r.idempotency_key = u.idempotency_key;
+	get diagnostics v_answers = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers) = 5000);
 end
 $$;

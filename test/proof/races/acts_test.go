@@ -158,6 +158,12 @@ var acts = []act{
 	{"apply_settings", "", `select autopost.apply_settings('{"max_attempts": 6, "event_retention_days": 20}', false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
+	{"create_api_key", "", `select autopost.create_api_key('w', '{"name": "key", "role": "editor", "scopes": ["posts:write"]}', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), {by})`, false},
+	{"rotate_api_key", "", `select autopost.rotate_api_key('w', {apikey}, md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 60, {by}, false)`, false},
+	{"disable_api_key", "", `select autopost.disable_api_key('w', {apikey}, {by}, false)`, false},
+	{"touch_api_key", "", `select autopost.touch_api_key('w', {apikey})`, true},
+	{"finish_request", "around a post", `select autopost.finish_request('w', {apikey}, 'once', repeat('a', 64), b.begun, case when b.begun ->> 'status' = 'fresh'
+		then autopost.submit_post('w', 'in', 'api', '{"text": "fresh"}') end) from autopost.begin_request('w', {apikey}, 'once', repeat('a', 64)) b (begun)`, true},
 	// By plain edits of rows.
 	{"", "channels: more at once", `with l as materialized (` + inOrder + `)
 		update autopost.channels c set max_parallel = 7 from l where c.workspace_id = 'w' and c.channel_id = l.channel_id`, false},
@@ -171,13 +177,14 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential_binding", "get_endpoint",
-	"get_media_blob", "get_media_origin", "get_run", "get_source", "get_workspace", "list_all_workspaces", "list_channels",
-	"list_credential_bindings", "list_deliveries", "list_endpoints", "list_events", "list_media_origins", "list_media_removals", "list_quotas",
-	"list_rate_groups", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
-	"list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
-	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
-	"resolve_signed_endpoint", "verify", "why",
+	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential_binding",
+	"get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source", "get_workspace",
+	"list_all_workspaces", "list_api_keys", "list_audit", "list_channels", "list_configuration", "list_credential_bindings", "list_deliveries",
+	"list_endpoints", "list_events", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups",
+	"list_runs", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_workspaces",
+	"manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces", "ready_submission_workspaces",
+	"ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify",
+	"why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -201,27 +208,35 @@ func TestReadersWriteNothing(t *testing.T) {
 	s := open(t)
 	calls := map[string]string{
 		"audit_head":                  `'w'`,
+		"begin_request":               `'w', {apikey}, 'other', repeat('a', 64)`,
 		"describe_workspaces":         `10`,
 		"export_config":               `'w'`,
 		"functions_digest":            ``,
 		"get_channel":                 `'w', 'a'`,
 		"get_credential_binding":      `'w', 'bot'`,
+		"get_delivery":                `'w', {dead}`,
 		"get_endpoint":                `'w', 'in'`,
 		"get_media_blob":              `'w', '{blob}', 'telegram', 'bot', 'image'`,
 		"get_media_origin":            `'w', '{blob}'`,
+		"get_message":                 `'w', gen_random_uuid()`,
 		"get_run":                     `'w', {run}`,
 		"get_source":                  `'w', 'feed'`,
 		"get_workspace":               `'w'`,
 		"list_all_workspaces":         ``,
+		"list_api_keys":               `'w', '{}', 10`,
+		"list_audit":                  `'w', '{}', 10`,
 		"list_channels":               `'w', 10`,
+		"list_configuration":          `'w', 'channel', '{}', 10`,
 		"list_credential_bindings":    `'w', 10`,
 		"list_deliveries":             `'w', '{}', 10`,
 		"list_endpoints":              `'w', 10`,
 		"list_events":                 `'w', '{}', 10`,
 		"list_media_origins":          `'w', 10`,
 		"list_media_removals":         `10`,
+		"list_messages":               `'w', '{}', 10`,
 		"list_quotas":                 `'w', 10`,
 		"list_rate_groups":            `'w', 10`,
+		"list_runs":                   `'w', '{}', 10`,
 		"list_settings":               ``,
 		"list_sources":                `'w', 10`,
 		"list_templates":              `'w', '{}', 10`,

@@ -93,7 +93,8 @@ func (s *stage) subjects() []string {
 	s.db.Exec(`select * from autopost.list_due_sources('w', 1)`)
 	s.db.Exec(`update autopost.pull_cursors set next_poll_at = clock_timestamp() - interval '1 second'`)
 
-	words := []string{"{by}", "'olga', 'a test'", "{blob}", blob, "{run}", pgtest.Value[string](s.db, `select quote_literal(run_id) from autopost.ingest_runs limit 1`)}
+	words := []string{"{by}", "'olga', 'a test'", "{blob}", blob, "{run}", pgtest.Value[string](s.db, `select quote_literal(run_id) from autopost.ingest_runs limit 1`),
+		"{apikey}", pgtest.Value[string](s.db, `select quote_literal(autopost.create_api_key('w', '{"name": "first", "role": "owner"}', repeat('b', 64), 'olga', 'a test') ->> 'id')`)}
 	for name, id := range ids {
 		var token, text string
 		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text))

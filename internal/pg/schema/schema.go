@@ -1,15 +1,19 @@
-package pg
+// Package schema brings a database to the tables and functions of this program, and
+// tells whether it has them.
+package schema
 
 import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
@@ -52,7 +56,7 @@ func Migrate(ctx context.Context, url string) error {
 // bootstrap makes what the owner role needs before it can make anything itself.
 func bootstrap(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, db.Roles)
-	if hasState(err, stateInsufficientPrivilege) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == stateInsufficientPrivilege {
 		return fmt.Errorf("this role may not prepare the database: %w\nlet a superuser run db/roles.sql and grant autopost_owner to this role", err)
 	}
 	if err != nil {
@@ -104,8 +108,8 @@ type Migration struct {
 	Applied bool
 }
 
-// MigrationStatus lists every migration of this binary and whether the database has it.
-func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
+// Status lists every migration of this binary and whether the database has it.
+func Status(ctx context.Context, url string) ([]Migration, error) {
 	provider, closePool, err := migrations(url)
 	if err != nil {
 		return nil, err
@@ -172,7 +176,8 @@ func functionsSource() (string, error) {
 	return source.String(), nil
 }
 
-func functionsDigest() (string, error) {
+// FunctionsDigest is the digest of what this program would install: the functions and their grants.
+func FunctionsDigest() (string, error) {
 	source, err := functionsSource()
 	if err != nil {
 		return "", err
@@ -188,7 +193,7 @@ func installFunctions(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	digest, err := functionsDigest()
+	digest, err := FunctionsDigest()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package pg_test
+package schema_test
 
 import (
 	"io/fs"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/db"
-	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
 	"autopost/internal/pgtest"
 )
 
@@ -34,9 +34,9 @@ func TestInstallListsEveryFunctionFileOnce(t *testing.T) {
 func TestMigrateIsRepeatableAndReportsItsState(t *testing.T) {
 	db := pgtest.New(t)
 	before := pgtest.Value[string](db, `select digest from autopost.installed_functions`)
-	require.NoError(t, pg.Migrate(t.Context(), db.URL("")))
+	require.NoError(t, schema.Migrate(t.Context(), db.URL("")))
 	require.Equal(t, before, pgtest.Value[string](db, `select digest from autopost.installed_functions`))
-	list, err := pg.MigrationStatus(t.Context(), db.URL(""))
+	list, err := schema.Status(t.Context(), db.URL(""))
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
 	for _, m := range list {
@@ -47,7 +47,7 @@ func TestMigrateIsRepeatableAndReportsItsState(t *testing.T) {
 func TestStatusOfADatabaseThatWasNeverMigrated(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(`drop schema autopost cascade`)
-	list, err := pg.MigrationStatus(t.Context(), db.URL(""))
+	list, err := schema.Status(t.Context(), db.URL(""))
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
 	for _, m := range list {
@@ -59,26 +59,26 @@ func TestMigrateInstallsFunctionsThatDiffer(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(`update autopost.installed_functions set digest = 'older'`)
 	db.Exec(`create or replace function autopost.hash_version() returns int language sql immutable as 'select 99'`)
-	require.NoError(t, pg.Migrate(t.Context(), db.URL("")))
+	require.NoError(t, schema.Migrate(t.Context(), db.URL("")))
 	require.Equal(t, 1, pgtest.Value[int](db, `select autopost.hash_version()`))
 }
 
 func TestMigrateAsAMemberOfTheOwnerWithoutSuperuser(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(`update autopost.installed_functions set digest = 'older'`)
-	require.NoError(t, pg.Migrate(t.Context(), db.URL("owner")))
+	require.NoError(t, schema.Migrate(t.Context(), db.URL("owner")))
 }
 
 func TestMigrateSaysWhatToTypeWhenItMayNot(t *testing.T) {
 	db := pgtest.New(t)
-	err := pg.Migrate(t.Context(), db.URL("caller"))
+	err := schema.Migrate(t.Context(), db.URL("caller"))
 	require.ErrorContains(t, err, "db/roles.sql")
 }
 
 func TestSeedIsOneTransaction(t *testing.T) {
 	db := pgtest.New(t)
-	require.Error(t, pg.Seed(t.Context(), db.URL(""), `insert into autopost.workspaces (workspace_id) values ('w'); select 1/0;`))
+	require.Error(t, schema.Seed(t.Context(), db.URL(""), `insert into autopost.workspaces (workspace_id) values ('w'); select 1/0;`))
 	require.Equal(t, 0, pgtest.Value[int](db, `select count(*)::int from autopost.workspaces`))
-	require.NoError(t, pg.Seed(t.Context(), db.URL(""), `insert into autopost.workspaces (workspace_id) values ('w')`))
+	require.NoError(t, schema.Seed(t.Context(), db.URL(""), `insert into autopost.workspaces (workspace_id) values ('w')`))
 	require.Equal(t, 1, pgtest.Value[int](db, `select count(*)::int from autopost.workspaces`))
 }

@@ -1,0 +1,47 @@
+create or replace function autopost.list_messages(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_messages
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
+as $$
+-- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
+-- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
+-- Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+declare
+	v_ids uuid[];
+	v_id uuid;
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	if p_filter ?| '{status,channel_id}' then
+		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
+	end if;
+	if v_ids is not null then
+		-- One by one: a plan for all would look through the workspace for them.
+		perform set_config('plan_cache_mode', 'auto', true);
+		for v_id in
+			select u.id from unnest(v_ids) u (id)
+			where (v_before_id is null or u.id < v_before_id) and (v_from is null or u.id >= v_from) and (v_until is null or u.id < v_until)
+			order by u.id desc
+			limit p_limit
+		loop
+			return query select v.* from autopost.list_messages v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+		end loop;
+		return;
+	end if;
+	return query
+	select v.* from autopost.list_messages v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ?| '{status,channel_id}' or exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = v.message_id
+		and (not p_filter ? 'status' or d.status = p_filter ->> 'status')
+		and (not p_filter ? 'channel_id' or d.channel_id = p_filter ->> 'channel_id')))
+	and (v_before_id is null or v.message_id < v_before_id)
+	and (v_from is null or v.message_id >= v_from)
+	and (v_until is null or v.message_id < v_until)
+	order by v.message_id desc
+	limit p_limit;
+end
+$$;

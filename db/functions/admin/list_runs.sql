@@ -1,0 +1,25 @@
+create or replace function autopost.list_runs(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_runs
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
+as $$
+-- The newest requests and polls that fit. p_filter keys, all optional: kind, source_id, since and until (begun from then on, before then),
+-- before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_runs (view).
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{kind,source_id,since,until,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_runs v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'kind' or v.kind = p_filter ->> 'kind')
+	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
+	and (v_before_id is null or v.run_id < v_before_id)
+	and (v_from is null or v.run_id >= v_from)
+	and (v_until is null or v.run_id < v_until)
+	order by v.run_id desc
+	limit p_limit;
+end
+$$;

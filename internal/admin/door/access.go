@@ -1,0 +1,119 @@
+package door
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Roles, each of which may do all that those before it may.
+const (
+	Viewer   = "viewer"
+	Editor   = "editor"
+	Approver = "approver"
+	Operator = "operator"
+	Owner    = "owner"
+)
+
+var roles = []string{Viewer, Editor, Approver, Operator, Owner}
+
+// Need is what a key must have for an operation: this role or a later one and, where
+// the key is narrowed to scopes, this one.
+type Need struct {
+	Role  string
+	Scope string
+}
+
+// access is the one table of who may do what. An operation that is not in it cannot be registered.
+var access = map[string]Need{
+	"list-posts":       {Viewer, "posts:read"},
+	"get-post":         {Viewer, "posts:read"},
+	"submit-post":      {Editor, "posts:write"},
+	"plan-post":        {Viewer, "posts:read"},
+	"list-messages":    {Viewer, "messages:read"},
+	"get-message":      {Viewer, "messages:read"},
+	"list-runs":        {Viewer, "runs:read"},
+	"get-run":          {Viewer, "runs:read"},
+	"upload-media":     {Editor, "media:write"},
+	"list-deliveries":  {Viewer, "deliveries:read"},
+	"get-delivery":     {Viewer, "deliveries:read"},
+	"preview-delivery": {Viewer, "deliveries:read"},
+
+	"requeue-deliveries": {Operator, "deliveries:write"},
+	"skip-deliveries":    {Operator, "deliveries:write"},
+	"resolve-delivery":   {Operator, "deliveries:write"},
+	"release-stale":      {Operator, "deliveries:write"},
+
+	"list-channels":       {Viewer, "channels:read"},
+	"get-channel":         {Viewer, "channels:read"},
+	"put-channel":         {Operator, "channels:write"},
+	"pause-channel":       {Operator, "channels:write"},
+	"resume-channel":      {Operator, "channels:write"},
+	"enable-channel":      {Operator, "channels:write"},
+	"disable-channel":     {Operator, "channels:write"},
+	"rotate-channel-auth": {Owner, "channels:write"},
+	"list-groups":         {Viewer, "groups:read"},
+	"get-group":           {Viewer, "groups:read"},
+	"put-group":           {Operator, "groups:write"},
+	"disable-group":       {Operator, "groups:write"},
+	"enable-group":        {Operator, "groups:write"},
+
+	"list-templates":   {Viewer, "templates:read"},
+	"get-template":     {Viewer, "templates:read"},
+	"preview-template": {Viewer, "templates:read"},
+	"put-template":     {Editor, "templates:write"},
+	"enable-template":  {Editor, "templates:write"},
+
+	"list-endpoints":  {Viewer, "endpoints:read"},
+	"get-endpoint":    {Viewer, "endpoints:read"},
+	"put-endpoint":    {Owner, "endpoints:write"},
+	"rotate-endpoint": {Owner, "endpoints:write"},
+	"list-sources":    {Viewer, "sources:read"},
+	"get-source":      {Viewer, "sources:read"},
+	"put-source":      {Operator, "sources:write"},
+	"list-workspaces": {Viewer, "workspaces:read"},
+	"get-workspace":   {Viewer, "workspaces:read"},
+	"list-settings":   {Viewer, "settings:read"},
+	"get-setting":     {Viewer, "settings:read"},
+
+	"list-credentials":   {Viewer, "credentials:read"},
+	"get-credential":     {Viewer, "credentials:read"},
+	"requeue-credential": {Operator, "credentials:write"},
+
+	"get-queue":   {Viewer, "queue:read"},
+	"list-events": {Viewer, "events:read"},
+	"list-audit":  {Operator, "audit:read"},
+
+	"list-keys":   {Owner, "keys:read"},
+	"get-key":     {Owner, "keys:read"},
+	"disable-key": {Owner, "keys:write"},
+}
+
+// Access is what an operation needs; ok is false for one that there is not.
+func Access(operation string) (need Need, ok bool) {
+	need, ok = access[operation]
+	return need, ok
+}
+
+// Scopes are all that a key can be narrowed to, in their order.
+func Scopes() []string {
+	var all []string
+	for _, need := range access {
+		all = append(all, need.Scope)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// refusal is nil when the key may.
+func (n Need) refusal(k Key) *Problem {
+	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
+		return NewProblem(http.StatusForbidden, fmt.Sprintf("This key has the role %s. The operation needs %s or a later one of %s.",
+			k.Role, n.Role, strings.Join(roles, ", ")))
+	}
+	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
+		return NewProblem(http.StatusForbidden, fmt.Sprintf("This key is narrowed to %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope))
+	}
+	return nil
+}

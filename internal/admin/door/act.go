@@ -1,0 +1,89 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const reasonHeader = "X-Autopost-Reason"
+
+// Once is what a write takes that is to be done once however often it is asked for.
+type Once struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" example:"6f1c2a52-8a0b-4a51-9d0e-6e1f9a3d2b10" doc:"A fresh random text for each write. The same key with the same request is told the first answer again, for 24 hours; with another request it is refused."`
+}
+
+// Act is what a write takes that is recorded in the audit log.
+type Act struct {
+	Once
+	HeaderReason string `header:"X-Autopost-Reason" maxLength:"500" example:"ticket 4711" doc:"Why, for the audit log. Required here or as reason in the body."`
+}
+
+// Dry is what an act takes that can be tried.
+type Dry struct {
+	DryRun bool `query:"dry_run" doc:"Say what would change, and change nothing."`
+}
+
+// Reasoned is the reason in a body.
+type Reasoned struct {
+	Reason string `json:"reason,omitempty" maxLength:"500" example:"ticket 4711" doc:"Why, for the audit log; may stand in X-Autopost-Reason instead."`
+}
+
+// Do does an act by hand and answers what became of it. w needs function, arguments, and what the body says of reason and dry run.
+func (d *Door) Do(ctx context.Context, act Act, w Write) (Reply, error) {
+	w.Reason = strings.TrimSpace(cmp.Or(w.Reason, act.HeaderReason))
+	if w.Reason == "" {
+		return Reply{}, Wrong("reason", "is missing", "send it in the body or as "+reasonHeader+": it is kept in the audit log")
+	}
+	reply, err := d.Write(ctx, act.Once, w)
+	if err != nil {
+		return reply, err
+	}
+	return reply, refusalOf(reply.Body)
+}
+
+// Write does something once; its answer is not judged.
+func (d *Door) Write(ctx context.Context, once Once, w Write) (Reply, error) {
+	caller := Caller(ctx)
+	w.Workspace, w.Operator, w.KeyID = caller.WorkspaceID, caller.operator(), caller.KeyID
+	w.OnceKey, w.RequestHash = once.IdempotencyKey, cmp.Or(w.RequestHash, RequestHash(ctx))
+	written, err := ask(ctx, d, w.Function, func(ctx context.Context) (Written, error) { return d.Records.Write(ctx, w) })
+	if err != nil {
+		return Reply{}, err
+	}
+	switch written.Status {
+	case "other_request":
+		return Reply{}, Wrong("header.Idempotency-Key", "was used for another request", "send a fresh one with each write, and the same one only to repeat it unchanged")
+	case "in_progress":
+		return Reply{}, huma.ErrorWithHeaders(
+			NewProblem(http.StatusConflict, "The request with this Idempotency-Key is being worked on. Ask again for its answer."), http.Header{"Retry-After": {"1"}})
+	default:
+		return Reply{Body: written.Answer, replayed: written.Status == "replayed"}, nil
+	}
+}
+
+// refusalOf is the problem that an act's answer stands for; nil where it was done, or there was nothing to do.
+func refusalOf(answer json.RawMessage) error {
+	var a struct {
+		Applied *bool   `json:"applied"`
+		Reason  string  `json:"reason"`
+		Errors  []Fault `json:"errors"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil || a.Applied == nil || *a.Applied || a.Reason == "" || a.Reason == "unchanged" {
+		return err
+	}
+	words := strings.ReplaceAll(a.Reason, "_", " ")
+	p := NewProblem(http.StatusConflict, "Nothing was changed: "+words+".", a.Errors...)
+	switch {
+	case strings.HasPrefix(a.Reason, "unknown_"):
+		p = NewProblem(http.StatusNotFound, "Nothing was changed: "+words+".")
+	case a.Reason == "invalid":
+		p = NewProblem(http.StatusUnprocessableEntity, "Nothing was changed: see errors.", a.Errors...)
+	}
+	p.Reason = a.Reason
+	return p
+}

@@ -1,0 +1,122 @@
+package door
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever stands in a cursor: it is refused by name, or it says exactly where the page
+// begins, and is what this list would have written.
+func FuzzCursor(f *testing.F) {
+	lists := map[string][]Column{
+		"id": ByID("delivery_id"), "time": ByTime(), "name": ByName("channel_id"),
+		"template": {{"template_id", "template_id", ValidText}, {"version", "version", ValidNumber}},
+	}
+	for name, rows := range map[string][]string{
+		"id":       {`{"delivery_id": "0199c6a0-0000-7000-8000-000000000000"}`},
+		"time":     {`{"ts": "2026-11-22T02:42:38.450815+00:00", "id": "0199c6a0-0000-7000-8000-000000000000"}`},
+		"name":     {`{"channel_id": "новости"}`, `{"channel_id": "a\"b"}`},
+		"template": {`{"template_id": "t", "version": 3}`},
+	} {
+		for _, row := range rows {
+			cursor, err := encodeCursor(json.RawMessage(row), lists[name])
+			require.NoError(f, err)
+			f.Add(name, cursor)
+			require.NoError(f, decodeCursor(cursor, lists[name], map[string]any{}), row)
+		}
+	}
+	for _, cursor := range []string{"", "!", "WyJhIl0", "bnVsbA", "W10", "WyJhXHUwMDAwYiJd", "Wy0xXQ"} {
+		f.Add("id", cursor)
+		f.Add("name", cursor)
+		f.Add("template", cursor)
+	}
+	f.Fuzz(func(t *testing.T, name, cursor string) {
+		key, known := lists[name]
+		if !known {
+			return
+		}
+		filter := map[string]any{}
+		if err := decodeCursor(cursor, key, filter); err != nil {
+			refusal := (*Problem)(nil)
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, 422, refusal.Status)
+			require.Equal(t, "query.cursor", refusal.Errors[0].Field)
+			return
+		}
+		row := map[string]any{}
+		for _, column := range key {
+			require.Contains(t, filter, column.Filter)
+			row[column.Name] = filter[column.Filter]
+		}
+		raw, err := json.Marshal(filter)
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), `\u0000`)
+		again, err := json.Marshal(row)
+		require.NoError(t, err)
+		next, err := encodeCursor(again, key)
+		require.NoError(t, err)
+		require.NoError(t, decodeCursor(next, key, map[string]any{}))
+	})
+}
+
+func TestPagesGoOnUntilThereIsNoMore(t *testing.T) {
+	t.Parallel()
+	d := &Door{Records: names{"a", "b", "c", "d", "e"}}
+	list := List{Function: "f", Key: ByName("name")}
+	var seen []string
+	page := Page{Limit: 2}
+	for pages := 1; ; pages++ {
+		reply, err := d.Read(t.Context(), list, page, map[string]any{"kind": ""})
+		require.NoError(t, err)
+		var answer Listed[struct{ Name string }]
+		require.NoError(t, json.Unmarshal(reply.Body, &answer))
+		for _, item := range answer.Items {
+			seen = append(seen, item.Name)
+		}
+		if answer.NextCursor == nil {
+			require.Equal(t, 3, pages)
+			break
+		}
+		page.Cursor = *answer.NextCursor
+	}
+	require.Equal(t, "a b c d e", strings.Join(seen, " "))
+}
+
+// names are the rows of a list in their order.
+type names []string
+
+func (n names) List(_ context.Context, _, _, _ string, filter map[string]any, limit int) ([]json.RawMessage, error) {
+	after := ""
+	if raw, given := filter["after"]; given {
+		if err := json.Unmarshal(raw.(json.RawMessage), &after); err != nil {
+			return nil, err
+		}
+	}
+	var rows []json.RawMessage
+	for _, name := range n {
+		if name > after && len(rows) < limit {
+			rows = append(rows, json.RawMessage(`{"name": "`+name+`"}`))
+		}
+	}
+	return rows, nil
+}
+
+func (names) Look(context.Context, string, string, map[string]any) (json.RawMessage, error) {
+	return nil, nil
+}
+
+func (names) Write(context.Context, Write) (Written, error) { return Written{}, nil }
+
+func TestScopesAreOfTheFormThatKeysTake(t *testing.T) {
+	t.Parallel()
+	for _, scope := range Scopes() {
+		require.Regexp(t, `^[a-z]+:(read|write)$`, scope)
+	}
+	for operation, need := range access {
+		require.Contains(t, roles, need.Role, operation)
+	}
+}

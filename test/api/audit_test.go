@@ -1,0 +1,62 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+// recorded says where the writes are found that no audit row tells of: what comes in
+// is told by its run, and by itself.
+var recorded = map[string]string{
+	"submit-post":  `select count(*)::int from autopost.ingest_runs where workspace_id = 'acme' and kind = 'api'`,
+	"upload-media": `select count(*)::int from autopost.media_origin where workspace_id = 'acme'`,
+}
+
+// Every write leaves a row that says who, what and why; a dry run and a refusal leave none.
+func TestEveryWriteIsRecorded(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	judged := 0
+	for _, o := range w.operations {
+		// Nothing is stale here; the function has its own contract.
+		if !o.writes() || o.ID == "release-stale" {
+			continue
+		}
+		judged++
+		if o.ID == "requeue-credential" {
+			w.Exec(`update autopost.channels set auth_held = true, paused_until = 'infinity' where workspace_id = 'acme' and channel_id = $1`, w.ids["acme"]["channels"])
+		}
+		query, known := recorded[o.ID]
+		if !known {
+			query = `select count(*)::int from autopost.admin_audit_log where workspace_id = 'acme'`
+		}
+		count := func() int { return pgtest.Value[int](w.DB, query) }
+		before := count()
+		c := w.request(o, "acme")
+		c.key = w.keys["owner"]
+		for _, p := range o.Parameters {
+			if p.Name == "dry_run" {
+				dry := c
+				dry.path += "?dry_run=true"
+				held := w.fingerprint("acme")
+				r := w.ask(dry)
+				require.Equal(t, 200, r.status, "%s: %s", o.ID, r.raw)
+				require.Equal(t, held, w.fingerprint("acme"), "%s: a dry run changed something", o.ID)
+			}
+		}
+		r := w.ask(c)
+		require.Less(t, r.status, 300, "%s: %s", o.ID, r.raw)
+		require.Greater(t, count(), before, "%s left no record", o.ID)
+		if !known {
+			row := w.JSON(`select to_jsonb(a) from autopost.admin_audit_log a where a.workspace_id = 'acme' order by a.seq desc limit 1`)
+			require.Regexp(t, `^test \(api key [0-9a-f-]{36}\)$`, row["operator"], o.ID)
+			require.NotEmpty(t, row["reason"], o.ID)
+		}
+	}
+	require.GreaterOrEqual(t, judged, 20)
+	// Builders say sent without a call.
+	require.Empty(t, pgtest.Column[string](w.DB, `select to_jsonb(v)::text from autopost.verify('acme') v where v.violations > 0 and v.invariant <> 'I21'`))
+}

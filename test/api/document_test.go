@@ -1,0 +1,179 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// operation is a route as the description tells of it.
+type operation struct {
+	ID     string `json:"operationId"`
+	Method string
+	Path   string
+
+	Summary, Description string
+	Tags                 []string
+	Parameters           []parameter
+	RequestBody          *struct {
+		Content map[string]struct{ Example any }
+	}
+	Responses map[string]response
+}
+
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]struct {
+		Schema  json.RawMessage
+		Example any
+	}
+}
+
+type parameter struct {
+	Name, In string
+	Required bool
+	Schema   struct{ Examples []any }
+}
+
+// writes tells whether the operation changes something: the others are safe, or answer without writing.
+func (o operation) writes() bool {
+	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template"}, o.ID)
+}
+
+// success is the status that a success has.
+func (o operation) success() string {
+	for status := range o.Responses {
+		if strings.HasPrefix(status, "2") {
+			return status
+		}
+	}
+	return ""
+}
+
+func (w *world) describe() {
+	w.t.Helper()
+	r := w.ask(call{method: http.MethodGet, path: "/openapi.json"})
+	require.Equal(w.t, 200, r.status)
+	w.document = []byte(r.raw)
+	var document struct {
+		Paths      map[string]map[string]operation
+		Components struct{ Responses map[string]response }
+	}
+	require.NoError(w.t, json.Unmarshal(w.document, &document))
+	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
+			o := document.Paths[path][method]
+			o.Path, o.Method = path, strings.ToUpper(method)
+			for status, shared := range o.Responses {
+				if shared.Ref != "" {
+					o.Responses[status] = document.Components.Responses[strings.TrimPrefix(shared.Ref, "#/components/responses/")]
+				}
+			}
+			w.operations = append(w.operations, o)
+		}
+	}
+	require.Greater(w.t, len(w.operations), 50)
+	// What takes a channel's credential away comes after those that need it.
+	slices.SortStableFunc(w.operations, func(a, b operation) int {
+		return cmp.Compare(strings.Count(a.ID, "rotate"), strings.Count(b.ID, "rotate"))
+	})
+}
+
+// request is a call of an operation about things of a workspace. An operation that it
+// cannot fill is a failure, so that none goes unjudged.
+func (w *world) request(o operation, workspace string) call {
+	w.t.Helper()
+	ids := w.ids[workspace]
+	c := call{method: o.Method, path: o.Path}
+	query := url.Values{}
+	for _, p := range o.Parameters {
+		switch {
+		case p.In == "path":
+			name := p.Name
+			switch {
+			case name == "id":
+				name = o.Tags[0]
+			case o.ID == "resolve-delivery":
+				name = "delivery_id held"
+			}
+			require.NotEmpty(w.t, ids[name], "%s: nothing is known of the parameter %s", o.ID, p.Name)
+			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", url.PathEscape(ids[name]))
+		case p.In == "query" && p.Required:
+			require.NotEmpty(w.t, p.Schema.Examples, "%s: no example of %s", o.ID, p.Name)
+			query.Set(p.Name, p.Schema.Examples[0].(string))
+		}
+	}
+	if len(query) > 0 {
+		c.path += "?" + query.Encode()
+	}
+	switch {
+	case o.RequestBody == nil:
+	case o.RequestBody.Content["application/octet-stream"].Example != nil || o.ID == "upload-media":
+		c.body, c.header = picture, map[string]string{"Content-Type": "application/octet-stream"}
+	default:
+		example := o.RequestBody.Content["application/json"].Example
+		require.NotNil(w.t, example, "%s has no example of its body", o.ID)
+		body, _ := example.(map[string]any)
+		if _, named := body["delivery_ids"]; named {
+			body["delivery_ids"] = []string{ids[map[string]string{"requeue-deliveries": "delivery_id dead", "skip-deliveries": "delivery_id queued"}[o.ID]]}
+		}
+		raw, err := json.Marshal(body)
+		require.NoError(w.t, err)
+		c.body = string(raw)
+	}
+	return c
+}
+
+// picture is the smallest PNG: one pixel.
+const picture = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
+
+func TestEveryOperationIsDescribed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, o := range w.operations {
+		require.NotEmpty(t, o.ID)
+		require.NotEmpty(t, o.Summary, o.ID)
+		require.Contains(t, o.Description, "Needs the role ", o.ID)
+		require.Len(t, o.Tags, 1, o.ID)
+		statuses := slices.Collect(maps.Keys(o.Responses))
+		require.Subset(t, statuses, []string{"401", "403", "406", "422", "429", "500", "503"}, o.ID)
+		if strings.Contains(o.Path, "{") {
+			require.Contains(t, statuses, "404", o.ID)
+		}
+		if o.Method != http.MethodGet {
+			require.Subset(t, statuses, []string{"400", "409", "413", "415"}, o.ID)
+		}
+		if o.writes() {
+			require.True(t, slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "Idempotency-Key" }), "%s takes no Idempotency-Key", o.ID)
+		}
+		for status, response := range o.Responses {
+			require.NotEmpty(t, response.Description, "%s %s", o.ID, status)
+			media := response.Content["application/json"]
+			if status >= "4" {
+				media = response.Content["application/problem+json"]
+			}
+			require.NotEmpty(t, media.Schema, "%s %s", o.ID, status)
+			require.NotNil(t, media.Example, "%s %s has no example", o.ID, status)
+		}
+	}
+	var document struct {
+		OpenAPI    string
+		Security   []map[string][]string
+		Components struct{ SecuritySchemes map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(w.document, &document))
+	require.Regexp(t, `^3\.1\.`, document.OpenAPI)
+	require.Equal(t, []map[string][]string{{"key": {}}}, document.Security)
+	require.Contains(t, document.Components.SecuritySchemes, "key")
+	printed := w.Run(nil, "openapi")
+	require.Zero(t, printed.Code, printed.Stderr)
+	require.JSONEq(t, string(w.document), printed.Stdout)
+}

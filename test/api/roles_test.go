@@ -1,0 +1,118 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var roles = []string{"viewer", "editor", "approver", "operator", "owner"}
+
+// lowest is the role that each operation needs, as a person has decided it; what is
+// not here is for everyone. The table that the daemon goes by must agree.
+var lowest = map[string]string{
+	"submit-post": "editor", "upload-media": "editor", "put-template": "editor", "enable-template": "editor",
+	"requeue-deliveries": "operator", "skip-deliveries": "operator", "resolve-delivery": "operator", "release-stale": "operator",
+	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
+	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",
+	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "list-keys": "owner", "get-key": "owner", "disable-key": "owner",
+}
+
+func TestRolesMayWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, o := range w.operations {
+		need := lowest[o.ID]
+		if need == "" {
+			need = "viewer"
+			require.False(t, o.writes(), "%s writes: decide who may", o.ID)
+		}
+		before := w.fingerprint("acme")
+		for _, role := range roles {
+			if slices.Index(roles, role) >= slices.Index(roles, need) {
+				continue
+			}
+			c := w.request(o, "acme")
+			c.key = w.keys[role]
+			r := w.ask(c)
+			r.problem(t, 403)
+			require.Contains(t, r.body["detail"], "role "+role, o.ID)
+			require.Contains(t, r.body["detail"], "needs "+need, o.ID)
+		}
+		require.Equal(t, before, w.fingerprint("acme"), "%s was refused and changed something", o.ID)
+		for _, role := range roles[slices.Index(roles, need):] {
+			c := w.request(o, "acme")
+			c.key = w.keys[role]
+			require.NotEqual(t, 403, w.ask(c).status, "%s for %s", o.ID, role)
+		}
+	}
+}
+
+func TestScopesNarrowAKey(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	key := w.key("acme", "--role", "owner", "--scope", "channels:read", "--scope", "posts:write")
+	allowed := []string{"list-channels", "get-channel", "submit-post"}
+	for _, o := range w.operations {
+		c := w.request(o, "acme")
+		c.key = key
+		r := w.ask(c)
+		if slices.Contains(allowed, o.ID) {
+			require.Less(t, r.status, 300, "%s: %s", o.ID, r.raw)
+			continue
+		}
+		r.problem(t, 403)
+		require.Contains(t, r.body["detail"], "narrowed to channels:read, posts:write", o.ID)
+		require.Regexp(t, `needs [a-z]+:(read|write)\.$`, r.body["detail"], o.ID)
+	}
+}
+
+// A key that ended, was disabled or replaced is as good as none.
+func TestKeysEnd(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	list := func(key string) int {
+		return w.ask(call{method: http.MethodGet, path: "/api/v1/channels", key: key}).status
+	}
+	id := func(name string) string {
+		for _, row := range w.ask(call{method: http.MethodGet, path: "/api/v1/keys", key: w.keys["owner"]}).body["items"].([]any) {
+			if k := row.(map[string]any); k["name"] == name {
+				return k["key_id"].(string)
+			}
+		}
+		t.Fatalf("no key %s", name)
+		return ""
+	}
+
+	ends := w.key("acme", "--name", "ends", "--expires", "2999-01-01T00:00:00Z")
+	require.Equal(t, 200, list(ends))
+	require.NotEmpty(t, w.ask(call{method: http.MethodGet, path: "/api/v1/keys/" + id("ends"), key: w.keys["owner"]}).body["last_used_at"])
+	w.Exec(`update autopost.api_keys set expires_at = now() where name = 'ends'`)
+	require.Equal(t, 401, list(ends))
+
+	old := w.key("acme", "--name", "turns", "--role", "editor", "--scope", "channels:read")
+	result := w.Run(nil, "apikey", "rotate", id("turns"), "--workspace", "acme", "--overlap", "0s", "--json")
+	require.Zero(t, result.Code, result.Stderr)
+	require.Equal(t, 401, list(old))
+	require.Contains(t, result.Stdout, `"key":"ap_`)
+	turned := w.ask(call{method: http.MethodGet, path: "/api/v1/keys/" + id("turns"), key: w.keys["owner"]})
+	require.Equal(t, "editor", turned.body["role"])
+	require.Equal(t, []any{"channels:read"}, turned.body["scopes"])
+
+	gone := w.key("acme", "--name", "gone")
+	at := "/api/v1/keys/" + id("gone") + "/disable"
+	require.Equal(t, 200, w.ask(call{method: http.MethodPost, path: at + "?dry_run=true", key: w.keys["owner"], body: `{"reason": "r"}`}).status)
+	require.Equal(t, 200, list(gone))
+	require.Equal(t, 200, w.ask(call{method: http.MethodPost, path: at, key: w.keys["owner"], body: `{"reason": "r"}`}).status)
+	require.Equal(t, 401, list(gone))
+
+	for _, args := range [][]string{{"list"}, {"show", id("gone")}} {
+		result := w.Run(nil, append(append([]string{"apikey"}, args...), "--workspace", "acme")...)
+		require.Zero(t, result.Code, result.Stderr)
+		require.Contains(t, result.Stdout, "gone")
+		require.NotContains(t, result.Stdout, gone)
+	}
+	require.Equal(t, 2, w.Run(nil, "apikey", "add", "--workspace", "acme", "--name", "x", "--scope", "horses:ride").Code)
+}

@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/pgtest"
+	"autopost/internal/posttest"
+	"autopost/test/house"
+)
+
+// mark stands in every text of the workspace rival, and in no id.
+const mark = "zebra"
+
+// world is a daemon with two workspaces that look alike: acme, whose keys the tests
+// hold, and rival. Both are paused, so that nothing moves but by what a test does.
+type world struct {
+	*house.House
+	t   *testing.T
+	url string
+	// keys are acme's by their role.
+	keys map[string]string
+	// ids name one thing of each resource by workspace, then by resource or the name of a parameter.
+	ids        map[string]map[string]string
+	operations []operation
+	document   []byte
+}
+
+// standIns do what every put_ function of the convention does, as far as a route can see: they ask who and why, and record it.
+const standIns = `do $do$
+declare
+	v_function text;
+begin
+	foreach v_function in array array['put_channel', 'put_endpoint', 'put_source', 'put_rate_group', 'rotate_endpoint'] loop
+		continue when exists (select 1 from pg_proc p where p.pronamespace = 'autopost'::regnamespace and p.proname = v_function);
+		execute format($f$
+			create function autopost.%1$s(p_workspace_id text, %2$s p_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+			language plpgsql security definer set search_path = autopost, pg_temp as $$
+			declare
+				v_act jsonb;
+			begin
+				perform autopost.enter_workspace(p_workspace_id);
+				v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+				if p_fields ? 'colour' then
+					perform autopost.refuse('fields', 'has the unknown field colour', 'use another');
+				end if;
+				if not p_dry_run then
+					perform autopost.audit(p_workspace_id, '%1$s', p_id, v_act, '{}', p_fields);
+				end if;
+				return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', false, 'before', '{}'::jsonb, 'after', p_fields);
+			end
+			$$$f$, v_function, case when v_function = 'put_rate_group' then 'p_platform text,' else '' end);
+		execute format('alter function autopost.%I owner to autopost_owner', v_function);
+		execute format('grant execute on function autopost.%I to autopost_engine', v_function);
+	end loop;
+end
+$do$`
+
+func open(t *testing.T) *world {
+	t.Helper()
+	w := &world{House: house.New(t), t: t, keys: map[string]string{}, ids: map[string]map[string]string{}}
+	w.Exec(standIns)
+	for _, workspace := range []string{"acme", "rival"} {
+		w.populate(workspace)
+	}
+	for _, role := range []string{"viewer", "editor", "approver", "operator", "owner"} {
+		w.keys[role] = "key-of-a-" + role
+		w.Exec(`select autopost.create_api_key('acme', jsonb_build_object('name', 'test', 'role', $1::text), encode(sha256($2::bytea), 'hex'), 'ann', 'r')`, role, w.keys[role])
+	}
+	w.url = w.Serve().URL
+	w.describe()
+	return w
+}
+
+// populate makes a workspace with something of every resource.
+func (w *world) populate(workspace string) {
+	w.t.Helper()
+	word := map[string]string{"acme": "horse", "rival": mark}[workspace]
+	posttest.Workspace(w.DB, workspace)
+	w.Exec(`update autopost.workspaces set name = $2 where workspace_id = $1`, workspace, word)
+	w.Exec(`update autopost.workspace_endpoints set meta = jsonb_build_object('note', $2::text) where workspace_id = $1`, workspace, word)
+	ids := map[string]string{"workspaces": workspace, "channels": "c-" + workspace, "endpoints": posttest.Endpoint, "sources": "s-" + workspace, "templates": "t-" + workspace,
+		"credentials": "b-" + workspace, "settings": "max_attempts", "platform": "telegram", "rate_group": "b-" + workspace}
+	posttest.Channel(w.DB, workspace, ids["channels"], posttest.Group(ids["rate_group"]), posttest.MaxParallel(10))
+	w.Exec(`update autopost.channels set title = $2, tags = array[$2::text] where workspace_id = $1`, workspace, word)
+	w.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', $2, 25)`, workspace, ids["rate_group"])
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'telegram', 'env:' || $3)`, workspace, ids["credentials"], word)
+	w.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json, enabled) values ($1, $2, 'rss', jsonb_build_object('url', 'https://' || $3 || '.example'), false)`,
+		workspace, ids["sources"], word)
+	for _, body := range []string{" {title}", " {title}!", " {title}?"} {
+		w.Exec(`select autopost.put_template($1, $2, 'telegram', jsonb_build_object('body', $3 || $4), 'ann', $3)`, workspace, ids["templates"], word, body)
+	}
+	w.hold(workspace, ids)
+	for _, status := range []autopost.Status{autopost.StatusDead, autopost.StatusFailedPermanent, autopost.StatusRetry, autopost.StatusSent, autopost.StatusQueued} {
+		ids["delivery_id "+string(status)] = posttest.Delivery(w.DB, workspace, ids["channels"], status)
+	}
+	answer := w.JSON(`select autopost.submit_post($1, null, 'api', jsonb_build_object('text', $2::text, 'source_ref', $2::text))`, workspace, word)
+	ids["message_id"], ids["run_id"] = answer["message_id"].(string), answer["run_id"].(string)
+	ids["delivery_id"] = answer["deliveries"].([]any)[0].(map[string]any)["delivery_id"].(string)
+	w.Exec(`update autopost.deliveries set rendered_text = $2 where workspace_id = $1 and status = 'dead'`, workspace, word)
+	ids["key_id"] = pgtest.Value[string](w.DB, `select autopost.create_api_key($1, jsonb_build_object('name', $2::text, 'role', 'viewer'), encode(sha256($2::bytea), 'hex'), 'ann', $2) ->> 'id'`,
+		workspace, word)
+	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
+	w.ids[workspace] = ids
+}
+
+// hold makes a delivery whose outcome nobody knows, and which waits for a person.
+func (w *world) hold(workspace string, ids map[string]string) {
+	w.t.Helper()
+	posttest.Channel(w.DB, workspace, "held", posttest.Group("held"))
+	w.Exec(`update autopost.channels set on_unknown = 'hold' where workspace_id = $1 and channel_id = 'held'`, workspace)
+	id := posttest.Delivery(w.DB, workspace, "held", autopost.StatusSending)
+	w.Exec(`select autopost.start_call(d.workspace_id, d.delivery_id, d.claim_token) from autopost.deliveries d where d.delivery_id = $1::uuid`, id)
+	w.Exec(`select autopost.commit_outcome(d.workspace_id, d.delivery_id, d.claim_token, '{"ok": false, "error": {"category": "TRANSIENT", "code": "timeout", "known": false}}')
+		from autopost.deliveries d where d.delivery_id = $1::uuid`, id)
+	ids["delivery_id held"] = id
+}
+
+// key makes a key as an operator does.
+func (w *world) key(workspace string, flags ...string) string {
+	w.t.Helper()
+	result := w.Run(nil, append([]string{"apikey", "add", "--workspace", workspace, "--name", "test", "--json"}, flags...)...)
+	require.Zero(w.t, result.Code, result.Stderr)
+	var made struct{ ID, Key string }
+	require.NoError(w.t, json.Unmarshal([]byte(result.Stdout), &made))
+	return made.Key
+}
+
+// call is a request.
+type call struct {
+	method, path, key, body string
+	header                  map[string]string
+}
+
+// reply is what came back.
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any
+}
+
+var client = &http.Client{Timeout: 40 * time.Second}
+
+// try asks; it may be called from any goroutine.
+func (w *world) try(c call) (reply, error) {
+	request, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), c.method, w.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	if c.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range c.header {
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	r := reply{status: response.StatusCode, header: response.Header, raw: string(raw)}
+	if json.Unmarshal(raw, &r.body) != nil {
+		r.body = nil
+	}
+	return r, err
+}
+
+// ask is try where there must be an answer.
+func (w *world) ask(c call) reply {
+	w.t.Helper()
+	r, err := w.try(c)
+	require.NoError(w.t, err)
+	return r
+}
+
+// fingerprint is all that a workspace holds, but for what keys note of their use.
+func (w *world) fingerprint(workspace string) map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for _, table := range pgtest.Column[string](w.DB, `
+		select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
+		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`) {
+		found[table] = pgtest.Value[string](w.DB, `select coalesce(md5(string_agg((to_jsonb(x) - 'last_used_at')::text, '|' order by to_jsonb(x)::text)), '')
+			from autopost.`+table+` x where x.workspace_id = $1`, workspace)
+	}
+	return found
+}
+
+// problem demands one, and returns the fields that it names.
+func (r reply) problem(t *testing.T, status int) []string {
+	t.Helper()
+	require.Equal(t, status, r.status, r.raw)
+	require.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
+	require.Equal(t, "about:blank", r.body["type"])
+	require.Equal(t, http.StatusText(status), r.body["title"])
+	require.EqualValues(t, status, r.body["status"])
+	require.NotEmpty(t, r.body["detail"])
+	require.Subset(t, []string{"type", "title", "status", "detail", "reason", "errors"}, slices.Collect(maps.Keys(r.body)))
+	var fields []string
+	faults, _ := r.body["errors"].([]any)
+	for _, fault := range faults {
+		f := fault.(map[string]any)
+		require.NotEmpty(t, f["field"], r.raw)
+		require.NotEmpty(t, f["reason"], r.raw)
+		require.NotEmpty(t, f["remedy"], r.raw)
+		fields = append(fields, f["field"].(string))
+	}
+	return fields
+}
