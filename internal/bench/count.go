@@ -60,7 +60,9 @@ func (b *bench) wal(ctx context.Context) (result Result, err error) {
 		figure("full-page images beside it", "B/row", images...),
 	}
 	for _, table := range []string{"deliveries", "channel_gates", "channels", "messages", "commits and other"} {
-		result.Figures = append(result.Figures, figure("for "+table, "B/row", tables[table]...))
+		if len(tables[table]) > 0 {
+			result.Figures = append(result.Figures, figure("for "+table, "B/row", tables[table]...))
+		}
 	}
 	return result, nil
 }

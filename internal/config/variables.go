@@ -50,7 +50,7 @@ var variables = []Variable{
 		hostPort(func(c *Config) *string { return &c.Listen })},
 	{"AUTOPOST_METRICS_LISTEN", "", "host:port of Prometheus /metrics. Not set: on AUTOPOST_LISTEN",
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
-	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket, azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",
+	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket (by its interoperability keys), azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",
 		blobURL},
 	{"AUTOPOST_TELEGRAM_API_URL", "https://api.telegram.org", "base URL of the Telegram Bot API",
 		baseURL(func(c *Config) *string { return &c.TelegramAPIURL })},

@@ -12,7 +12,6 @@ import (
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob:// origins
 	_ "gocloud.dev/blob/fileblob"  // file:// origins
-	_ "gocloud.dev/blob/gcsblob"   // gs:// origins
 	_ "gocloud.dev/blob/memblob"   // mem:// origins
 	_ "gocloud.dev/blob/s3blob"    // s3:// origins
 )
@@ -30,7 +29,7 @@ type depot interface {
 }
 
 // OpenStore opens the origin at a URL of gocloud.dev/blob: file:///folder, which is
-// made if it is missing, s3://bucket?region=…&endpoint=…, gs://bucket,
+// made if it is missing, s3://bucket?region=…&endpoint=…, gs://bucket (see openGoogle),
 // azblob://container or mem://. A prefix=… puts all objects below it.
 func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 	u, err := url.Parse(rawURL)
@@ -54,7 +53,7 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 		}
 	}
 	u.RawQuery = query.Encode()
-	bucket, err := blob.OpenBucket(ctx, u.String())
+	bucket, err := openBucket(ctx, u)
 	if err != nil {
 		return nil, fmt.Errorf("open media origin %s://%s%s: %w", u.Scheme, u.Host, u.Path, err)
 	}
@@ -62,15 +61,22 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 	switch u.Scheme {
 	case "file":
 		store.depot = folder{copying: copying{bucket}, root: u.Path}
-	case "s3":
+	case "s3", "gs":
 		if store.depot, err = newS3Bucket(bucket, u.Host, query); err != nil {
-			return nil, errors.Join(fmt.Errorf("open media origin s3://%s: %w", u.Host, err), bucket.Close())
+			return nil, errors.Join(fmt.Errorf("open media origin %s://%s: %w", u.Scheme, u.Host, err), bucket.Close())
 		}
 		store.most = largestCopy
 	default:
 		store.depot = copying{bucket}
 	}
 	return store, nil
+}
+
+func openBucket(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+	if u.Scheme == "gs" {
+		return openGoogle(ctx, u.Host, u.Query())
+	}
+	return blob.OpenBucket(ctx, u.String())
 }
 
 // copying publishes by a copy inside the bucket, which object stores make in one piece.

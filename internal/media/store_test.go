@@ -23,19 +23,20 @@ import (
 	"autopost/internal/s3test"
 )
 
-// onEachStore runs a test on a folder and on a real S3 server. plain is the same
-// bucket without the store's manners.
+// onEachStore runs a test on a folder and on a real S3 server, there also in the way
+// that Google's storage is spoken to. plain is the same bucket without the store's manners.
 func onEachStore(t *testing.T, test func(t *testing.T, store *media.Store, plain *blob.Bucket)) {
 	t.Helper()
 	s3test.Sign(t)
 	objects, _ := s3test.Start(t)
-	for name, url := range map[string]string{"folder": "file://" + t.TempDir(), "s3": objects, "s3 below a prefix": objects + "&prefix=below/"} {
+	google := strings.Replace(objects, "s3://", "gs://", 1) + "&prefix=google/"
+	for name, url := range map[string]string{"folder": "file://" + t.TempDir(), "s3": objects, "s3 below a prefix": objects + "&prefix=below/", "gs": google} {
 		t.Run(name, func(t *testing.T) {
 			store, err := media.OpenStore(t.Context(), url)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
-			if strings.HasPrefix(url, "s3") {
-				url += "&use_path_style=true"
+			if rest, bucket := strings.CutPrefix(url, "file:"); !bucket {
+				url = "s3" + rest[2:] + "&use_path_style=true"
 			} else {
 				url += "?no_tmp_dir=true"
 			}
@@ -144,9 +145,8 @@ func TestTemporaryObjectsGoByAge(t *testing.T) {
 		if plain.As(&client) {
 			// An upload in parts whose writer died.
 			key := strings.TrimSuffix(keys(t, plain)[1], "abandoned") + "unfinished"
-			if strings.HasPrefix(origin.OriginURL, "s3://media/below/") {
-				key = "below/" + key
-			}
+			_, below, _ := strings.Cut(origin.OriginURL, "://media/")
+			key = below[:strings.Index(below, "sha256/")] + key
 			_, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String("media"), Key: &key})
 			require.NoError(t, err)
 		} else {
