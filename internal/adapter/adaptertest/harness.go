@@ -32,6 +32,17 @@ type Harness struct {
 	MediaMethods            map[autopost.MediaKind]string
 	// FileKinds are the kinds under which ids of uploads are kept.
 	FileKinds map[autopost.MediaKind]string
+	// NoUploads is a platform that takes media along with the post only: no ids are kept.
+	NoUploads bool
+	// HostOfItsOwn says that each target is a host of its own: a failure of the host
+	// concerns the channel, where else it concerns the platform.
+	HostOfItsOwn bool
+	// AnyBody says that a status of 2xx is an acknowledgement, whatever comes with it.
+	AnyBody bool
+	// BadSettings are refused; a disable_notification that is no boolean when empty.
+	BadSettings string
+	// Read fills in what the receiver's log leaves to the reader of a post; nil when it says all.
+	Read func(e *sim.Entry)
 	// Expired is the platform's answer to an id of a medium that it does not take.
 	Expired Row
 	// Definite5xx is a server error in the platform's own form.
@@ -124,11 +135,22 @@ func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delive
 	return outcome
 }
 
+// hosts is the scope of a failure of the host.
+func (h Harness) hosts() autopost.Scope {
+	if h.HostOfItsOwn {
+		return autopost.ScopeChannel
+	}
+	return autopost.ScopePlatform
+}
+
 // posts are the entries of the calls that make messages.
 func (b *bench) posts() []sim.Entry {
 	var out []sim.Entry
 	for _, e := range b.core.Log.Entries() {
 		if b.posting(e.Method) {
+			if b.Read != nil {
+				b.Read(&e)
+			}
 			out = append(out, e)
 		}
 	}
