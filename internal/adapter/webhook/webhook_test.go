@@ -115,17 +115,61 @@ func TestPartsOfAPostHaveIdsOfTheirOwn(t *testing.T) {
 
 func TestSmallMediaGoAlongWhereTheChannelAsks(t *testing.T) {
 	b := newBench(t)
-	d := text()
-	refs := []string{b.media.Add(autopost.MediaImage), b.media.Add(autopost.MediaFile)}
-	d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, BlobRef: refs[0]}, {Type: autopost.MediaFile, BlobRef: refs[1]}}
-	d.RenderMeta.Steps = []autopost.Step{{Name: "media-1", Items: []int{0, 1}}}
-	d.Settings = json.RawMessage(`{"inline_media_bytes": 40014}`)
+	d := media(b.media, autopost.MediaImage, autopost.MediaFile, autopost.MediaVideo)
+	d.Settings = json.RawMessage(`{"inline_media_bytes": 40015}`)
 	require.True(t, b.send(t, d).OK)
 	var p post
 	require.NoError(t, json.Unmarshal(b.receiver.Events("news")[0].Body, &p))
-	require.Equal(t, refs[0], "sha256:"+sim.Digest(p.Media[0].Content))
-	require.Empty(t, p.Media[1].Content, "a byte too large")
+	for i, m := range p.Media[:2] {
+		require.Equal(t, d.Payload.Media[i].BlobRef, "sha256:"+sim.Digest(m.Content))
+	}
 	require.Equal(t, int64(40015), p.Media[1].Size)
+	require.Empty(t, p.Media[2].Content, "larger than that")
+}
+
+// media is a post of media alone, with new content in the origin.
+func media(origin *adaptertest.Materials, kinds ...autopost.MediaKind) autopost.Delivery {
+	d := text()
+	step := autopost.Step{Name: "media-1"}
+	for i, kind := range kinds {
+		d.Payload.Media = append(d.Payload.Media, autopost.Media{Type: kind, BlobRef: origin.Add(kind)})
+		step.Items = append(step.Items, i)
+	}
+	d.RenderMeta.Steps = []autopost.Step{step}
+	return d
+}
+
+// short is an origin whose contents end before they should.
+type short struct{ *adaptertest.Materials }
+
+func (s short) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
+	content, err := s.Materials.Open(ctx, blobRef)
+	if err == nil {
+		content.Size++
+	}
+	return content, err
+}
+
+func TestContentThatEndsEarlyIsNotSent(t *testing.T) {
+	b := newBench(t)
+	d := media(b.media, autopost.MediaImage)
+	d.TargetID, d.Settings = b.url, json.RawMessage(`{"inline_media_bytes": 1048576}`)
+	o := send(t, b.adapter, d, short{b.media})
+	require.NotNil(t, o.Error)
+	require.Contains(t, o.Error.String(), "TRANSIENT/delivery media_origin_unavailable")
+	require.Empty(t, b.core.Log.Entries())
+}
+
+func TestAnIDThatTellsNoTimeMakesNone(t *testing.T) {
+	b := newBench(t)
+	for _, id := range []string{"d-1", "6b1f3d3e-8a57-4c53-9b0a-5b0e6a1f0c11"} {
+		d := text()
+		d.DeliveryID = id
+		require.Equal(t, id, b.send(t, d).ProviderMessageID)
+	}
+	for _, e := range b.receiver.Events("news") {
+		require.NotContains(t, string(e.Body), "created")
+	}
 }
 
 // answering is a receiver that says one thing only.
@@ -148,6 +192,7 @@ func answering(t *testing.T, status int, header http.Header, body string) autopo
 func TestAnyTwoHundredTakesThePost(t *testing.T) {
 	for body, id := range map[string]string{
 		``: deliveryID, `ok`: deliveryID, `{"id": "r-1", "more": []}`: "r-1", `{"id": 7}`: deliveryID, `{"id": ""}`: deliveryID, `[]`: deliveryID, `null`: deliveryID,
+		`{"id": "r-` + secret + `"}`: "r-[redacted]",
 	} {
 		o := answering(t, http.StatusCreated, nil, body)
 		require.True(t, o.OK, "%s: %v", body, o.Error)
