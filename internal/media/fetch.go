@@ -94,7 +94,8 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 		return failure(autopost.Permanent, CodeBlockedAddress, fmt.Sprintf("%s may not be fetched from: "+
 			"its address or port is not public; AUTOPOST_OUTBOUND_ALLOW lists exceptions", host))
 	case errors.Is(err, outbound.ErrTooLarge):
-		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("%s sends more than is read of any body", host))
+		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("%s sends more than is read of any body; "+
+			"make it smaller, or raise MAX_MEDIA_BYTES_IMAGE or MAX_MEDIA_BYTES_VIDEO", host))
 	case errors.Is(err, outbound.ErrRedirect):
 		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often, or out of TLS", host))
 	case errors.Is(err, outbound.ErrEncoding):

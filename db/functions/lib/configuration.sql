@@ -202,19 +202,23 @@ as $$
 -- other, and each ends with the audit log, which is the last to be locked.
 -- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
 declare
+	v_subjects text[] := array(
+		select case i.value ->> 'kind' when 'group' then 'group:' || (i.value ->> 'id') else regexp_replace(i.value ->> 'id', '/[^/]*$', '') end
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' in ('group', 'quota'));
 	v_targets jsonb;
 begin
 	perform autopost.lock_configuration(p_workspace_id);
 	perform 1 from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id order by l.platform, l.rate_group for no key update of l;
+	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
+	order by l.platform, l.rate_group for no key update of l;
 	perform 1 from autopost.quotas q
-	where q.workspace_id = p_workspace_id order by q.subject, q.window_seconds for no key update of q;
+	where q.workspace_id = p_workspace_id and q.subject = any (v_subjects) order by q.subject, q.window_seconds for no key update of q;
 	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
 	from (
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
 		union all
-		select substring(i.value ->> 'id' from '^channel:(.+)/[^/]*$'), null from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'quota') c
+		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
