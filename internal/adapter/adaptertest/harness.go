@@ -32,6 +32,13 @@ type Harness struct {
 	MediaMethods            map[autopost.MediaKind]string
 	// FileKinds are the kinds under which ids of uploads are kept.
 	FileKinds map[autopost.MediaKind]string
+	// Expired is the platform's answer to an id of a medium that it does not take.
+	Expired Row
+	// Definite5xx is a server error in the platform's own form.
+	Definite5xx Row
+	// Rows is the table of error classes for posting a text.
+	Rows []Row
+
 	// NoUploads is a platform that takes media along with the post only: no ids are kept.
 	NoUploads bool
 	// HostOfItsOwn says that each target is a host of its own: a failure of the host
@@ -43,12 +50,6 @@ type Harness struct {
 	BadSettings string
 	// Read fills in what the receiver's log leaves to the reader of a post; nil when it says all.
 	Read func(e *sim.Entry)
-	// Expired is the platform's answer to an id of a medium that it does not take.
-	Expired Row
-	// Definite5xx is a server error in the platform's own form.
-	Definite5xx Row
-	// Rows is the table of error classes for posting a text.
-	Rows []Row
 }
 
 // Row is an answer of the platform and what the adapter must make of it.
