@@ -7,6 +7,7 @@ import (
 	"autopost"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/adapter/telegram"
+	"autopost/internal/adapter/webhook"
 	"autopost/internal/config"
 	"autopost/internal/outbound"
 )
@@ -32,6 +33,7 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 	return map[autopost.Platform]autopost.Adapter{
 		autopost.Telegram: tg,
 		autopost.MAX:      mx,
+		webhook.Platform:  webhook.New(webhook.Config{Client: outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.AdapterTimeout, Strict: true})}),
 	}, nil
 }
 

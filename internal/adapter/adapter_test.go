@@ -79,6 +79,17 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
+func TestWaitsInSecondsAndAsDates(t *testing.T) {
+	for text, want := range map[string]int64{
+		"": 0, "soon": 0, "-1": 0, "0": 0, " 7 ": 7000, "9223372036854775807": 31_536_000_000,
+		"Sun, 06 Nov 1994 08:51:37 GMT": 120_000, "Sun, 06 Nov 1994 08:49:36 GMT": 0, "Sun, 06 Nov 2094 08:49:37 GMT": 31_536_000_000,
+	} {
+		header := http.Header{"Retry-After": {text}, "Date": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
+		require.Equal(t, want, adapter.Answer{Header: header}.RetryAfterMS(), text)
+	}
+	require.Zero(t, adapter.Answer{Header: http.Header{"Retry-After": {"Sun, 06 Nov 2094 08:49:37 GMT"}}}.RetryAfterMS(), "nothing to count from")
+}
+
 // stream is content that is read in pieces and counts its closings.
 type stream struct {
 	io.Reader

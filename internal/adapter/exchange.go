@@ -22,6 +22,8 @@ const (
 	CodeNotStarted = "not_started"
 	// CodeOriginUnavailable: the media origin or cache did not answer; it may later.
 	CodeOriginUnavailable = "media_origin_unavailable"
+	// CodeTargetRefused: we do not connect to the address that the channel names.
+	CodeTargetRefused = "target_refused"
 )
 
 // Doer makes one request and reports failures as *outbound.Error. *outbound.Client is one.
@@ -36,13 +38,25 @@ type Answer struct {
 	Body   []byte
 }
 
-// RetryAfterMS reads the Retry-After header in its form in seconds; 0 = none.
+// maxWait is the longest wait that is believed.
+const maxWait = 365 * 24 * time.Hour
+
+// RetryAfterMS reads the Retry-After header, in milliseconds, at most a year; 0 = none.
+// A date counts from the answer's own Date, for clocks differ.
 func (a Answer) RetryAfterMS() int64 {
-	seconds, err := strconv.ParseInt(strings.TrimSpace(a.Header.Get("Retry-After")), 10, 64)
-	if err != nil || seconds < 0 {
+	text := strings.TrimSpace(a.Header.Get("Retry-After"))
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return max(0, min(seconds, int64(maxWait/time.Second))) * 1000
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
 		return 0
 	}
-	return seconds * int64(time.Second/time.Millisecond)
+	now, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return max(0, min(until.Sub(now), maxWait)).Milliseconds()
 }
 
 // Exchange makes one request and reads its answer. An answer of class 4xx counts by
@@ -84,6 +98,8 @@ func transportError(err error, hide Redactor) *autopost.Error {
 		return Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeTLSUntrusted, message)
 	case errors.Is(err, errContent):
 		return contentError(err, hide)
+	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort), errors.Is(err, outbound.ErrBlockedScheme):
+		return Refusal(autopost.Permanent, autopost.ScopeChannel, CodeTargetRefused, message)
 	case errors.Is(err, context.Canceled):
 		return Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotStarted, message)
 	default:

@@ -58,8 +58,8 @@ var Kinds = []Kind{
 		{"max_length", Number, "length that the text is cut to"},
 	}},
 	{"channel", "channels", []Field{
-		{"platform", Text, "telegram, max, x, youtube; stays as it was added"},
-		{"target_id", Text, "where the posts go: @name, chat or chat:thread"},
+		{"platform", Text, "telegram, max, x, youtube, webhook; stays as it was added"},
+		{"target_id", Text, "where the posts go: @name, chat, chat:thread or an https address"},
 		{"auth_ref", Text, "name of its credential"},
 		{"rate_group", Text, "channels that share a limit (default that of its credential)"},
 		{"enabled", Boolean, "whether posts are routed to it (default true)"},

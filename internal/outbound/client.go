@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +15,7 @@ var (
 	ErrBlockedAddress = errors.New("address is not allowed")
 	// ErrBlockedPort refuses a port outside 80, 443, 8080 and 8443.
 	ErrBlockedPort = errors.New("port is not allowed")
-	// ErrBlockedScheme refuses anything but http and https.
+	// ErrBlockedScheme refuses anything but http and https, and http where it takes TLS.
 	ErrBlockedScheme = errors.New("scheme is not allowed")
 	// ErrRedirect stops at the fourth redirect, at one that cannot be read and at one that leaves TLS.
 	ErrRedirect = errors.New("redirect is not followed")
@@ -89,6 +90,9 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		closeBody(req)
 		return nil, ErrBlockedScheme
+	}
+	if req.URL.Scheme == "http" {
+		req = req.WithContext(context.WithValue(req.Context(), plain{}, true))
 	}
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {

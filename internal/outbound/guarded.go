@@ -36,6 +36,9 @@ type GuardedConfig struct {
 	Timeout time.Duration
 	// MaxBytes caps every body as it is read, that is after decompression; 64 MiB when zero.
 	MaxBytes int64
+	// Strict is for addresses to which posts are sent: without TLS it connects to Allow
+	// alone, and a redirect is an answer like any other.
+	Strict bool
 	// Resolver is net.DefaultResolver when nil.
 	Resolver Resolver
 }
@@ -46,11 +49,11 @@ type GuardedConfig struct {
 // TLS, carries no credential to another host, takes no encoding but gzip, inflated at
 // most a hundred times, and never uses a proxy.
 func Guarded(cfg GuardedConfig) *Client {
-	g := &guard{allow: cfg.Allow, resolver: cfg.Resolver}
+	g := &guard{allow: cfg.Allow, strict: cfg.Strict, resolver: cfg.Resolver}
 	if g.resolver == nil {
 		g.resolver = net.DefaultResolver
 	}
-	g.dialer = net.Dialer{Timeout: fetchDialTimeout, KeepAlive: dialKeepAlive, Control: g.control}
+	g.dialer = net.Dialer{Timeout: fetchDialTimeout, KeepAlive: dialKeepAlive, ControlContext: g.control}
 	transport := &http.Transport{
 		DialContext:            counting(g.dial),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -61,12 +64,19 @@ func Guarded(cfg GuardedConfig) *Client {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true, // unzipped does it, within bounds
 	}
+	follow := redirect
+	if cfg.Strict {
+		follow = noRedirect
+	}
 	return &Client{http: &http.Client{
 		Transport:     &checked{next: &unzipped{transport}, maxBytes: cmp.Or(cfg.MaxBytes, defaultFetchBytes)},
-		CheckRedirect: redirect,
+		CheckRedirect: follow,
 		Timeout:       cmp.Or(cfg.Timeout, defaultFetchTimeout),
 	}}
 }
+
+// plain is the key of a context whose request goes without TLS.
+type plain struct{}
 
 // anywhere are the header fields that may follow to another host: none of them can be a credential.
 var anywhere = []string{"Accept", "Accept-Language", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
@@ -97,6 +107,7 @@ func redirect(req *http.Request, via []*http.Request) error {
 // second resolution can slip another one in.
 type guard struct {
 	allow    []netip.Prefix
+	strict   bool
 	resolver Resolver
 	dialer   net.Dialer
 }
@@ -122,7 +133,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	// One refused address refuses all: a name that also points inside is an attempt to get there.
 	for _, addr := range addrs {
-		if err := g.check(netip.AddrPortFrom(addr, uint16(port))); err != nil {
+		if err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port))); err != nil {
 			return nil, err
 		}
 	}
@@ -152,20 +163,23 @@ func disguised(host string) bool {
 	return last != "" && strings.Trim(digits, set) == ""
 }
 
-func (g *guard) control(_, address string, _ syscall.RawConn) error {
+func (g *guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %s", ErrBlockedAddress, address)
 	}
-	return g.check(target)
+	return g.check(ctx, target)
 }
 
-func (g *guard) check(target netip.AddrPort) error {
+func (g *guard) check(ctx context.Context, target netip.AddrPort) error {
 	addr := target.Addr().Unmap()
 	for _, prefix := range g.allow {
 		if prefix.Contains(addr.WithZone("")) {
 			return nil
 		}
+	}
+	if g.strict && ctx.Value(plain{}) != nil {
+		return fmt.Errorf("%w: %s is to be reached by https", ErrBlockedScheme, addr)
 	}
 	if !public(addr) {
 		return fmt.Errorf("%w: %s", ErrBlockedAddress, addr)

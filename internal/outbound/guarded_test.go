@@ -133,6 +133,27 @@ func TestGuardedRedirects(t *testing.T) {
 	require.ErrorIs(t, err, outbound.ErrBlockedAddress)
 }
 
+func TestStrictTakesTLSAndFollowsNothing(t *testing.T) {
+	public := resolverFunc(func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.215.14")} })
+	_, err := fetch(t, outbound.GuardedConfig{Strict: true, Resolver: public}, "http://name.test/")
+	require.ErrorIs(t, err, outbound.ErrBlockedScheme)
+	failure, ok := errors.AsType[*outbound.Error](err)
+	require.True(t, ok)
+	require.False(t, failure.Written)
+
+	server := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusFound))
+	t.Cleanup(server.Close)
+	resp, err := fetch(t, outbound.GuardedConfig{Strict: true, Allow: loopback}, server.URL)
+	require.NoError(t, err, "what is allowed needs no TLS")
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusFound, resp.StatusCode)
+
+	inside := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(inside.Close)
+	_, err = fetch(t, outbound.GuardedConfig{Strict: true}, inside.URL)
+	require.ErrorIs(t, err, outbound.ErrBlockedAddress, "TLS opens nothing")
+}
+
 func TestGuardedKeepsCredentialsFromAnotherHost(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))

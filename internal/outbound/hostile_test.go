@@ -35,6 +35,7 @@ type hostileWeb struct {
 	tried            int
 	reached          atomic.Int64
 	answer           http.HandlerFunc
+	said             atomic.Pointer[http.HandlerFunc] // answer, as of the last request
 	names            map[string][]netip.Addr
 }
 
@@ -62,7 +63,7 @@ func newHostileWeb(t *testing.T) *hostileWeb {
 	}
 	outside, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.answer(rw, r) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*w.said.Load())(rw, r) }))
 	server.Listener = outside
 	server.Start()
 	t.Cleanup(server.Close)
@@ -124,6 +125,8 @@ func aton(host string) (netip.Addr, bool) {
 // get fetches as the daemon would and reads the body to its end.
 func (w *hostileWeb) get(address string) (read int64, err error) {
 	w.tried++
+	answer := w.answer
+	w.said.Store(&answer)
 	client := outbound.Guarded(outbound.GuardedConfig{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Timeout: hostileTime, MaxBytes: hostileBytes, Resolver: w,
 	})

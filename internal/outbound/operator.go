@@ -50,12 +50,12 @@ func Operator(cfg OperatorConfig) (*Client, error) {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	return &Client{http: &http.Client{
-		Transport: &checked{next: transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
+		Transport:     &checked{next: transport},
+		CheckRedirect: noRedirect,
 	}}, nil
 }
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // trusted is nil, the system's pool, without a bundle.
 func trusted(bundle []byte) (*x509.CertPool, error) {

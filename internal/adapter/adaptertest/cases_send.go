@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -202,8 +203,10 @@ func testConcurrent(t *testing.T, h Harness) {
 	outcomes := make([]autopost.Outcome, 8)
 	var group sync.WaitGroup
 	for i := range outcomes {
+		own := d
+		own.DeliveryID = fmt.Sprintf("d-%d", i)
 		group.Go(func() {
-			outcomes[i] = b.adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media})
+			outcomes[i] = b.adapter.Send(t.Context(), autopost.Call{Delivery: own, Secret: autopost.NewSecret(b.Secret), Media: b.media})
 		})
 	}
 	group.Wait()

@@ -38,6 +38,18 @@ type Harness struct {
 	Definite5xx Row
 	// Rows is the table of error classes for posting a text.
 	Rows []Row
+
+	// NoUploads is a platform that takes media along with the post only: no ids are kept.
+	NoUploads bool
+	// HostOfItsOwn says that each target is a host of its own: a failure of the host
+	// concerns the channel, where else it concerns the platform.
+	HostOfItsOwn bool
+	// AnyBody says that a status of 2xx is an acknowledgement, whatever comes with it.
+	AnyBody bool
+	// BadSettings are refused; a disable_notification that is no boolean when empty.
+	BadSettings string
+	// Read fills in what the receiver's log leaves to the reader of a post; nil when it says all.
+	Read func(e *sim.Entry)
 }
 
 // Row is an answer of the platform and what the adapter must make of it.
@@ -124,11 +136,22 @@ func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delive
 	return outcome
 }
 
+// hosts is the scope of a failure of the host.
+func (h Harness) hosts() autopost.Scope {
+	if h.HostOfItsOwn {
+		return autopost.ScopeChannel
+	}
+	return autopost.ScopePlatform
+}
+
 // posts are the entries of the calls that make messages.
 func (b *bench) posts() []sim.Entry {
 	var out []sim.Entry
 	for _, e := range b.core.Log.Entries() {
 		if b.posting(e.Method) {
+			if b.Read != nil {
+				b.Read(&e)
+			}
 			out = append(out, e)
 		}
 	}

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,16 +11,13 @@ import (
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
-	for name, test := range map[string]func(*testing.T, Harness){
+	cases := map[string]func(*testing.T, Harness){
 		"Text":                              testText,
 		"EveryKindOfMedium":                 testKinds,
 		"AlbumWithCaptions":                 testAlbum,
 		"SplitTextGoesInItsParts":           testSplit,
 		"ReplyAnswersItsStep":               testReply,
 		"SeriesSkipsWhatIsAcknowledged":     testPartialSeries,
-		"ReusesWhatWasUploaded":             testReuse,
-		"UploadsAgainWhenAnIDIsRefused":     testExpired,
-		"UploadsAgainOnlyOnce":              testExpiredTwice,
 		"MissingOriginIsPermanent":          testMissingOrigin,
 		"MissingSecretIsPermanent":          testMissingSecret,
 		"ErrorTable":                        testRows,
@@ -38,9 +36,20 @@ func Run(t *testing.T, h Harness) {
 		"ButtonsAndQuietSettingsAreTaken":   testOptions,
 		"PlainTextIsSentAsItIs":             testPlain,
 		"ServesManyDeliveriesAtTheSameTime": testConcurrent,
-	} {
+	}
+	if !h.NoUploads {
+		maps.Copy(cases, uploads)
+	}
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}
+}
+
+// uploads are the cases of platforms that name an uploaded medium by an id.
+var uploads = map[string]func(*testing.T, Harness){
+	"ReusesWhatWasUploaded":         testReuse,
+	"UploadsAgainWhenAnIDIsRefused": testExpired,
+	"UploadsAgainOnlyOnce":          testExpiredTwice,
 }
 
 var textStep = autopost.Step{Name: "text", Text: true}
