@@ -889,8 +889,11 @@ CREATE TABLE autopost.platforms (
     forbidden text DEFAULT ''::text NOT NULL,
     needs_media boolean DEFAULT false NOT NULL,
     max_parts integer DEFAULT 20 NOT NULL,
+    settle_seconds integer DEFAULT 0 NOT NULL,
+    threads boolean DEFAULT false NOT NULL,
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
-    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text])))
+    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
+    CONSTRAINT platforms_settle_seconds_check CHECK ((settle_seconds >= 0))
 );
 
 
@@ -2209,7 +2212,8 @@ select case p_event.action
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
 	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
-	when 'sent' then format('the platform took it as %s', coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
+	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
+		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'a person''s word' else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')), p_event.meta ->> 'next_retry_at') end)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
@@ -3588,10 +3592,10 @@ CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
--- the time being. A rate limit does not: whoever says "slow down" is up.
+-- the time being. A rate limit does not, nor does an empty purse: whoever says "slow down" is up.
 select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
+	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
 $_$;
 
 
@@ -3877,7 +3881,9 @@ begin
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
-		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
+		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
+			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
@@ -4798,6 +4804,7 @@ CREATE TABLE autopost.retry_policies (
     ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     jitter numeric DEFAULT 0.2 NOT NULL,
     max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
     CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
     CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
     CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
@@ -7699,6 +7706,9 @@ begin
 		return autopost.render_refused(v_refusal);
 	end if;
 	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if p_platform.threads then
+		v_steps := autopost.threaded(v_steps);
+	end if;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
@@ -8874,13 +8884,14 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
 -- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
+	v_granted boolean := not v_policy.costs_attempt
+		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
@@ -8911,8 +8922,9 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
     AS $$
 -- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
 -- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
--- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice.
--- Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
+-- platform would show what it made (platforms.settle_seconds).
+-- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -8931,7 +8943,8 @@ begin
 		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
 	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
-		else autopost.now_ts() + autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric) end;
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric),
+			(select make_interval(secs => f.settle_seconds) from autopost.platforms f where f.platform = p_channel.platform)) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
@@ -9869,6 +9882,20 @@ CREATE FUNCTION autopost.texts_of(p_array jsonb) RETURNS text[]
     AS $$
 -- A JSON array of texts; null for what is none.
 select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
+$$;
+
+
+--
+-- Name: threaded(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.threaded(p_steps jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Steps of which each answers the one before.
+select jsonb_agg(s.step || jsonb_strip_nulls(jsonb_build_object('reply_to', s.before)) order by s.n)
+from (select e.value as step, e.ordinality as n, lag(e.value -> 'step') over (order by e.ordinality) as before
+	from jsonb_array_elements(p_steps) with ordinality e) s
 $$;
 
 
