@@ -20,8 +20,8 @@ const (
 	codeLimited      = "x_429"
 	codeCapped       = "x_usage_capped"
 	codeNoCredits    = "x_no_credits"
-	// codeUploadFailed: an upload did not come to its end. Nothing was posted; the next attempt begins it anew.
-	codeUploadFailed  = "x_upload_failed"
+	// codeCallFailed: a call that posts nothing brought no answer of use. An upload begins anew in the next attempt.
+	codeCallFailed    = "x_call_failed"
 	codeUploadLost    = "x_upload_session_lost"
 	codeMediaNotReady = "x_media_not_ready"
 )
@@ -165,14 +165,14 @@ func created(answer adapter.Answer, hide adapter.Redactor) (adapter.Receipt, *au
 
 // unreadable is a success, of a call that posts nothing, whose answer cannot be read.
 func unreadable(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
-	rule := adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeUploadFailed}
+	rule := adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeCallFailed}
 	return rule.Error(answer, fmt.Sprintf("status %d from %s", answer.Status, unknownReader), hide)
 }
 
 // definite turns what would be an unknown outcome of a post into a failure of a call that posts nothing.
 func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
-		failure.Known, failure.Code = true, codeUploadFailed
+		failure.Known, failure.Code = true, codeCallFailed
 	}
 	return failure
 }

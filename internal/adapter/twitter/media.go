@@ -190,7 +190,7 @@ func (s *sender) await(ctx context.Context, up upload) (upload, *autopost.Error)
 		said := up.ProcessingInfo.Error
 		failure := adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, s.hide.Text("X could not use the medium: "+said.Name+" "+said.Message))
 		if strings.Contains(said.Name, "Internal") {
-			failure.Category, failure.Code = autopost.Transient, codeUploadFailed
+			failure.Category, failure.Code = autopost.Transient, codeCallFailed
 		}
 		return up, failure
 	}

@@ -37,7 +37,7 @@ func (s *sender) upload(ctx context.Context, it *item) (upload, *autopost.Error)
 		return upload{}, failure
 	}
 	if got.Data.ID == "" {
-		return upload{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeUploadFailed, "the upload has no id")
+		return upload{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeCallFailed, "the upload has no id")
 	}
 	at := "2/media/upload/" + got.Data.ID
 	for n, left := 0, content.Size; left > 0; n++ {
