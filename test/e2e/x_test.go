@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	adapter "autopost/internal/adapter/twitter"
 	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
@@ -87,6 +88,14 @@ func TestPostsOnX(t *testing.T) {
 	h.Verified()
 }
 
+// The database lets nothing go out again before the adapter says that the platform would show it.
+func TestSettleTimeOfXIsKept(t *testing.T) {
+	t.Parallel()
+	x, err := adapter.New(adapter.Config{})
+	require.NoError(t, err)
+	require.LessOrEqual(t, x.SettleTime().Seconds(), pgtest.Value[float64](pgtest.New(t), `select settle_seconds::float8 from autopost.platforms where platform = 'x'`))
+}
+
 // An answer that was lost costs no second copy: once the timeline must show the post,
 // it is found there. What was never taken is sent again.
 func TestLostAnswersOnXAreLookedUp(t *testing.T) {
@@ -132,12 +141,12 @@ func TestAnEmptyPurseOnX(t *testing.T) {
 	t.Parallel()
 	h := account(t, `{}`)
 	h.World.X.SetCredits("house", 0)
-	d := h.Serve()
+	d := h.Serve("MONITOR_INTERVAL_SECONDS=1")
 	h.Push(d, "secret-cms", house.Post("text", "For money"))
 	h.UntilTrue(waitForMedia, `select exists (select 1 from autopost.platform_limits where platform = 'x' and cooldown_until > now() + interval '50 minutes')`)
 	h.World.X.SetCredits("house", 1_000_000)
-	h.Exec(`update autopost.platform_limits set cooldown_until = null`)
 	h.Exec(`update autopost.deliveries set next_retry_at = now()`)
+	h.Exec(`update autopost.platform_limits set cooldown_until = null`)
 	require.Len(t, sentOnX(h, 1), 1)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select granted_attempts from autopost.deliveries`), "and it cost no attempt")
 }
