@@ -141,12 +141,15 @@ func TestAnEmptyPurseOnX(t *testing.T) {
 	t.Parallel()
 	h := account(t, `{}`)
 	h.World.X.SetCredits("house", 0)
-	d := h.Serve("MONITOR_INTERVAL_SECONDS=1")
+	d := h.Serve()
 	h.Push(d, "secret-cms", house.Post("text", "For money"))
 	h.UntilTrue(waitForMedia, `select exists (select 1 from autopost.platform_limits where platform = 'x' and cooldown_until > now() + interval '50 minutes')`)
 	h.World.X.SetCredits("house", 1_000_000)
 	h.Exec(`update autopost.deliveries set next_retry_at = now()`)
 	h.Exec(`update autopost.platform_limits set cooldown_until = null`)
+	for _, enabled := range []bool{false, true} { // opens its gate, an hour early
+		h.Exec(`update autopost.channels set enabled = $1`, enabled)
+	}
 	require.Len(t, sentOnX(h, 1), 1)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select granted_attempts from autopost.deliveries`), "and it cost no attempt")
 }
