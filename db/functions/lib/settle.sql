@@ -99,7 +99,7 @@ declare
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery);
+		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,

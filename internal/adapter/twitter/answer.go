@@ -29,12 +29,12 @@ const (
 // The waits for failures to which X states none: a quarter of an hour is its usual
 // window, a used-up month or an empty purse is for people.
 const (
-	quarter       = 15 * time.Minute
-	wait402       = time.Hour
-	waitCapped    = 6 * time.Hour
-	waitNotReady  = 5 * time.Second
-	leastWait     = time.Second
-	unknownReader = "something that is not X"
+	quarter      = 15 * time.Minute
+	wait402      = time.Hour
+	waitCapped   = 6 * time.Hour
+	waitNotReady = 5 * time.Second
+	leastWait    = time.Second
+	stranger     = "something that is not X"
 )
 
 // rules are X's refusals for the calls that this adapter makes. The words are those of
@@ -44,9 +44,9 @@ var rules = []adapter.Rule{
 		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeCapped},
 	{Status: 429, Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: codeLimited},
 	{Status: 402, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeNoCredits},
-	{Status: 403, Contains: []string{"duplicate content", "is a duplicate"},
+	{Status: 403, Contains: []string{"duplicate content", "is a duplicate", "code 187."},
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeDuplicate},
-	{Status: 403, Contains: []string{"suspended", "locked"},
+	{Status: 403, Contains: []string{"suspended", "temporarily locked", "code 64.", "code 326."},
 		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "x_suspended"},
 	{Status: 403, Contains: []string{"client-forbidden", "client-not-enrolled", "unsupported authentication", "unsupported-authentication", "oauth1-permissions", "oauth1 app permissions", "scope"},
 		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "x_app_forbidden"},
@@ -88,7 +88,7 @@ func (p problem) message() string {
 func (p problem) words() string {
 	words := []string{p.Title, p.Detail, path.Base(p.Type), p.Reason}
 	for _, e := range p.Errors {
-		words = append(words, e.Message, e.Detail)
+		words = append(words, e.Message, e.Detail, fmt.Sprintf("code %d.", e.Code))
 		for name := range e.Parameters {
 			words = append(words, name)
 		}
@@ -102,7 +102,7 @@ func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	if json.Unmarshal(answer.Body, &p) != nil {
 		p = problem{}
 	}
-	message := cmp.Or(p.message(), fmt.Sprintf("status %d from %s", answer.Status, unknownReader))
+	message := cmp.Or(p.message(), fmt.Sprintf("status %d from %s", answer.Status, stranger))
 	failure := adapter.Classify(rules, "x", answer.Status, p.words()).Error(answer, message, hide)
 	switch failure.Code {
 	case codeLimited:
@@ -166,7 +166,7 @@ func created(answer adapter.Answer, hide adapter.Redactor) (adapter.Receipt, *au
 // unreadable is a success, of a call that posts nothing, whose answer cannot be read.
 func unreadable(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	rule := adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeCallFailed}
-	return rule.Error(answer, fmt.Sprintf("status %d from %s", answer.Status, unknownReader), hide)
+	return rule.Error(answer, fmt.Sprintf("status %d from %s", answer.Status, stranger), hide)
 }
 
 // definite turns what would be an unknown outcome of a post into a failure of a call that posts nothing.

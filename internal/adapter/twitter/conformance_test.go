@@ -90,7 +90,7 @@ func rows() []adaptertest.Row {
 		row(403, "code-187", "Status is a duplicate.", permanent, delivery, "x_duplicate"),
 		row(403, "user-suspended", "No.", permanent, channel, "x_suspended"),
 		row(403, "code-64", "Your account is suspended and is not permitted to access this feature.", permanent, channel, "x_suspended"),
-		row(403, "code-326", "To protect our users from spam, this account is temporarily locked.", permanent, channel, "x_suspended"),
+		row(403, "code-326", "Log in to see why.", permanent, channel, "x_suspended"),
 		row(403, "client-forbidden", "You must use keys and tokens from an App that is attached to a Project.", permanent, channel, "x_app_forbidden"),
 		row(403, "unsupported-authentication", "Forbidden for this endpoint.", permanent, channel, "x_app_forbidden"),
 		row(403, "oauth1-permissions", "Your client app is not configured with the appropriate permissions.", permanent, channel, "x_app_forbidden"),
