@@ -129,7 +129,7 @@ as $$
 -- A claim that was paid for is over: what certainly made no post is paid back, unless a part of it stands already.
 -- Writes: charges.
 begin
-	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false' 
+	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false'
 	and coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') = '{}' then
 		delete from autopost.charges h
 		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt;
