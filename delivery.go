@@ -28,6 +28,7 @@ type Platform string
 const (
 	Telegram Platform = "telegram"
 	MAX      Platform = "max"
+	X        Platform = "x"
 )
 
 // Delivery is one claimed delivery: a row of autopost.claimed_delivery, leased

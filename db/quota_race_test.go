@@ -75,6 +75,26 @@ func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
 		where status = 'sending' and channel_id < 'c12' group by channel_id having count(*) > 1) x`))
 }
 
+// A budget is spent by one claimer at a time: nobody spends what another one is spending.
+func TestBudgetIsOneClaimersAtATime(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b", "c", "d")
+	base.Exec(`update autopost.platforms set post_micros = 10 where platform = 'telegram'`)
+	base.Exec(`update autopost.channels set max_parallel = 1, auth_ref = 'purse', rate_group = channel_id`)
+	base.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('w', 'purse', 35)`)
+	posttest.Post(base, "w", "one")
+	first, second := base.Session("first", "engine"), impatient(base, "second")
+
+	const claimTwo = `select c.channel_id from autopost.claim_deliveries('w', 'run', 2) c order by 1`
+	first.Exec(`begin`)
+	require.Len(t, first.Exec(claimTwo), 2)
+	require.Empty(t, second.Exec(claimTwo), "the channels that are left are paid for with the same money")
+	first.Exec(`commit`)
+	require.Len(t, second.Exec(claimTwo), 1, "what the first took is spent")
+	require.Empty(t, second.Exec(claimTwo))
+	require.Equal(t, 30, pgtest.Value[int](base, `select sum(micros)::int from autopost.charges`))
+}
+
 // A post that is sent does not queue up behind its group's row, unless that has an
 // outage to end.
 func TestSentWaitsForItsGroupOnlyInAnOutage(t *testing.T) {

@@ -1024,6 +1024,28 @@ $$;
 
 
 --
+-- Name: budget_until(text, autopost.channels, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.budget_until(p_workspace_id text, p_channel autopost.channels, p_rendered_text text, p_meta jsonb, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When a delivery for which there is no money now may have some: the next month; null where there is enough, or no budget.
+-- Reads: budgets, charges, channel_auth, platforms.
+declare
+	v_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
+begin
+	return (
+		select autopost.month_begin(p_now) + interval '1 month'
+		from autopost.budgets b
+		join autopost.platforms f on f.platform = p_channel.platform
+		where b.workspace_id = p_workspace_id and b.auth_ref = v_ref
+		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(f, p_rendered_text, p_meta) > b.month_micros);
+end
+$$;
+
+
+--
 -- Name: templates; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -1296,8 +1318,15 @@ CREATE TABLE autopost.platforms (
     max_parts integer DEFAULT 20 NOT NULL,
     target_form text,
     target_example text,
+    settle_seconds integer DEFAULT 0 NOT NULL,
+    threads boolean DEFAULT false NOT NULL,
+    post_micros bigint DEFAULT 0 NOT NULL,
+    link_post_micros bigint DEFAULT 0 NOT NULL,
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
-    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text])))
+    CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
+    CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
+    CONSTRAINT platforms_post_micros_check CHECK ((post_micros >= 0)),
+    CONSTRAINT platforms_settle_seconds_check CHECK ((settle_seconds >= 0))
 );
 
 
@@ -1966,7 +1995,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
--- quota_uses.
+-- quota_uses, charges.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_now timestamptz := autopost.now_ts();
@@ -1975,6 +2004,7 @@ declare
 	v_slots jsonb := '{}';
 	v_visited jsonb := '{}';
 	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
+	v_unpaid text[] := '{}'; -- channels whose next row there is no money for
 	v_lease timestamptz;
 	v_group record;
 	v_picked record;
@@ -2000,6 +2030,7 @@ begin
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
 		if v_picked.o_quotas is not null then
 			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
 		end if;
@@ -2028,6 +2059,7 @@ begin
 	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
 	order by d.send_at nulls first, d.channel_id, d.due_at;
 	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
 		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
 	from jsonb_array_elements(v_spent) s;
@@ -3524,7 +3556,8 @@ select case p_event.action
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
 	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
-	when 'sent' then format('the platform took it as %s', coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
+	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
+		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'a person''s word' else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')), p_event.meta ->> 'next_retry_at') end)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
@@ -5405,10 +5438,10 @@ CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
--- the time being. A rate limit does not: whoever says "slow down" is up.
+-- the time being. A rate limit does not, nor does an empty purse: whoever says "slow down" is up.
 select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
+	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
 $_$;
 
 
@@ -5599,6 +5632,40 @@ $$;
 
 
 --
+-- Name: keep_budget(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_budget() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A budget acts on the next claim: the gates of the channels that use the credential open.
+declare
+	v_budget autopost.budgets;
+	v_channel text;
+begin
+	if tg_op = 'DELETE' then
+		v_budget := old;
+	else
+		new.updated_at := autopost.now_ts();
+		v_budget := new;
+	end if;
+	for v_channel in
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = v_budget.workspace_id and autopost.current_auth_ref(v_budget.workspace_id, c) = v_budget.auth_ref
+		order by c.channel_id
+	loop
+		perform autopost.rearm_gate(v_budget.workspace_id, v_channel, 0);
+	end loop;
+	if tg_op = 'DELETE' then
+		return old;
+	end if;
+	return new;
+end
+$$;
+
+
+--
 -- Name: keep_channel_gate(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5752,12 +5819,14 @@ declare
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery);
+		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
-		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
+		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
+			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
@@ -5808,6 +5877,25 @@ begin
 		ready_at = (v_ready ->> g.channel_id)::timestamptz
 	where g.workspace_id = p_workspace_id
 	and g.channel_id = any (v_channels);
+end
+$$;
+
+
+--
+-- Name: leave_to_budget(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.leave_to_budget(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The gates of channels whose next row there is no money for, which a claim holds: until the month is over, looked at again after
+-- quota_recheck_seconds at most. Writes: channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.channel_gates g
+	set ready_at = greatest(g.ready_at, least(v_now + autopost.setting_interval('quota_recheck_seconds'), autopost.month_begin(v_now) + interval '1 month'))
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids);
 end
 $$;
 
@@ -7398,6 +7486,29 @@ $$;
 
 
 --
+-- Name: mark_links(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.mark_links(p_text text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A composed text with one chr(1) in the place of all that X makes a link of, and no other. Without its scheme a name is a link where its last
+-- label has two letters or is a common one; X's whole list is the adapter's to know.
+declare
+	v_host constant text := '(?:(?!-)[a-z0-9_-]{1,63}\.)+';
+	v_host_of_words constant text := '(?:(?:(?!-)[a-z0-9_-]{1,63}|[a-z0-9_\u00A1-\u1FFF\u2C00-\u2FFF\u3040-\uD7FF-]{1,52})\.)+'; -- 63 in punycode at most, of most words
+	v_rest constant text := '(?![a-z0-9@_-])(?::[0-9]{1,5})?(?:/(?:[a-z0-9\u00C0-\u024F\u0400-\u052F!*'';:=+,.$%#~_@/&|()\[\]-]*[a-z0-9\u00C0-\u024F\u0400-\u052F=_#/+&)-])?)?'
+		|| '(?:\?[a-z0-9!?*''@();:&=+$/%#\[\]_.,~|-]*[a-z0-9_&=#/-])?';
+	v_name constant text := '(?:[a-z]{2}|com|org|net|edu|gov|mil|int|info|biz|name|pro|mobi|asia|travel|museum|app|dev|page|blog|shop|store|online|site|website|space|'
+		|| 'tech|cloud|digital|agency|studio|design|media|news|live|video|music|games|world|today|life|club|team|work|email|link|click|xyz|top|moscow|tatar|рф|москва)';
+begin
+	return regexp_replace(translate(normalize(p_text, NFC), chr(1) || chr(2), ''),
+		'(?<![a-z0-9@＠$#＃_.-])(?:https?://' || v_host_of_words || '(?:xn--[a-z0-9-]+|[a-z\u00A1-\u1FFF\u3040-\uD7FF]{2,63})|' || v_host || v_name || ')' || v_rest, chr(1), 'gi');
+end
+$_$;
+
+
+--
 -- Name: mark_sent(text, uuid, text, text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7512,6 +7623,7 @@ CREATE TABLE autopost.retry_policies (
     ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     jitter numeric DEFAULT 0.2 NOT NULL,
     max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
     CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
     CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
     CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
@@ -7710,6 +7822,18 @@ CREATE FUNCTION autopost.missing_values(p_template autopost.templates, p_values 
 -- The placeholders that need a value and have none.
 select array(
 	select t.name from autopost.template_tokens(p_template.body) t where not t.optional and t.name is not null and not p_values ? t.name group by t.name order by min(t.n))
+$$;
+
+
+--
+-- Name: month_begin(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.month_begin(p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+-- The beginning of the month in which an instant lies: budgets are of months in UTC.
+select date_trunc('month', p_at at time zone 'UTC') at time zone 'UTC'
 $$;
 
 
@@ -8553,7 +8677,7 @@ $$;
 -- Name: pick_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.pick_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[]) RETURNS record
+CREATE FUNCTION autopost.pick_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[], OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Picks and locks up to p_limit due deliveries of one rate group: its own gate, then the gates of its channels in the order in which they
@@ -8561,10 +8685,10 @@ CREATE FUNCTION autopost.pick_group(p_workspace_id text, p_limit integer, p_plat
 -- the second of those that may have two, …
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work.
 -- Returns the ids, {delivery_id: send_at} of those that got a slot, {channel_id: [rows picked, the group's next slot]} of every gate visited, and
--- the subjects with quotas, which are spent once the rows are claimed.
+-- the subjects with quotas, which are spent once the rows are claimed; the channels whose next row there is no money for.
 -- A join by key is written as a lateral probe with a limit: a plain join may read all channels of a workspace for each row.
--- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
--- Writes: platform_limits, channels.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries, budgets if there are.
+-- Writes: platform_limits, channels, charges.
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz;
@@ -8678,6 +8802,8 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
+	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
+	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
 
 	if v_limited then
 		v_now := autopost.now_ts(); -- no earlier than the locks: slots that had passed when they were given up are not recorded
@@ -8772,6 +8898,7 @@ begin
 			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
+				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text, p_delivery.render_meta, p_now),
 				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
@@ -9018,6 +9145,21 @@ declare
 begin
 	return case when v_errors = '[]' then autopost.template_errors(p_workspace_id, p_raw) else v_errors end;
 end
+$$;
+
+
+--
+-- Name: post_price(autopost.platforms, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_price(p_platform autopost.platforms, p_rendered_text text, p_meta jsonb) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What the platform asks for the steps of a delivery that it has not acknowledged, in millionths of a dollar.
+select coalesce(sum(case when s.value -> 'text' = 'true' and autopost.mark_links(coalesce(s.value ->> 'body', p_rendered_text)) like '%' || chr(1) || '%'
+	then p_platform.link_post_micros else p_platform.post_micros end), 0)::bigint
+from jsonb_array_elements(p_meta -> 'steps') s
+where (p_meta #> array['series_progress', 'steps', s.value ->> 'step']) is null
 $$;
 
 
@@ -11081,6 +11223,9 @@ begin
 		return autopost.render_refused(v_refusal);
 	end if;
 	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if p_platform.threads then
+		v_steps := autopost.threaded(v_steps);
+	end if;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
@@ -12415,6 +12560,25 @@ $$;
 
 
 --
+-- Name: settle_charge(text, autopost.deliveries, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_charge(p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A claim that was paid for is over: what certainly made no post is paid back, unless a part of it stands already.
+-- Writes: charges.
+begin
+	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false'
+	and coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') = '{}' then
+		delete from autopost.charges h
+		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt;
+	end if;
+end
+$$;
+
+
+--
 -- Name: settle_item(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12568,13 +12732,14 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
 -- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
+	v_granted boolean := not v_policy.costs_attempt
+		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
@@ -12605,8 +12770,9 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
     AS $$
 -- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
 -- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
--- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice.
--- Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
+-- platform would show what it made (platforms.settle_seconds).
+-- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -12625,7 +12791,8 @@ begin
 		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
 	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
-		else autopost.now_ts() + autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric) end;
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric),
+			(select make_interval(secs => f.settle_seconds) from autopost.platforms f where f.platform = p_channel.platform)) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
@@ -13037,6 +13204,23 @@ begin
 	if v_until is not null then
 		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
 	end if;
+end
+$$;
+
+
+--
+-- Name: spent_this_month(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.spent_this_month(p_workspace_id text, p_auth_ref text, p_now timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What has been spent with a credential since the month began, in millionths of a dollar.
+-- Reads: charges.
+begin
+	return (
+		select coalesce(sum(h.micros), 0) from autopost.charges h
+		where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and h.charged_at >= autopost.month_begin(p_now));
 end
 $$;
 
@@ -13814,6 +13998,20 @@ $$;
 
 
 --
+-- Name: threaded(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.threaded(p_steps jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Steps of which each answers the one before.
+select jsonb_agg(s.step || jsonb_strip_nulls(jsonb_build_object('reply_to', s.before)) order by s.n)
+from (select e.value as step, e.ordinality as n, lag(e.value -> 'step') over (order by e.ordinality) as before
+	from jsonb_array_elements(p_steps) with ordinality e) s
+$$;
+
+
+--
 -- Name: time_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13821,7 +14019,7 @@ CREATE FUNCTION autopost.time_holds(p_channel autopost.channels, p_limit autopos
     LANGUAGE sql STABLE
     AS $$
 -- Of what holds a delivery, that which ends at an instant that is known: what its row waits for, pauses, cooldowns, used-up quotas, the
--- next probe of an open breaker. p_row: see holds.
+-- next probe of an open breaker, a budget that is spent. p_row: see holds.
 select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
 from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
@@ -13832,7 +14030,8 @@ from (values
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
 	(8, 'group_quota', p_limit.quota_until, 'room in the window of the rate group''s quota'),
-	(9, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
+	(9, 'budget', (p_row ->> 'budget_until')::timestamptz, 'the next month, or a larger budget for the credential'),
+	(10, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
 		'a probe that succeeds: the platform is taken to be down')
 ) h (n, gate, until, lifts)
 where h.until > p_now and isfinite(h.until)
@@ -15305,27 +15504,19 @@ $$;
 
 CREATE FUNCTION autopost.weighted_length(p_text text) RETURNS integer
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $_$
+    AS $$
 -- Length in X's weights: a link counts 23, an emoji sequence 2, letters of the smaller alphabets and usual punctuation 1, all else 2.
--- Without its scheme a name is a link where its last label has two letters or is a common one; X's whole list is the adapter's to know.
 declare
-	v_text text := translate(normalize(p_text, NFC), chr(1) || chr(2), '');
-	v_host constant text := '(?:(?!-)[a-z0-9_-]{1,63}\.)+';
-	v_host_of_words constant text := '(?:(?:(?!-)[a-z0-9_-]{1,63}|[a-z0-9_\u00A1-\u1FFF\u2C00-\u2FFF\u3040-\uD7FF-]{1,52})\.)+'; -- 63 in punycode at most, of most words
-	v_rest constant text := '(?![a-z0-9@_-])(?::[0-9]{1,5})?(?:/(?:[a-z0-9\u00C0-\u024F\u0400-\u052F!*'';:=+,.$%#~_@/&|()\[\]-]*[a-z0-9\u00C0-\u024F\u0400-\u052F=_#/+&)-])?)?'
-		|| '(?:\?[a-z0-9!?*''@();:&=+$/%#\[\]_.,~|-]*[a-z0-9_&=#/-])?';
-	v_name constant text := '(?:[a-z]{2}|com|org|net|edu|gov|mil|int|info|biz|name|pro|mobi|asia|travel|museum|app|dev|page|blog|shop|store|online|site|website|space|'
-		|| 'tech|cloud|digital|agency|studio|design|media|news|live|video|music|games|world|today|life|club|team|work|email|link|click|xyz|top|moscow|tatar|рф|москва)';
+	v_text text := autopost.mark_links(p_text);
 	v_glyph constant text := '[\u203C\u2049\u2122\u2139\u2194-\u21AA\u231A-\u23FF\u24C2\u25AA-\u27BF\u2934\u2935\u2B05-\u2B55\u3030\u303D\u3297\u3299\U0001F000-\U0001FAFF][\uFE0F\U0001F3FB-\U0001F3FF]?';
 	v_emoji constant text := '(?:[\u00A9\u00AE]\uFE0F|[0-9#*]\uFE0F?\u20E3|[\U0001F1E6-\U0001F1FF]{2}|\U0001F3F4[\U000E0020-\U000E007E]+\U000E007F|'
 		|| v_glyph || '(?:\u200D' || v_glyph || ')*)';
 begin
-	v_text := regexp_replace(v_text, '(?<![a-z0-9@＠$#＃_.-])(?:https?://' || v_host_of_words || '(?:xn--[a-z0-9-]+|[a-z\u00A1-\u1FFF\u3040-\uD7FF]{2,63})|' || v_host || v_name || ')' || v_rest, chr(1), 'gi');
 	v_text := regexp_replace(v_text, v_emoji, chr(2), 'g');
 	return 22 * (char_length(v_text) - char_length(replace(v_text, chr(1), '')))
 		+ 2 * char_length(v_text) - char_length(regexp_replace(replace(v_text, chr(2), U&'\3000'), '[^\u0001-\u10FF\u2000-\u200D\u2010-\u201F\u2032-\u2037]', '', 'g'));
 end
-$_$;
+$$;
 
 
 --
@@ -15404,6 +15595,7 @@ begin
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
+		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text, p_delivery.render_meta, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
@@ -15563,6 +15755,73 @@ begin
 		v_template := autopost.newest_template(p_workspace_id, 'default', v_platform);
 	end if;
 	return case when v_template.template_id is null then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
+end
+$$;
+
+
+--
+-- Name: within_budget(text, uuid[], integer[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.within_budget(p_workspace_id text, p_ids uuid[], p_places integer[], p_costs integer[], OUT ids uuid[], OUT places integer[], OUT costs integer[], OUT denied text[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- What budgets leave of the rows that a claim has locked, in their order: of each credential as many as there is money for, spent from now on.
+-- p_places and p_costs go with the ids. denied: the channels of the others. A credential that somebody else is spending from has nothing for now.
+-- Locks: budgets (skip locked). Reads: deliveries, channels, channel_auth, platforms, charges. Writes: charges, deliveries.
+declare
+	v_refs text[]; -- of each row, its credential if that has a budget
+	v_prices bigint[];
+	v_channels text[];
+	v_locked text[];
+	v_now timestamptz;
+	v_left jsonb;
+	v_kept int[]; -- places in p_ids
+begin
+	ids := p_ids;
+	places := p_places;
+	costs := p_costs;
+	denied := '{}';
+	if p_ids = '{}' or not exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	select array_agg(b.auth_ref order by u.n), array_agg(case when b.auth_ref is not null then autopost.post_price(f, d.rendered_text, d.render_meta) end order by u.n),
+		array_agg(d.channel_id order by u.n)
+	into v_refs, v_prices, v_channels
+	from unnest(p_ids) with ordinality u (id, n)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
+		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	join autopost.platforms f on f.platform = c.platform
+	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref;
+	select coalesce(array_agg(l.auth_ref), '{}') into v_locked
+	from (select b.auth_ref from autopost.budgets b
+		where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs)
+		order by b.auth_ref
+		for no key update of b skip locked) l;
+	v_now := autopost.now_ts();
+	select coalesce(jsonb_object_agg(b.auth_ref, b.month_micros - autopost.spent_this_month(p_workspace_id, b.auth_ref, v_now)), '{}') into v_left
+	from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_locked);
+	select coalesce(array_agg(r.n::int order by r.n) filter (where r.fits), '{}'),
+		coalesce(array_agg(distinct v_channels[r.n]) filter (where not r.fits and v_refs[r.n] = any (v_locked)), '{}')
+	into v_kept, denied
+	from (
+		select u.n, u.auth_ref is null or coalesce(sum(u.price) over (partition by u.auth_ref order by u.n) <= (v_left ->> u.auth_ref)::bigint, false) as fits
+		from unnest(v_refs, v_prices) with ordinality u (auth_ref, price, n)) r;
+	insert into autopost.charges (workspace_id, delivery_id, attempt, auth_ref, charged_at, micros)
+	select p_workspace_id, d.delivery_id, d.attempt + 1, v_refs[k.n], v_now, v_prices[k.n]
+	from unnest(v_kept) k (n)
+	cross join lateral (select d.delivery_id, d.attempt from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_ids[k.n] limit 1) d
+	where v_refs[k.n] is not null;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select p_ids[k.n] from unnest(v_kept) k (n) where v_refs[k.n] is not null));
+	delete from autopost.charges h
+	where h.workspace_id = p_workspace_id and h.auth_ref = any (v_locked) and h.charged_at < autopost.month_begin(v_now) - interval '1 year';
+	places := array(select p_places[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+	costs := array(select p_costs[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+	ids := array(select p_ids[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
 end
 $$;
 
@@ -15732,6 +15991,39 @@ CREATE TABLE autopost.audit_heads (
 );
 
 ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: budgets; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.budgets (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    month_micros bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT budgets_auth_ref_check CHECK ((auth_ref <> ''::text)),
+    CONSTRAINT budgets_month_micros_check CHECK ((month_micros >= 0))
+);
+
+ALTER TABLE ONLY autopost.budgets FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: charges; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.charges (
+    workspace_id text NOT NULL,
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    auth_ref text NOT NULL,
+    charged_at timestamp with time zone NOT NULL,
+    micros bigint NOT NULL
+);
+
+ALTER TABLE ONLY autopost.charges FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -15997,6 +16289,14 @@ ALTER TABLE ONLY autopost.audit_heads
 
 
 --
+-- Name: budgets budgets_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.budgets
+    ADD CONSTRAINT budgets_pkey PRIMARY KEY (workspace_id, auth_ref);
+
+
+--
 -- Name: channel_auth channel_auth_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -16026,6 +16326,14 @@ ALTER TABLE ONLY autopost.channels
 
 ALTER TABLE ONLY autopost.channels
     ADD CONSTRAINT channels_workspace_id_platform_target_id_key UNIQUE (workspace_id, platform, target_id);
+
+
+--
+-- Name: charges charges_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.charges
+    ADD CONSTRAINT charges_pkey PRIMARY KEY (workspace_id, delivery_id, attempt);
 
 
 --
@@ -16364,6 +16672,13 @@ CREATE INDEX channels_tags ON autopost.channels USING gin (tags);
 
 
 --
+-- Name: charges_month; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX charges_month ON autopost.charges USING btree (workspace_id, auth_ref, charged_at);
+
+
+--
 -- Name: deliveries_batch; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -16693,6 +17008,13 @@ CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries F
 
 
 --
+-- Name: budgets keep_budget; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_budget BEFORE INSERT OR DELETE OR UPDATE ON autopost.budgets FOR EACH ROW EXECUTE FUNCTION autopost.keep_budget();
+
+
+--
 -- Name: channels keep_channel_gate; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -16813,6 +17135,14 @@ ALTER TABLE ONLY autopost.api_requests
 
 ALTER TABLE ONLY autopost.audit_heads
     ADD CONSTRAINT audit_heads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: budgets budgets_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.budgets
+    ADD CONSTRAINT budgets_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -17080,6 +17410,12 @@ ALTER TABLE autopost.api_requests ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: budgets; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.budgets ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: channel_auth; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -17096,6 +17432,12 @@ ALTER TABLE autopost.channel_gates ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.channels ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: charges; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.charges ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: credential_bindings; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -17198,6 +17540,13 @@ CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((CO
 
 
 --
+-- Name: budgets owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.budgets TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: channel_auth owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -17216,6 +17565,13 @@ CREATE POLICY owner_session ON autopost.channel_gates TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.channels TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: charges owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.charges TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -17488,6 +17844,13 @@ CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_s
 
 
 --
+-- Name: budgets workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.budgets USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: channel_auth workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -17506,6 +17869,13 @@ CREATE POLICY workspace ON autopost.channel_gates USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.channels USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: charges workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.charges USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -7,6 +7,7 @@ import (
 	"autopost"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/adapter/telegram"
+	"autopost/internal/adapter/twitter"
 	"autopost/internal/adapter/webhook"
 	"autopost/internal/config"
 	"autopost/internal/outbound"
@@ -30,9 +31,14 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 	if err != nil {
 		return nil, fmt.Errorf("AUTOPOST_MAX_API_URL: %w", err)
 	}
+	x, err := twitter.New(twitter.Config{BaseURL: cfg.XAPIURL, Client: plain})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_X_API_URL: %w", err)
+	}
 	return map[autopost.Platform]autopost.Adapter{
 		autopost.Telegram: tg,
 		autopost.MAX:      mx,
+		autopost.X:        x,
 		webhook.Platform:  webhook.New(webhook.Config{Client: outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.AdapterTimeout, Strict: true})}),
 	}, nil
 }

@@ -32,6 +32,7 @@
 \ir lib/gates.sql
 \ir lib/quota.sql
 \ir lib/put_row.sql
+\ir lib/budget.sql
 \ir lib/secret_lookup.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.

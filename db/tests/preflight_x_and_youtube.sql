@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(38);
 
 select test.channel('x', p_platform => 'x');
 select test.channel('yt', p_platform => 'youtube');
@@ -25,7 +25,8 @@ language sql
 as $$
 select test.tick('1 second');
 select test.post(p_raw);
-select string_agg((s.value ->> 'step') || coalesce(' ' || (s.value ->> 'items'), '') || case when s.value -> 'text' = 'true' then ' text' else '' end, '; ' order by s.ordinality)
+select string_agg((s.value ->> 'step') || coalesce(' ' || (s.value ->> 'items'), '') || case when s.value -> 'text' = 'true' then ' text' else '' end
+	|| coalesce(' to ' || (s.value ->> 'reply_to'), ''), '; ' order by s.ordinality)
 from jsonb_array_elements((test.row(p_channel_id)).render_meta -> 'steps') with ordinality s
 $$;
 
@@ -50,10 +51,19 @@ select is((test.row('x')).rendered_text, 'Bold & link');
 select is(test.verdict('{"text": "buttons", "buttons": [[{"text": "Go", "url": "https://e.x/"}]]}'), 'queued');
 select is(array[(test.row('x')).render_meta -> 'notes', (test.row('x')).render_meta -> 'buttons'], array['["buttons dropped: x has none"]', null]::jsonb[]);
 select is(test.steps(jsonb_build_object('text', 'm1', 'media', test.media('{image,image,image,image}'))), 'media-1 [0, 1, 2, 3] text');
-select is(test.steps(jsonb_build_object('text', 'm2', 'media', test.media('{image,video}'))), 'media-1 [0] text; media-2 [1]');
+select is(test.steps(jsonb_build_object('text', 'm2', 'media', test.media('{image,video}'))), 'media-1 [0] text; media-2 [1] to media-1', 'the next answers it: a thread');
 select is(test.verdict(jsonb_build_object('text', 'm3', 'media', test.media('{file}'))), 'media[0]: x takes no file');
 select is(test.verdict(jsonb_build_object('text', 'm4', 'media', test.media('{image}', 2))), 'media[0]: 5242881 bytes, x takes at most 5242880');
 select is(test.verdict(jsonb_build_object('text', repeat('long ', 60), 'media', test.media('{image}'))), 'text has 299 characters, x takes at most 270');
+
+-- X: what takes several posts is a thread: each answers the one before.
+update autopost.channels set settings = '{"long_text": "split"}' where channel_id = 'x';
+select is(test.steps(jsonb_build_object('text', repeat('long ', 120))), 'text-1 text; text-2 text to text-1; text-3 text to text-2');
+select is(test.steps(jsonb_build_object('text', repeat('long, ', 50), 'media', test.media('{image,image,image,image,image}'))),
+	'text-1 text; text-2 text to text-1; media-1 [0, 1, 2, 3] to text-2; media-2 [4] to media-1');
+update autopost.channels set settings = '{"long_text": "caption_reply"}' where channel_id = 'x';
+select is(test.steps(jsonb_build_object('text', repeat('long; ', 100), 'media', test.media('{image}'))), 'media-1 [0] text; text-1 text to media-1; text-2 text to text-1');
+update autopost.channels set settings = '{}' where channel_id = 'x';
 
 -- X: a template is cut to 260, the link stays.
 select is(test.verdict(jsonb_build_object('template', jsonb_build_object('name', 'image', 'vars', jsonb_build_object('avatar_name', 'Nyx', 'prompt', repeat('тёмное море ', 30))), 'link', 'https://e.xyz/nyx')), 'queued');

@@ -62,6 +62,42 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 	return autopost.Sent(done.IDs[0], sentAt, done.raw())
 }
 
+// Missing is the first step of the delivery that is not acknowledged, and the id of
+// the message that it answers; false when there is none.
+func Missing(delivery autopost.Delivery) (step autopost.Step, answers string, ok bool) {
+	progress := delivery.RenderMeta.Progress
+	for _, step := range delivery.RenderMeta.Steps {
+		if !progress.Done(step.Name) {
+			known := made{Steps: progress.Steps}
+			return step, known.first(step.ReplyTo), true
+		}
+	}
+	return autopost.Step{}, "", false
+}
+
+// Found makes the verdict on a delivery whose first missing step the platform turned
+// out to have, as these ids. Where more steps are missing it gives this one to
+// call.Emit and says neither found nor absent.
+func Found(ctx context.Context, call autopost.Call, ids []string) autopost.Verdict {
+	meta := call.Delivery.RenderMeta
+	all := made{Steps: map[string][]string{}}
+	for i, step := range meta.Steps {
+		if meta.Progress.Done(step.Name) {
+			all.add(step.Name, meta.Progress.Steps[step.Name])
+			continue
+		}
+		all.add(step.Name, ids)
+		if i == len(meta.Steps)-1 {
+			break
+		}
+		if err := call.Emit(ctx, autopost.Acknowledged{Step: step.Name, IDs: ids, Items: step.Items}); err != nil {
+			return autopost.Verdict{Error: Unknown(Hide(call.Secret).Text(fmt.Sprintf("step %s was found as %v, not recorded: %v", step.Name, ids, err)))}
+		}
+		return autopost.Verdict{}
+	}
+	return autopost.Verdict{Found: true, ProviderMessageID: all.IDs[0], Raw: all.raw()}
+}
+
 // Buttons are those that go with the step: under the end of the text, or under the
 // first step of a delivery without text.
 func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {

@@ -42,9 +42,10 @@ type Config struct {
 	MetricsListen string
 	// BlobURL is the media origin, in the form of gocloud.dev/blob.
 	BlobURL string
-	// TelegramAPIURL and MAXAPIURL are base URLs without a trailing slash.
+	// TelegramAPIURL, MAXAPIURL and XAPIURL are base URLs without a trailing slash.
 	TelegramAPIURL string
 	MAXAPIURL      string
+	XAPIURL        string
 	// MAXCAFile is a PEM bundle trusted for MAX besides the system's; empty means none.
 	MAXCAFile string
 	// OutboundAllow are networks that the guarded client may reach although they are not public.

@@ -56,6 +56,8 @@ var variables = []Variable{
 		baseURL(func(c *Config) *string { return &c.TelegramAPIURL })},
 	{"AUTOPOST_MAX_API_URL", "https://platform-api2.max.ru", "base URL of the MAX Bot API",
 		baseURL(func(c *Config) *string { return &c.MAXAPIURL })},
+	{"AUTOPOST_X_API_URL", "https://api.x.com", "base URL of the API of X",
+		baseURL(func(c *Config) *string { return &c.XAPIURL })},
 	{"AUTOPOST_MAX_CA_FILE", "", "PEM bundle that is trusted for MAX besides the system's",
 		path(func(c *Config) *string { return &c.MAXCAFile })},
 	{"AUTOPOST_OUTBOUND_ALLOW", "", "networks (CIDR, separated by commas) that sources and media may come from although they are not public",

@@ -39,6 +39,9 @@ func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
 		level = slog.LevelWarn
 		attrs = append(attrs, "code", e.Code, "category", e.Category, "scope", e.Scope, "known", e.Known, "message", e.Message)
 	}
+	if p.verdict != "" {
+		attrs = append(attrs, "reconciled", p.verdict)
+	}
 	if answer.NextRetryAt != nil {
 		attrs = append(attrs, "next_retry_at", *answer.NextRetryAt)
 	}

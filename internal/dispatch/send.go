@@ -33,6 +33,8 @@ type pass struct {
 	leaseEnd time.Time
 	// decided is called once the call has begun or has been given up.
 	decided func()
+	// verdict is what the platform said about an earlier attempt, "" when it was not asked.
+	verdict string
 }
 
 // untilSlot is how long the delivery has to wait before it asks to start.
@@ -202,7 +204,7 @@ func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) 
 			outcome = autopost.Failed(unknown("the adapter panicked: " + kind))
 		}
 	}()
-	return checked(p.adapter.Send(limit, autopost.Call{
+	call := autopost.Call{
 		Delivery: p.Delivery,
 		Secret:   secret,
 		Media:    d.deps.Media.MaterialsFor(p.Delivery),
@@ -214,7 +216,11 @@ func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) 
 			}
 			return nil
 		},
-	}))
+	}
+	if found, ok := d.reconcile(limit, p, &call); ok {
+		return checked(found)
+	}
+	return checked(p.adapter.Send(limit, call))
 }
 
 // callTime is how long one call, or the next step, may take from now.

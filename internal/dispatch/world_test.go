@@ -57,6 +57,9 @@ type world struct {
 	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
 	onNext     func() (time.Duration, bool, error)
 	onSecret   func() (autopost.Secret, error)
+
+	// adapter speaks in the world's place where it is set.
+	adapter autopost.Adapter
 }
 
 func newWorld(t *testing.T) *world {
@@ -272,9 +275,13 @@ func (w *world) Send(ctx context.Context, c autopost.Call) autopost.Outcome {
 }
 
 func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
+	adapter := w.adapter
+	if adapter == nil {
+		adapter = w
+	}
 	d, err := dispatch.New(cfg, dispatch.Deps{
 		Queue: w, Calls: w, Commits: w, Runs: w, Credentials: w, Media: w,
-		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: w},
+		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter},
 		Wake:     w.wake,
 		Log:      slog.New(slog.NewJSONHandler(w.logs, nil)),
 	})

@@ -36,40 +36,9 @@ type world struct {
 	document   []byte
 }
 
-// standIns do what every put_ function of the convention does, as far as a route can see: they ask who and why, and record it.
-const standIns = `do $do$
-declare
-	v_function text;
-begin
-	foreach v_function in array array['put_channel', 'put_endpoint', 'put_source', 'put_rate_group', 'rotate_endpoint'] loop
-		continue when exists (select 1 from pg_proc p where p.pronamespace = 'autopost'::regnamespace and p.proname = v_function);
-		execute format($f$
-			create function autopost.%1$s(p_workspace_id text, %2$s p_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
-			language plpgsql security definer set search_path = autopost, pg_temp as $$
-			declare
-				v_act jsonb;
-			begin
-				perform autopost.enter_workspace(p_workspace_id);
-				v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
-				if p_fields ? 'colour' then
-					perform autopost.refuse('fields', 'has the unknown field colour', 'use another');
-				end if;
-				if not p_dry_run then
-					perform autopost.audit(p_workspace_id, '%1$s', p_id, v_act, '{}', p_fields);
-				end if;
-				return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', false, 'before', '{}'::jsonb, 'after', p_fields);
-			end
-			$$$f$, v_function, case when v_function = 'put_rate_group' then 'p_platform text,' else '' end);
-		execute format('alter function autopost.%I owner to autopost_owner', v_function);
-		execute format('grant execute on function autopost.%I to autopost_engine', v_function);
-	end loop;
-end
-$do$`
-
 func open(t *testing.T) *world {
 	t.Helper()
 	w := &world{House: house.New(t), t: t, keys: map[string]string{}, ids: map[string]map[string]string{}}
-	w.Exec(standIns)
 	for _, workspace := range []string{"acme", "rival"} {
 		w.populate(workspace)
 	}

@@ -18,6 +18,7 @@ import (
 	"autopost/internal/sim"
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
+	"autopost/internal/sim/twitter"
 	"autopost/internal/sim/world"
 )
 
@@ -25,13 +26,19 @@ import (
 const (
 	Telegram = telegram.Platform
 	MAX      = maxmessenger.Platform
+	X        = twitter.Platform
 )
 
 // The tokens of the simulated bots. They must appear nowhere but in requests.
 const (
 	telegramToken = "7001001:AAcanaryTelegramToken"
 	maxToken      = "canary-max-token-f9LHod"
+	xSecret       = "canary-x-consumer-secret"
+	xTokenSecret  = "canary-x-token-secret"
 )
+
+// XAccount is the account on X that all channels there post to.
+const XAccount = "4200001"
 
 // House is one whole installation. Its methods belong on the test's own
 // goroutine, unless they say otherwise.
@@ -68,6 +75,7 @@ func New(t testing.TB, options ...Option) *House {
 	s := settings{world: world.Options{
 		Telegram: telegram.Options{Limits: &telegram.Limits{}},
 		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}},
+		X:        twitter.Options{Limits: &map[string]twitter.Limit{}},
 		LogSize:  50_000,
 	}}
 	for _, option := range options {
@@ -79,6 +87,9 @@ func New(t testing.TB, options ...Option) *House {
 	h.database = h.URL(s.role)
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))
+	require.NoError(t, h.World.X.AddApp(twitter.App{Name: "house", ConsumerKey: "house-key", ConsumerSecret: xSecret, OwnerID: XAccount}))
+	require.NoError(t, h.World.X.AddUser(twitter.User{ID: XAccount, Username: "house"}))
+	require.NoError(t, h.World.X.GrantOAuth1("house", XAccount, "house-token", xTokenSecret))
 	server := httptest.NewServer(h.World)
 	t.Cleanup(server.Close)
 	// Kept-alive and hanging connections must not hold up the end of the test.
@@ -117,9 +128,11 @@ func (h *House) environment() []string {
 		"AUTOPOST_LISTEN=127.0.0.1:0",
 		"AUTOPOST_TELEGRAM_API_URL=" + h.WorldURL + "/telegram",
 		"AUTOPOST_MAX_API_URL=" + h.WorldURL + "/max",
+		"AUTOPOST_X_API_URL=" + h.WorldURL + "/x",
 		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32",
 		"HOUSE_TELEGRAM_TOKEN=" + telegramToken,
 		"HOUSE_MAX_TOKEN=" + maxToken,
+		`HOUSE_X_KEYS={"consumer_key":"house-key","consumer_secret":"` + xSecret + `","access_token":"house-token","access_token_secret":"` + xTokenSecret + `"}`,
 	}
 }
 
@@ -128,7 +141,7 @@ func (h *House) Workspace(id string) {
 	h.t.Helper()
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ($1)`, id)
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
-		($1, 'telegram', 'telegram', 'env:HOUSE_TELEGRAM_TOKEN'), ($1, 'max', 'max', 'env:HOUSE_MAX_TOKEN')`, id)
+		($1, 'telegram', 'telegram', 'env:HOUSE_TELEGRAM_TOKEN'), ($1, 'max', 'max', 'env:HOUSE_MAX_TOKEN'), ($1, 'x', 'x', 'env:HOUSE_X_KEYS')`, id)
 }
 
 // Endpoint makes a push endpoint that takes far more posts a second than a test sends.
@@ -164,13 +177,17 @@ func (h *House) Channel(workspace string, c Channel) string {
 	h.t.Helper()
 	h.chats++
 	id := -1_000_000_000_000 - h.chats
-	if c.Platform == MAX {
+	chat := strconv.FormatInt(id, 10)
+	switch c.Platform {
+	case X:
+		chat = XAccount
+	case MAX:
 		id = -70_000_000 - h.chats
+		chat = strconv.FormatInt(id, 10)
 		h.World.MAX.AddChat(maxmessenger.Chat{ID: id, Title: c.ID})
-	} else {
+	default:
 		h.World.Telegram.AddChat(telegram.Chat{ID: id, Title: c.ID})
 	}
-	chat := strconv.FormatInt(id, 10)
 	h.Exec(`insert into autopost.channels
 		(workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, route_filter, send_mode, on_unknown)
 		values ($1, $2, $3, $4, $3, coalesce(nullif($5, ''), $3), $6, greatest($7, 1), nullif($8, '')::jsonb,
@@ -254,7 +271,7 @@ func (h *House) state() string {
 // keepsSecrets fails the test when a token is in what a program printed.
 func (h *House) keepsSecrets(where, text string) {
 	h.t.Helper()
-	for _, token := range []string{telegramToken, maxToken} {
+	for _, token := range []string{telegramToken, maxToken, xSecret, xTokenSecret} {
 		if strings.Contains(text, token) {
 			h.t.Errorf("a token is in the output of %s", where)
 		}

@@ -21,6 +21,7 @@ begin
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
+		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text, p_delivery.render_meta, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d

@@ -9,7 +9,7 @@ as $$
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
--- quota_uses.
+-- quota_uses, charges.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_now timestamptz := autopost.now_ts();
@@ -18,6 +18,7 @@ declare
 	v_slots jsonb := '{}';
 	v_visited jsonb := '{}';
 	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
+	v_unpaid text[] := '{}'; -- channels whose next row there is no money for
 	v_lease timestamptz;
 	v_group record;
 	v_picked record;
@@ -43,6 +44,7 @@ begin
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
 		if v_picked.o_quotas is not null then
 			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
 		end if;
@@ -71,6 +73,7 @@ begin
 	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
 	order by d.send_at nulls first, d.channel_id, d.due_at;
 	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
 		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
 	from jsonb_array_elements(v_spent) s;

@@ -2,10 +2,10 @@ create or replace function autopost.is_outage(p_error jsonb) returns boolean
 language sql immutable parallel safe
 as $$
 -- Whether a failed call speaks against the platform: nobody knows what became of it, or the platform, or the way to it, failed for
--- the time being. A rate limit does not: whoever says "slow down" is up.
+-- the time being. A rate limit does not, nor does an empty purse: whoever says "slow down" is up.
 select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped)$')
+	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
 $$;
 
 create or replace function autopost.probe_pause(p_probes int) returns interval

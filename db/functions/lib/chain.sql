@@ -15,7 +15,8 @@ select case p_event.action
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
 	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
-	when 'sent' then format('the platform took it as %s', coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
+	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
+		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'a person''s word' else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')), p_event.meta ->> 'next_retry_at') end)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)

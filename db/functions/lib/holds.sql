@@ -47,7 +47,7 @@ create or replace function autopost.time_holds(
 language sql stable
 as $$
 -- Of what holds a delivery, that which ends at an instant that is known: what its row waits for, pauses, cooldowns, used-up quotas, the
--- next probe of an open breaker. p_row: see holds.
+-- next probe of an open breaker, a budget that is spent. p_row: see holds.
 select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
 from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
@@ -58,7 +58,8 @@ from (values
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
 	(8, 'group_quota', p_limit.quota_until, 'room in the window of the rate group''s quota'),
-	(9, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
+	(9, 'budget', (p_row ->> 'budget_until')::timestamptz, 'the next month, or a larger budget for the credential'),
+	(10, 'breaker', case when p_limit.breaker_opened_at is not null then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
 		'a probe that succeeds: the platform is taken to be down')
 ) h (n, gate, until, lifts)
 where h.until > p_now and isfinite(h.until)

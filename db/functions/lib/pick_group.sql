@@ -1,6 +1,6 @@
 create or replace function autopost.pick_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
-	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[]
+	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[], out o_unpaid text[]
 )
 language plpgsql
 as $$
@@ -9,10 +9,10 @@ as $$
 -- the second of those that may have two, …
 -- Waits for nothing: every lock is SKIP LOCKED, what is locked is somebody else's work.
 -- Returns the ids, {delivery_id: send_at} of those that got a slot, {channel_id: [rows picked, the group's next slot]} of every gate visited, and
--- the subjects with quotas, which are spent once the rows are claimed.
+-- the subjects with quotas, which are spent once the rows are claimed; the channels whose next row there is no money for.
 -- A join by key is written as a lateral probe with a limit: a plain join may read all channels of a workspace for each row.
--- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries.
--- Writes: platform_limits, channels.
+-- Locks: platform_limits if limited or its breaker is open, channel_gates, channels if limited, quotas if there are, deliveries, budgets if there are.
+-- Writes: platform_limits, channels, charges.
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz;
@@ -126,6 +126,8 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
+	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
+	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
 
 	if v_limited then
 		v_now := autopost.now_ts(); -- no earlier than the locks: slots that had passed when they were given up are not recorded

@@ -129,6 +129,7 @@ begin
 			p_status, p_channel, jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for, 'inflight', p_inflight,
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
+				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text, p_delivery.render_meta, p_now),
 				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');

@@ -167,6 +167,15 @@ begin
 end
 $$;
 
+create or replace function autopost.threaded(p_steps jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Steps of which each answers the one before.
+select jsonb_agg(s.step || jsonb_strip_nulls(jsonb_build_object('reply_to', s.before)) order by s.n)
+from (select e.value as step, e.ordinality as n, lag(e.value -> 'step') over (order by e.ordinality) as before
+	from jsonb_array_elements(p_steps) with ordinality e) s
+$$;
+
 create or replace function autopost.render(
 	p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb
 ) returns jsonb
@@ -224,6 +233,9 @@ begin
 		return autopost.render_refused(v_refusal);
 	end if;
 	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	if p_platform.threads then
+		v_steps := autopost.threaded(v_steps);
+	end if;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then

@@ -99,12 +99,14 @@ declare
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery);
+		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
-		last_call_at = coalesce(autopost.call_started_at(p_delivery), d.last_call_at),
+		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
+			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),

@@ -40,8 +40,9 @@ language plpgsql
 as $$
 -- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
 -- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
--- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice.
--- Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
+-- platform would show what it made (platforms.settle_seconds).
+-- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -60,7 +61,8 @@ begin
 		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
 	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
-		else autopost.now_ts() + autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric) end;
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric),
+			(select make_interval(secs => f.settle_seconds) from autopost.platforms f where f.platform = p_channel.platform)) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
@@ -73,13 +75,14 @@ language plpgsql
 as $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
 -- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again.
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group);
+	v_granted boolean := not v_policy.costs_attempt
+		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;

@@ -20,7 +20,7 @@ import (
 )
 
 func testExpired(t *testing.T, h Harness) {
-	for _, kind := range everyKind {
+	for _, kind := range h.kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			b := newBench(t, h)
 			d := b.withMedia(b.delivery(mediaStep("media-1", 0)), kind)
@@ -109,7 +109,9 @@ func testLostAnswer(t *testing.T, h Harness) {
 			// A call before it, so that the connection is a reused one, which net/http is quick to try again.
 			require.True(t, b.send(t, b.delivery(textStep)).OK)
 			b.fault(t, sim.Fault{Method: h.TextMethod, Effect: effect})
-			requireUnknown(t, b.send(t, b.delivery(textStep)))
+			d := b.delivery(textStep)
+			d.RenderedText += ", and the next" // a platform may take nothing twice
+			requireUnknown(t, b.send(t, d))
 			require.Len(t, b.posts(), 2, "no hidden repetition")
 			taken := 1
 			if effect == sim.EffectAcceptThenDrop {

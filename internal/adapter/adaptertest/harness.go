@@ -3,8 +3,11 @@ package adaptertest
 import (
 	"context"
 	"encoding/json"
+	"html"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -30,11 +33,18 @@ type Harness struct {
 	// TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
 	TextMethod, AlbumMethod string
 	MediaMethods            map[autopost.MediaKind]string
-	// FileKinds are the kinds under which ids of uploads are kept.
+	// FileKinds are the kinds under which ids of uploads are kept, of all media that the platform takes.
 	FileKinds map[autopost.MediaKind]string
+	// Plain is a platform without markup and buttons.
+	Plain bool
+	// Album are media that go into one post; two pictures and a video when empty.
+	Album []autopost.MediaKind
+	// BadSettings are refused; a disable_notification that is no boolean when empty.
+	BadSettings string
 	// Expired is the platform's answer to an id of a medium that it does not take.
 	Expired Row
-	// Definite5xx is a server error in the platform's own form.
+	// Definite5xx is a server error in the platform's own form; where every server error
+	// leaves the outcome unknown, any other refusal that may pass.
 	Definite5xx Row
 	// Rows is the table of error classes for posting a text.
 	Rows []Row
@@ -46,8 +56,6 @@ type Harness struct {
 	HostOfItsOwn bool
 	// AnyBody says that a status of 2xx is an acknowledgement, whatever comes with it.
 	AnyBody bool
-	// BadSettings are refused; a disable_notification that is no boolean when empty.
-	BadSettings string
 	// Read fills in what the receiver's log leaves to the reader of a post; nil when it says all.
 	Read func(e *sim.Entry)
 }
@@ -100,12 +108,39 @@ func (b *bench) connect(t *testing.T, address string) {
 	require.NoError(t, err)
 }
 
-// delivery is a post with markup to the target.
+// delivery is a post to the target, with markup where the platform has it.
 func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
-	return autopost.Delivery{
-		DeliveryID: "d-1", TargetID: b.Target, RenderedText: "<b>News</b> &amp; more",
+	d := autopost.Delivery{
+		DeliveryID: "d-1", TargetID: b.Target, RenderedText: b.said("<b>News</b> &amp; more"),
 		RenderMeta: autopost.RenderMeta{ParseMode: "HTML", Steps: steps},
 	}
+	if b.Plain {
+		d.RenderMeta.ParseMode = ""
+	}
+	return d
+}
+
+var markup = regexp.MustCompile(`</?[a-z]+>`)
+
+// said is a text in the platform's dialect, given with markup.
+func (b *bench) said(text string) string {
+	if b.Plain {
+		return html.UnescapeString(markup.ReplaceAllString(text, ""))
+	}
+	return text
+}
+
+// kinds are the media that the platform takes.
+func (h Harness) kinds() []autopost.MediaKind {
+	return slices.Sorted(maps.Keys(h.MediaMethods))
+}
+
+// notPicture is a kind of medium that the platform takes and that is no picture.
+func (h Harness) notPicture() autopost.MediaKind {
+	if _, ok := h.MediaMethods[autopost.MediaFile]; ok {
+		return autopost.MediaFile
+	}
+	return autopost.MediaVideo
 }
 
 // withMedia gives the delivery media of the kinds, with content in the origin.

@@ -38,7 +38,7 @@ func NewMaterials() *Materials {
 	return &Materials{contents: map[string]stored{}, ids: map[string]string{}}
 }
 
-// Add stores new content of a kind and returns its blob_ref. Pictures are real PNGs.
+// Add stores new content of a kind and returns its blob_ref. Pictures are real PNGs, videos begin like an MP4.
 func (m *Materials) Add(kind autopost.MediaKind) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,6 +49,7 @@ func (m *Materials) Add(kind autopost.MediaKind) string {
 		content = stored{picture(n), "image/png", "png"}
 	case autopost.MediaVideo, autopost.MediaAnimation:
 		content.mediaType, content.extension = "video/mp4", "mp4"
+		content.bytes = append([]byte("\x00\x00\x00\x18ftypisom"), content.bytes...)
 	case autopost.MediaAudio:
 		content.mediaType, content.extension = "audio/mpeg", "mp3"
 	}

@@ -1,0 +1,233 @@
+package twitter
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+const (
+	categoryImage = "tweet_image"
+	categoryGIF   = "tweet_gif"
+	categoryVideo = "tweet_video"
+	// processing is added to a category: the id of what X still works on.
+	processing = " processing"
+)
+
+// categories are X's kinds of a medium, as they may be. Only an animation has two,
+// which the content tells.
+var categories = map[autopost.MediaKind][]string{
+	autopost.MediaImage:     {categoryImage},
+	autopost.MediaVideo:     {categoryVideo},
+	autopost.MediaAnimation: {categoryGIF, categoryVideo},
+}
+
+// item is one medium of a step.
+type item struct {
+	medium   autopost.Media
+	category string
+	// id names the uploaded content; it is uploaded when empty.
+	id string
+	// known says that the id was there before this attempt.
+	known bool
+}
+
+// kind is under what an id is kept: an alternative text belongs to an id.
+func (it item) kind() string {
+	if it.medium.Alt == "" || it.category == categoryVideo {
+		return it.category
+	}
+	sum := sha256.Sum256([]byte(it.medium.Alt))
+	return it.category + " " + hex.EncodeToString(sum[:8])
+}
+
+func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
+	it := item{medium: medium, id: medium.FileID}
+	for _, category := range categories[medium.Type] {
+		if it.id != "" {
+			break
+		}
+		it.category = category
+		id, failure := adapter.Cached(ctx, s.call.Media, medium, it.kind())
+		if failure != nil {
+			return item{}, failure
+		}
+		it.id = id
+	}
+	it.known = it.id != ""
+	return it, nil
+}
+
+// forget makes an item whose id was there before be uploaded. A failing cache does not
+// matter here: the id of the upload will overwrite the refused one.
+func (s *sender) forget(ctx context.Context, it *item) {
+	if !it.known {
+		return
+	}
+	if it.medium.FileID == "" {
+		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind())
+	}
+	it.id, it.known = "", false
+}
+
+// materialise gives an item an id that can be posted: of an upload that X was still at
+// work on, else of a new one. Whatever happens, nothing has been posted.
+func (s *sender) materialise(ctx context.Context, it *item) *autopost.Error {
+	for _, category := range categories[it.medium.Type] {
+		if category == categoryImage {
+			break
+		}
+		it.category = category
+		id, failure := adapter.Cached(ctx, s.call.Media, it.medium, it.kind()+processing)
+		if failure != nil {
+			return failure
+		}
+		if id != "" {
+			return s.resume(ctx, it, id)
+		}
+	}
+	up, failure := s.upload(ctx, it)
+	if failure != nil {
+		return failure
+	}
+	return s.settle(ctx, it, up)
+}
+
+// resume goes on waiting for an earlier upload. One that X has lost is forgotten.
+func (s *sender) resume(ctx context.Context, it *item, id string) *autopost.Error {
+	up, failure := s.status(ctx, id)
+	if failure != nil {
+		if failure.Code == codeUploadLost {
+			_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind()+processing)
+		}
+		return failure
+	}
+	failure = s.settle(ctx, it, up)
+	if failure == nil || failure.Code != codeMediaNotReady {
+		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind()+processing)
+	}
+	return failure
+}
+
+// settle waits until X has worked on an upload, as far as the call's time goes; what
+// is not ready then is remembered for the next attempt. A failing cache costs one more upload.
+func (s *sender) settle(ctx context.Context, it *item, up upload) *autopost.Error {
+	up, failure := s.await(ctx, up)
+	if failure != nil {
+		if failure.Code == codeMediaNotReady {
+			_ = s.call.Media.Keep(ctx, it.medium.BlobRef, it.kind()+processing, up.ID, up.expires())
+		}
+		return failure
+	}
+	if it.medium.Alt != "" && it.category != categoryVideo {
+		if failure := s.describe(ctx, up.ID, it.medium.Alt); failure != nil {
+			return failure
+		}
+	}
+	it.id = up.ID
+	_ = s.call.Media.Keep(ctx, it.medium.BlobRef, it.kind(), it.id, up.expires())
+	return nil
+}
+
+// upload is what X says of an upload.
+type upload struct {
+	ID               string `json:"id"`
+	ExpiresAfterSecs int64  `json:"expires_after_secs"`
+	ProcessingInfo   *struct {
+		State          string `json:"state"`
+		CheckAfterSecs int64  `json:"check_after_secs"`
+		Error          struct {
+			Name    string `json:"name"`
+			Message string `json:"message"`
+		} `json:"error"`
+	} `json:"processing_info"`
+}
+
+// expires is when the id is not to be used any more: a little before X forgets it.
+func (u upload) expires() time.Time {
+	life := time.Duration(u.ExpiresAfterSecs) * time.Second
+	return time.Now().Add(life - min(life/10, 5*time.Minute))
+}
+
+func (u upload) working() bool {
+	return u.ProcessingInfo != nil && (u.ProcessingInfo.State == "pending" || u.ProcessingInfo.State == "in_progress")
+}
+
+// callReserve is what of the call's time is left for the post itself.
+const callReserve = 5 * time.Second
+
+// await asks for the state of an upload as often as X says, while there is time.
+func (s *sender) await(ctx context.Context, up upload) (upload, *autopost.Error) {
+	for up.working() {
+		pause := max(leastWait, time.Duration(up.ProcessingInfo.CheckAfterSecs)*time.Second)
+		notReady := adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeMediaNotReady, "X still works on the medium")
+		notReady.RetryAfterMS = pause.Milliseconds()
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < pause+callReserve {
+			return up, notReady
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return up, notReady
+		case <-timer.C:
+		}
+		next, failure := s.status(ctx, up.ID)
+		if failure != nil {
+			return up, failure
+		}
+		up = next
+	}
+	if up.ProcessingInfo != nil && up.ProcessingInfo.State == "failed" {
+		said := up.ProcessingInfo.Error
+		failure := adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, s.hide.Text("X could not use the medium: "+said.Name+" "+said.Message))
+		if strings.Contains(said.Name, "Internal") {
+			failure.Category, failure.Code = autopost.Transient, codeCallFailed
+		}
+		return up, failure
+	}
+	return up, nil
+}
+
+func (s *sender) status(ctx context.Context, id string) (upload, *autopost.Error) {
+	var got struct {
+		Data upload `json:"data"`
+	}
+	failure := s.get(ctx, "2/media/upload", url.Values{"command": {"STATUS"}, "media_id": {id}}, &got)
+	got.Data.ID = id
+	return got.Data, uploadFailure(failure)
+}
+
+// describe attaches an alternative text.
+func (s *sender) describe(ctx context.Context, id, alt string) *autopost.Error {
+	var body struct {
+		ID       string `json:"id"`
+		Metadata struct {
+			AltText struct {
+				Text string `json:"text"`
+			} `json:"alt_text"`
+		} `json:"metadata"`
+	}
+	body.ID, body.Metadata.AltText.Text = id, alt
+	req, failure := s.request(ctx, http.MethodPost, "2/media/metadata", nil, bytes.NewReader(encode(body)))
+	if failure != nil {
+		return failure
+	}
+	return uploadFailure(s.answered(req, nil))
+}
+
+// uploadFailure says of a 404 what it means here: the upload is gone and is to begin anew.
+func uploadFailure(failure *autopost.Error) *autopost.Error {
+	if failure != nil && failure.Code == "x_404" {
+		failure.Category, failure.Scope, failure.Code = autopost.Transient, autopost.ScopeDelivery, codeUploadLost
+	}
+	return failure
+}

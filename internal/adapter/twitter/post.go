@@ -1,0 +1,111 @@
+package twitter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+// newPost is the body of POST /2/tweets, as far as it is used here.
+type newPost struct {
+	Text                  string     `json:"text,omitempty"`
+	Media                 *postMedia `json:"media,omitempty"`
+	Reply                 *postReply `json:"reply,omitempty"`
+	ReplySettings         string     `json:"reply_settings,omitempty"`
+	CommunityID           string     `json:"community_id,omitempty"`
+	MadeWithAI            bool       `json:"made_with_ai,omitempty"`
+	PaidPartnership       bool       `json:"paid_partnership,omitempty"`
+	ForSuperFollowersOnly bool       `json:"for_super_followers_only,omitempty"`
+	ShareWithFollowers    bool       `json:"share_with_followers,omitempty"`
+}
+
+type postMedia struct {
+	IDs []string `json:"media_ids"`
+}
+
+type postReply struct {
+	To string `json:"in_reply_to_tweet_id"`
+}
+
+func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
+	items := make([]item, len(step.Items))
+	for i, index := range step.Items {
+		medium, failure := adapter.Item(s.call.Delivery, index)
+		if failure != nil {
+			return adapter.Receipt{}, failure
+		}
+		if items[i], failure = s.find(ctx, medium); failure != nil {
+			return adapter.Receipt{}, failure
+		}
+	}
+	known := slices.ContainsFunc(items, func(it item) bool { return it.known })
+	receipt, failure := s.post(ctx, step, items, answers)
+	if failure != nil && known && failure.Code == autopost.CodeMediaExpired {
+		// The answer does not say which id is meant.
+		for i := range items {
+			s.forget(ctx, &items[i])
+		}
+		receipt, failure = s.post(ctx, step, items, answers)
+	}
+	if failure != nil && failure.Code == codeDuplicate && s.call.Delivery.UnknownOutcomes > 0 {
+		return s.probably(ctx, step, answers, failure)
+	}
+	return receipt, failure
+}
+
+// probably asks whether what X calls a duplicate is this very post, made by a call whose
+// answer was lost. Where the timeline does not show it yet, it is asked again later.
+func (s *sender) probably(ctx context.Context, step autopost.Step, answers string, duplicate *autopost.Error) (adapter.Receipt, *autopost.Error) {
+	if found, failure := s.look(ctx, step, answers); failure == nil && found.id != "" {
+		return adapter.Receipt{IDs: []string{found.id}, SentAt: found.at}, nil
+	}
+	duplicate.Category, duplicate.RetryAfterMS = autopost.Transient, settleTime.Milliseconds()
+	return adapter.Receipt{}, duplicate
+}
+
+// post uploads what has no id yet and makes the post.
+func (s *sender) post(ctx context.Context, step autopost.Step, items []item, answers string) (adapter.Receipt, *autopost.Error) {
+	body := newPost{
+		Text: s.text(step), MadeWithAI: s.settings.MadeWithAI, PaidPartnership: s.settings.PaidPartnership,
+		ForSuperFollowersOnly: s.settings.ForSuperFollowersOnly, ShareWithFollowers: s.settings.ShareWithFollowers,
+	}
+	if answers != "" {
+		body.Reply = &postReply{answers}
+	} else {
+		// Who may answer, and where, is said by the first post of a thread.
+		body.ReplySettings, body.CommunityID = s.settings.ReplySettings, s.settings.CommunityID
+	}
+	for i := range items {
+		if items[i].id == "" {
+			if failure := s.materialise(ctx, &items[i]); failure != nil {
+				return adapter.Receipt{}, failure
+			}
+		}
+		if body.Media == nil {
+			body.Media = &postMedia{}
+		}
+		body.Media.IDs = append(body.Media.IDs, items[i].id)
+	}
+	req, failure := s.request(ctx, http.MethodPost, "2/tweets", nil, bytes.NewReader(encode(body)))
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	return created(answer, s.hide)
+}
+
+func encode(value any) []byte {
+	out, err := json.Marshal(value)
+	if err != nil {
+		panic("twitter: encode a request: " + err.Error()) // the types have no value that JSON lacks
+	}
+	return out
+}
