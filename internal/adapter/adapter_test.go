@@ -81,15 +81,15 @@ func TestBaseline(t *testing.T) {
 
 // stream is content that is read in pieces and counts its closings.
 type stream struct {
-	io.Reader
+	io.ReadSeeker
 	closed int
 }
 
 func (s *stream) Close() error { s.closed++; return nil }
 
 func content(text string, size int64) (*autopost.Content, *stream) {
-	s := &stream{Reader: strings.NewReader(text)}
-	return &autopost.Content{ReadCloser: s, Size: size, ContentType: "image/png", Filename: "a.png"}, s
+	s := &stream{ReadSeeker: strings.NewReader(text)}
+	return &autopost.Content{ReadSeekCloser: s, Size: size, ContentType: "image/png", Filename: "a.png"}, s
 }
 
 func TestFormStreamsWithAnExactLength(t *testing.T) {

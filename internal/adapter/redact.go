@@ -21,16 +21,21 @@ const (
 // Redactor takes a secret out of what is kept of a call. The zero value takes out nothing.
 type Redactor struct{ replacer *strings.Replacer }
 
-// Hide makes the redactor of a secret: whole, the part after its first colon (of a
+// Hide makes the redactor of secrets: each whole, the part after its first colon (of a
 // bot token that is the secret proper), and both as they look escaped in a URL, in JSON or in Go.
-func Hide(secret autopost.Secret) Redactor {
-	value := secret.Reveal()
-	if value == "" {
-		return Redactor{}
+func Hide(secrets ...autopost.Secret) Redactor {
+	var forms []string
+	for _, secret := range secrets {
+		if secret.IsZero() {
+			continue
+		}
+		forms = append(forms, secret.Reveal())
+		if _, proper, ok := strings.Cut(secret.Reveal(), ":"); ok && proper != "" {
+			forms = append(forms, proper)
+		}
 	}
-	forms := []string{value}
-	if _, proper, ok := strings.Cut(value, ":"); ok && proper != "" {
-		forms = append(forms, proper)
+	if len(forms) == 0 {
+		return Redactor{}
 	}
 	for _, form := range slices.Clone(forms) {
 		quoted := strconv.Quote(form)

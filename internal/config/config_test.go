@@ -36,6 +36,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "127.0.0.1:8080", c.Listen)
 	require.Equal(t, "https://api.telegram.org", c.TelegramAPIURL)
 	require.Equal(t, "https://platform-api2.max.ru", c.MAXAPIURL)
+	require.Equal(t, "https://www.googleapis.com", c.YouTubeAPIURL)
+	require.Equal(t, "https://oauth2.googleapis.com/token", c.GoogleTokenURL)
 	require.Equal(t, slog.LevelInfo, c.LogLevel)
 	require.True(t, c.Migrate)
 	require.Equal(t, 100, c.PullChunkSize)

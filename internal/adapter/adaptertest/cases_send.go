@@ -199,12 +199,13 @@ func testOptions(t *testing.T, h Harness) {
 func testConcurrent(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	if h.Plain != nil {
+		d = b.plain()
+	}
 	outcomes := make([]autopost.Outcome, 8)
 	var group sync.WaitGroup
 	for i := range outcomes {
-		group.Go(func() {
-			outcomes[i] = b.adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media})
-		})
+		group.Go(func() { outcomes[i] = b.adapter.Send(t.Context(), b.call(d)) })
 	}
 	group.Wait()
 	ids := map[string]bool{}

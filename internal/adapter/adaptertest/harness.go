@@ -24,10 +24,16 @@ type Harness struct {
 	World func(t *testing.T) (*sim.Core, http.Handler)
 	// New makes the adapter under test.
 	New func(baseURL string, client adapter.Doer) (autopost.Adapter, error)
-	// Schema checks every request against the platform's published schema.
+	// Schema checks every request against the platform's published schema; nil when there is none.
 	Schema Schema
+	// Plain makes the plainest delivery where a text alone is none, with its content in
+	// the origin; the cases about messages are left out then. Nil: a text.
+	Plain func(m *Materials) autopost.Delivery
+	// Asks says that the adapter asks what the platform has before it does anything again,
+	// so that a lost answer is a failure that may pass.
+	Asks bool
 
-	// TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
+	// TextMethod is that of the plainest delivery. TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
 	TextMethod, AlbumMethod string
 	MediaMethods            map[autopost.MediaKind]string
 	// FileKinds are the kinds under which ids of uploads are kept.
@@ -96,6 +102,16 @@ func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
 	}
 }
 
+// plain is the plainest delivery that the platform takes.
+func (b *bench) plain() autopost.Delivery {
+	if b.Plain == nil {
+		return b.delivery(textStep)
+	}
+	d := b.Plain(b.media)
+	d.DeliveryID, d.TargetID = "d-1", b.Target
+	return d
+}
+
 // withMedia gives the delivery media of the kinds, with content in the origin.
 func (b *bench) withMedia(d autopost.Delivery, kinds ...autopost.MediaKind) autopost.Delivery {
 	for _, kind := range kinds {
@@ -113,15 +129,23 @@ func (b *bench) send(t *testing.T, d autopost.Delivery) autopost.Outcome {
 
 func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
-	outcome := b.adapter.Send(ctx, autopost.Call{
-		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
-		Emit: func(_ context.Context, a autopost.Acknowledged) error {
-			b.emitted = append(b.emitted, a)
-			return nil
-		},
-	})
+	call := b.call(d)
+	call.Emit = func(_ context.Context, a autopost.Acknowledged) error {
+		b.emitted = append(b.emitted, a)
+		return nil
+	}
+	outcome := b.adapter.Send(ctx, call)
 	RequireSound(t, outcome, b.Secret)
 	return outcome
+}
+
+// call records nothing of what it is told.
+func (b *bench) call(d autopost.Delivery) autopost.Call {
+	return autopost.Call{
+		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
+		Emit:  func(context.Context, autopost.Acknowledged) error { return nil },
+		Renew: func(context.Context) error { return nil },
+	}
 }
 
 // posts are the entries of the calls that make messages.
@@ -190,6 +214,18 @@ func requireClass(t *testing.T, o autopost.Outcome, want Class) {
 	require.NotNil(t, o.Error, "sent: %+v", o)
 	require.Equal(t, want, Class{o.Error.Category, o.Error.Scope, o.Error.Code, o.Error.RetryAfterMS}, "%s", o.Error)
 	require.True(t, o.Error.Known, "%s", o.Error)
+}
+
+// requireLost checks a failure after which the platform may have what it was sent.
+func (b *bench) requireLost(t *testing.T, o autopost.Outcome) {
+	t.Helper()
+	if !b.Asks {
+		requireUnknown(t, o)
+		return
+	}
+	require.NotNil(t, o.Error, "sent: %+v", o)
+	require.True(t, o.Error.Known, "%s", o.Error)
+	require.Equal(t, autopost.Transient, o.Error.Category)
 }
 
 func requireUnknown(t *testing.T, o autopost.Outcome) {

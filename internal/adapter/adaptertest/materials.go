@@ -126,14 +126,14 @@ func (m *Materials) Open(_ context.Context, blobRef string) (*autopost.Content, 
 	}
 	m.open++
 	return &autopost.Content{
-		ReadCloser: &opened{Reader: bytes.NewReader(content.bytes), origin: m},
-		Size:       int64(len(content.bytes)), ContentType: content.mediaType,
+		ReadSeekCloser: &opened{ReadSeeker: bytes.NewReader(content.bytes), origin: m},
+		Size:           int64(len(content.bytes)), ContentType: content.mediaType,
 		Filename: strings.TrimPrefix(blobRef, "sha256:")[:16] + "." + content.extension,
 	}, nil
 }
 
 type opened struct {
-	io.Reader
+	io.ReadSeeker
 	origin *Materials
 	once   sync.Once
 }
