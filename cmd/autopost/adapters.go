@@ -7,6 +7,7 @@ import (
 	"autopost"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/adapter/telegram"
+	"autopost/internal/adapter/youtube"
 	"autopost/internal/config"
 	"autopost/internal/outbound"
 )
@@ -29,9 +30,14 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 	if err != nil {
 		return nil, fmt.Errorf("AUTOPOST_MAX_API_URL: %w", err)
 	}
+	yt, err := youtube.New(youtube.Config{BaseURL: cfg.YouTubeAPIURL, TokenURL: cfg.GoogleTokenURL, Client: plain})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_YOUTUBE_API_URL, AUTOPOST_GOOGLE_TOKEN_URL: %w", err)
+	}
 	return map[autopost.Platform]autopost.Adapter{
 		autopost.Telegram: tg,
 		autopost.MAX:      mx,
+		autopost.YouTube:  yt,
 	}, nil
 }
 
