@@ -189,7 +189,7 @@ func TestReconcile(t *testing.T) {
 		before func(b *bench, d autopost.Delivery)
 		want   string
 	}{
-		"nothing was recorded": {func(*bench, autopost.Delivery) {}, "absent"},
+		"nothing was recorded":      {func(*bench, autopost.Delivery) {}, "absent"},
 		"the session has the video": {(*bench).cutOff, "found"},
 		"the list of uploads has the video": {func(b *bench, d autopost.Delivery) {
 			b.cutOff(d)
