@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(51);
+select plan(52);
 
 select test.channel('yt', p_platform => 'youtube');
 select test.channel('tg');
@@ -65,6 +65,7 @@ update autopost.channels set settings = '{}' where channel_id = 'yt';
 select is(test.steps(test.shown(test.video(null))), 'session aside; video [0]');
 select is(test.steps(test.shown(test.video(null, '{image,video,image}'))), 'session aside; video [1]; thumbnail [0] aside');
 select is((test.row('yt')).render_meta -> 'notes', '["media dropped: youtube shows a video, its thumbnail and captions"]');
+select is(test.shown(test.video(null) || '{"buttons": [[{"text": "Open", "url": "https://e.x/"}]]}') -> 'notes', '["buttons dropped: youtube has none"]');
 select is(test.steps(test.shown(test.video('{"thumbnail": 2}', '{image,video,image}'))), 'session aside; video [1]; thumbnail [2] aside');
 select is(test.steps(test.shown(test.video('{"media": [1, 2]}', '{image,video,image}'))), 'session aside; video [1]; thumbnail [2] aside', 'of the media that it chose');
 select is(test.steps(test.shown(test.video('{"captions": [{"media": 2, "language": "en"}, {"media": 1, "language": "de"}]}', '{video,file,file,image}'))),

@@ -18,7 +18,7 @@ const (
 	// DefaultBaseURL serves the API and its uploads.
 	DefaultBaseURL = "https://www.googleapis.com"
 	// DefaultTokenURL is where Google exchanges refresh tokens.
-	DefaultTokenURL = "https://oauth2.googleapis.com/token" //nolint:gosec // an address, not a token
+	DefaultTokenURL = "https://oauth2.googleapis.com/token"
 
 	// blockBytes is what all parts of an upload but the last are a multiple of.
 	blockBytes = 256 << 10
