@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	// maxPages bounds how far back the list of uploads is read, 50 videos a page.
-	maxPages = 5
+	// maxPages bounds how far back the list of uploads is read, perPage videos a page.
+	maxPages = 10
+	perPage  = 50
 	// clockSlack is how far the platform's clocks may be apart.
 	clockSlack = time.Minute
 )
@@ -89,18 +91,18 @@ func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost
 	if failure != nil {
 		return nil, failure
 	}
-	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {list}, "maxResults": {"50"}}
+	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {list}, "maxResults": {strconv.Itoa(perPage)}}
 	want := s.metadata().Snippet
 	var found []*video
-	for range maxPages {
+	for pages := 1; ; pages++ {
 		var page uploadsPage
 		if failure := s.list(ctx, "playlistItems", query, &page); failure != nil {
 			return nil, failure
 		}
-		passed := false
+		end := page.NextPageToken == ""
 		for _, item := range page.Items {
 			if item.Snippet.PublishedAt.Before(since.Add(-clockSlack)) {
-				passed = true
+				end = true
 				continue
 			}
 			if squeeze(item.Snippet.Title) == squeeze(want.Title) && squeeze(item.Snippet.Description) == squeeze(want.Description) {
@@ -109,8 +111,11 @@ func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost
 				found = append(found, v)
 			}
 		}
-		if passed || page.NextPageToken == "" {
+		if end {
 			break
+		}
+		if pages == maxPages {
+			return nil, adapter.Unknown(fmt.Sprintf("the video may be among the channel's uploads beyond the newest %d", pages*perPage))
 		}
 		query.Set("pageToken", page.NextPageToken)
 	}

@@ -3,14 +3,7 @@ package youtube
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,11 +14,6 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter"
-)
-
-const (
-	sealPrefix = "sealed:"
-	sealUse    = "autopost youtube upload session"
 )
 
 // session is a resumable upload. Its address alone lets whoever has it write to the
@@ -70,59 +58,6 @@ func (s *sender) session() *session {
 		return nil
 	}
 	return s.sessions[len(s.sessions)-1]
-}
-
-// seal makes what is recorded of an address. Its key is what does not change of the
-// credential while that is good.
-func (s *sender) seal(uri string) (string, error) {
-	box, err := s.box()
-	if err != nil {
-		return "", err
-	}
-	nonce := make([]byte, box.NonceSize())
-	_, _ = rand.Read(nonce) // it never fails
-	sealed := box.Seal(nonce, nonce, []byte(uri), []byte(s.call.Delivery.DeliveryID))
-	return sealPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
-}
-
-func (s *sender) open(recorded string) (string, error) {
-	box, err := s.box()
-	if err != nil {
-		return "", err
-	}
-	text, ok := strings.CutPrefix(recorded, sealPrefix)
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if !ok || err != nil || len(sealed) < box.NonceSize() {
-		return "", errors.New("it is not sealed")
-	}
-	uri, err := box.Open(nil, sealed[:box.NonceSize()], sealed[box.NonceSize():], []byte(s.call.Delivery.DeliveryID))
-	return string(uri), err
-}
-
-func (s *sender) box() (cipher.AEAD, error) {
-	k := s.account.key
-	lasting := k.RefreshToken
-	if lasting == "" {
-		lasting = k.AccessToken
-	}
-	raw, err := hkdf.Key(sha256.New, []byte(lasting), nil, sealUse, 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(raw)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
-}
-
-// record is what is kept of a session.
-func (s *sender) record(u *session) ([]string, *autopost.Error) {
-	sealed, err := s.seal(u.uri)
-	if err != nil {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the credential seals nothing: "+err.Error())
-	}
-	return []string{sealed, u.began.UTC().Format(time.RFC3339)}, nil
 }
 
 // begin starts the first session. No byte is sent before the caller has recorded it.
@@ -186,49 +121,6 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	u := &session{step: sessionStep(len(s.sessions) + 1), uri: uri, began: began}
 	s.sessions = append(s.sessions, u)
 	return u, nil
-}
-
-// metadata is the video as videos.insert takes it.
-type metadata struct {
-	Snippet struct {
-		Title       string   `json:"title"`
-		Description string   `json:"description"`
-		Tags        []string `json:"tags,omitempty"`
-		CategoryID  string   `json:"categoryId,omitempty"`
-	} `json:"snippet"`
-	Status struct {
-		PrivacyStatus           string `json:"privacyStatus"`
-		PublishAt               string `json:"publishAt,omitempty"`
-		SelfDeclaredMadeForKids bool   `json:"selfDeclaredMadeForKids"`
-		ContainsSyntheticMedia  bool   `json:"containsSyntheticMedia,omitempty"`
-	} `json:"status"`
-}
-
-func (s *sender) metadata() metadata {
-	v := s.wanted()
-	var m metadata
-	m.Snippet.Title = s.call.Delivery.RenderMeta.Title
-	m.Snippet.Description = s.call.Delivery.Said(s.planned("video"))
-	m.Snippet.Tags, m.Snippet.CategoryID = v.Tags, v.CategoryID
-	m.Status.PrivacyStatus, m.Status.PublishAt = v.Privacy, v.PublishAt
-	m.Status.SelfDeclaredMadeForKids, m.Status.ContainsSyntheticMedia = v.MadeForKids, v.SyntheticMedia
-	return m
-}
-
-// wanted is what is said of the video.
-func (s *sender) wanted() autopost.Video {
-	if v := s.call.Delivery.RenderMeta.Video; v != nil {
-		return *v
-	}
-	return autopost.Video{Privacy: "private"}
-}
-
-// videoType is the content's type as YouTube takes it.
-func videoType(content *autopost.Content) string {
-	if strings.HasPrefix(content.ContentType, "video/") {
-		return content.ContentType
-	}
-	return "application/octet-stream"
 }
 
 // standing is what a session says of itself.

@@ -65,8 +65,8 @@ type raw struct {
 // seen here, nothing is uploaded again.
 func (s *sender) conclude(ctx context.Context, outcome autopost.Outcome) autopost.Outcome {
 	var told raw
-	if json.Unmarshal(outcome.Raw, &told) != nil {
-		return outcome
+	if err := json.Unmarshal(outcome.Raw, &told); err != nil {
+		panic("youtube: decode an outcome: " + err.Error()) // adapter.Run encoded it
 	}
 	maps.DeleteFunc(told.Steps, func(step string, _ []string) bool { return strings.HasPrefix(step, "session") })
 	told.URL = watchURL + outcome.ProviderMessageID
