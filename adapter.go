@@ -8,7 +8,7 @@ import (
 )
 
 // Adapter speaks one platform's protocol. It is built without effect, keeps no
-// state between calls but connections, never touches the database and never
+// state between calls but connections and access tokens, never touches the database and never
 // repeats a request on its own: whether to try again is decided in SQL.
 //
 // It must be safe for concurrent use.

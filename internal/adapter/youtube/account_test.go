@@ -120,7 +120,7 @@ func TestCredentialsThatAreNone(t *testing.T) {
 func TestACredentialOfAnotherChannelUploadsNothing(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
-	d.TargetID = "UCanother-channel"
+	d.TargetID = "UCmore-channel"
 	b.failed(b.send(d), "PERMANENT/channel yt_wrong_channel")
 	require.Zero(t, b.count(start))
 }
@@ -141,10 +141,11 @@ func TestQuotasRestUntilTheirDayTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.server.SetQuotas(quotas)
-			_ = b.send(b.show(300 * kib))
+			first := b.send(b.show(300 * kib))
+			require.True(t, first.OK, "%v", first.Error)
 			b.progress = map[string][]string{}
 			b.connect(b.base)
-			o := b.send(b.show(310 * kib))
+			o := b.send(b.with(b.show(310*kib), "thumbnail", autopost.MediaImage))
 			b.failed(o, "TRANSIENT/platform yt_usage_capped")
 			wait := time.Duration(o.Error.RetryAfterMS) * time.Millisecond
 			zone, err := time.LoadLocation("America/Los_Angeles")
@@ -152,6 +153,7 @@ func TestQuotasRestUntilTheirDayTurns(t *testing.T) {
 			turn := time.Now().Add(wait - time.Minute).In(zone)
 			require.Equal(t, "00:00", turn.Add(5*time.Second).Format("15:04"))
 			require.Less(t, wait, 26*time.Hour)
+			require.Equal(t, name == "units", len(b.server.Videos(channelID)) == 2, "uploads have a quota of their own")
 		})
 	}
 }

@@ -84,7 +84,8 @@ func (s *sender) list(ctx context.Context, what string, query url.Values, out an
 }
 
 // own finds out, once for each credential, whose it is, and answers that channel's list
-// of uploads: a video in another's channel could not be called back.
+// of uploads. A video in another's channel could not be called back; a target that is too
+// short to be a channel's whole id cannot be compared.
 func (s *sender) own(ctx context.Context) (uploads string, failure *autopost.Error) {
 	a := s.account
 	if failure := a.enter(ctx); failure != nil {
@@ -117,9 +118,9 @@ func (s *sender) own(ctx context.Context) (uploads string, failure *autopost.Err
 		a.channel, a.uploads = channel, uploads
 		a.leave()
 	}
-	if channel != s.call.Delivery.TargetID {
+	if target := s.call.Delivery.TargetID; len(target) == len(channel) && target != channel {
 		return "", adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeWrongChannel,
-			"the credential speaks for "+channel+", not for "+s.call.Delivery.TargetID)
+			"the credential speaks for "+channel+", not for "+target)
 	}
 	return uploads, nil
 }

@@ -84,8 +84,8 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 		return nil, failure
 	}
 	_ = content.Close()
-	if _, failure := s.own(ctx); failure != nil && failure.Code != codeNoScope {
-		// Without that right nobody can say whose the credential is; it may upload all the same.
+	// Without the right or the quota to ask nobody can say whose the credential is; it may upload all the same.
+	if _, failure := s.own(ctx); failure != nil && failure.Code != codeNoScope && failure.Code != codeUsageCapped {
 		return nil, failure
 	}
 	body, err := json.Marshal(s.metadata())
