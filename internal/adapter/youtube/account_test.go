@@ -2,8 +2,11 @@ package youtube_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +107,37 @@ func TestAnAccessTokenIsUsedUntilItIsRefused(t *testing.T) {
 	b.secret = `{"access_token":"ya29.unknown"}`
 	b.failed(b.send(b.show(300*kib)), "PERMANENT/channel yt_unauthorized")
 	require.Zero(t, b.count("POST /token"))
+}
+
+// Who refreshes elsewhere gives the newest access token with the credential: it is used, and nothing exchanged.
+func TestAnAccessTokenThatIsGivenGoesBeforeOurs(t *testing.T) {
+	b := newBench(t)
+	require.True(t, b.send(b.show(300*kib)).OK)
+	b.progress = map[string][]string{}
+	ours := b.core.Log.Entries(sim.Filter{Method: start})[0].Credential
+	fresh := b.exchanged()
+	b.secret = strings.TrimSuffix(b.secret, "}") + `,"access_token":"` + fresh + `"}`
+	require.True(t, b.send(b.show(310*kib)).OK)
+	starts := b.core.Log.Entries(sim.Filter{Method: start})
+	require.Equal(t, sim.CredentialHash(fresh), starts[1].Credential)
+	require.NotEqual(t, ours, starts[1].Credential)
+	require.Equal(t, 2, b.count("POST /token"), "ours, and that of the test")
+	require.Equal(t, 1, b.count("GET /youtube/v3/channels"), "it is the same account")
+}
+
+// exchanged is an access token that somebody else got.
+func (b *bench) exchanged() string {
+	b.t.Helper()
+	answer, err := http.PostForm(b.base+"/google/token", url.Values{ //nolint:noctx // the test's own server
+		"grant_type": {"refresh_token"}, "client_id": {"client"}, "client_secret": {"hush-hush-client"}, "refresh_token": {b.refresh},
+	})
+	require.NoError(b.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var got struct {
+		AccessToken string `json:"access_token"`
+	}
+	require.NoError(b.t, json.NewDecoder(answer.Body).Decode(&got))
+	return got.AccessToken
 }
 
 func TestCredentialsThatAreNone(t *testing.T) {

@@ -105,6 +105,7 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 type sender struct {
 	*Adapter
 	call    autopost.Call
+	key     key
 	account *account
 	hide    adapter.Redactor
 	// sessions are those of this delivery, the newest last.
@@ -126,7 +127,7 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	if !channelForm.MatchString(call.Delivery.TargetID) {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
 	}
-	s := &sender{Adapter: a, call: call, account: a.accounts.of(call.Secret, key), hide: adapter.Hide(key.secrets(call.Secret)...)}
+	s := &sender{Adapter: a, call: call, key: key, account: a.accounts.of(key), hide: adapter.Hide(key.secrets(call.Secret)...)}
 	s.recall()
 	return s, nil
 }

@@ -33,9 +33,9 @@ func (s *sender) do(ctx context.Context, make build) (adapter.Answer, *autopost.
 			return adapter.Answer{}, failure
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
-		s.hide = adapter.Hide(append(s.account.key.secrets(s.call.Secret), append(s.addresses(), autopost.NewSecret(token))...)...)
+		s.hide = adapter.Hide(append(s.key.secrets(s.call.Secret), append(s.addresses(), autopost.NewSecret(token))...)...)
 		answer, failure := adapter.Exchange(s.cfg.Client, req, s.hide)
-		expired := failure == nil && answer.Status == http.StatusUnauthorized && s.account.key.RefreshToken != "" && refused(answer, s.hide).Code != codeSignup
+		expired := failure == nil && answer.Status == http.StatusUnauthorized && s.key.RefreshToken != "" && refused(answer, s.hide).Code != codeSignup
 		if !expired || !again {
 			return answer, failure
 		}

@@ -48,12 +48,7 @@ func (s *sender) open(recorded string) (string, error) {
 }
 
 func (s *sender) box() (cipher.AEAD, error) {
-	k := s.account.key
-	lasting := k.RefreshToken
-	if lasting == "" {
-		lasting = k.AccessToken
-	}
-	raw, err := hkdf.Key(sha256.New, []byte(lasting), nil, sealUse, 32)
+	raw, err := hkdf.Key(sha256.New, []byte(s.key.lasting()), nil, sealUse, 32)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package youtube
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -48,30 +49,34 @@ func (k key) secrets(whole autopost.Secret) []autopost.Secret {
 	return []autopost.Secret{whole, autopost.NewSecret(k.ClientSecret), autopost.NewSecret(k.RefreshToken), autopost.NewSecret(k.AccessToken)}
 }
 
+// lasting is what stays of a credential while access tokens come and go.
+func (k key) lasting() string { return cmp.Or(k.RefreshToken, k.AccessToken) }
+
 // accounts remembers what is known of each credential while the process lives.
 type accounts struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]*account
 }
 
-func (a *accounts) of(secret autopost.Secret, k key) *account {
+func (a *accounts) of(k key) *account {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil {
 		a.known = map[[sha256.Size]byte]*account{}
 	}
-	id := sha256.Sum256([]byte(secret.Reveal()))
+	id := sha256.Sum256([]byte(k.lasting()))
 	if a.known[id] == nil {
-		a.known[id] = &account{key: k, turn: make(chan struct{}, 1), access: k.AccessToken}
+		a.known[id] = &account{turn: make(chan struct{}, 1)}
 	}
 	return a.known[id]
 }
 
 // account is a credential in use. Whoever holds turn may change it.
 type account struct {
-	key  key
 	turn chan struct{}
-	// access is the token for calls, "" before the first exchange; ends is zero when unknown.
+	// given is the access token that came with the credential last.
+	given string
+	// access is the token for calls, "" when there is none yet; ends is zero when unknown.
 	access string
 	ends   time.Time
 	// channel and uploads are the channel that the credential speaks for and its list of
@@ -97,10 +102,13 @@ func (s *sender) token(ctx context.Context, refused string) (string, *autopost.E
 		return "", failure
 	}
 	defer a.leave()
+	if s.key.AccessToken != a.given {
+		a.given, a.access, a.ends = s.key.AccessToken, s.key.AccessToken, time.Time{}
+	}
 	if a.access != "" && a.access != refused && (a.ends.IsZero() || time.Now().Before(a.ends)) {
 		return a.access, nil
 	}
-	if a.key.RefreshToken == "" {
+	if s.key.RefreshToken == "" {
 		return "", adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the access token is refused, and there is no refresh token")
 	}
 	return a.access, s.exchange(ctx, a)
@@ -110,7 +118,7 @@ func (s *sender) token(ctx context.Context, refused string) (string, *autopost.E
 // each failure is definite.
 func (s *sender) exchange(ctx context.Context, a *account) *autopost.Error {
 	form := url.Values{
-		"grant_type": {"refresh_token"}, "client_id": {a.key.ClientID}, "client_secret": {a.key.ClientSecret}, "refresh_token": {a.key.RefreshToken},
+		"grant_type": {"refresh_token"}, "client_id": {s.key.ClientID}, "client_secret": {s.key.ClientSecret}, "refresh_token": {s.key.RefreshToken},
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
