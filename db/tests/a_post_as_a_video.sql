@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(52);
+select plan(53);
 
 select test.channel('yt', p_platform => 'youtube');
 select test.channel('tg');
@@ -87,6 +87,7 @@ select is(test.shown(test.video('{"tags": ["<b>"]}')) #>> '{}', 'tags: youtube t
 select is(test.shown(test.video('{"publish_at": "2027-01-01T10:00:00Z", "privacy": "unlisted"}')) #>> '{}', 'privacy: a video with publish_at is private until then, not unlisted; leave it out');
 select is(test.shown(test.video('{"captions": [{"media": 1}]}', '{video,file}')) #>> '{}', 'captions[0].language: is missing; give it, or set captions_language of the channel''s youtube settings');
 select is(test.shown(test.video('{"description": ""}') - 'text') #>> '{}', 'youtube needs a title: give text, variants.youtube.title or template.vars.title');
+select is(test.shown(test.video('{"title": "two\nlines"}')) ->> 'title', 'two lines');
 select is(test.shown(test.video('{"title": "only"}') - 'text') ->> 'title', 'only', 'a video needs no text');
 
 -- The form is judged with the post.
@@ -102,7 +103,7 @@ select is(test.refused(test.video('{"captions": [{"media": 1, "language": "kling
 select is(test.refused(test.video(jsonb_build_object('captions', jsonb_build_array(jsonb_build_object('media', 1, 'name', repeat('x', 151)))), '{video,file}')),
 	'variants.youtube.captions[0].name: is no text of at most 150 characters');
 select is(test.refused(test.video('{"captions": {}}')), 'variants.youtube.captions: must be an array of at most 10');
-select is(test.refused(test.video('{"tags": [""]}')), 'tags: holds something that is no string of 1 to 2048 characters');
+select is(test.refused(test.video('{"tags": [""]}')), 'variants.youtube.tags: holds something that is no string of 1 to 2048 characters');
 select is(autopost.post_warnings('w', '{"variants": {"youtube": {"title": "t"}, "yt": {"tags": ["a"]}}}'), '[]');
 select is(autopost.post_warnings('w', '{"variants": {"tg": {"title": "t"}}}'), '["variants.tg.title"]');
 

@@ -27,7 +27,7 @@ begin
 end
 $$;
 
-create or replace function autopost.video_refusal(p_payload jsonb, p_platform autopost.platforms, p_variant jsonb, p_defaults jsonb, p_media jsonb, p_sizes jsonb) returns text
+create or replace function autopost.video_refusal(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_media jsonb, p_sizes jsonb) returns text
 language sql immutable parallel safe
 as $$
 -- Why the platform would refuse a video, as "field: reason; remedy", or null. The first in this order.
@@ -40,21 +40,22 @@ select coalesce(
 	cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
 		(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
 	where s.bytes > s.most),
-	case when autopost.measure(p_variant ->> 'title', 'utf16') > p_platform.title_limit
-		then format('title: %s characters, %s takes at most %s; shorten it', autopost.measure(p_variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
-	case when p_variant ->> 'title' <> translate(p_variant ->> 'title', p_platform.forbidden, '')
+	case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
+		then format('title: %s characters, %s takes at most %s; shorten it', autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
+	case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
 		then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
-	case when autopost.tags_length(coalesce(p_variant -> 'tags', p_defaults -> 'tags')) > 500
-		then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(coalesce(p_variant -> 'tags', p_defaults -> 'tags')), p_platform.platform) end,
+	case when autopost.tags_length(x.tags) > 500
+		then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags), p_platform.platform) end,
 	(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
-	from jsonb_array_elements_text(coalesce(p_variant -> 'tags', p_defaults -> 'tags')) t
+	from jsonb_array_elements_text(x.tags) t
 	where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
-	case when p_variant ? 'publish_at' and p_variant ->> 'privacy' <> 'private'
-		then format('privacy: a video with publish_at is private until then, not %s; leave it out', p_variant ->> 'privacy') end,
+	case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
+		then format('privacy: a video with publish_at is private until then, not %s; leave it out', x.variant ->> 'privacy') end,
 	(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings', c.ordinality - 1, p_platform.platform)
 	from jsonb_array_elements(p_media -> 'captions') with ordinality c
-	where not c.value ? 'language' and not p_defaults ? 'captions_language'
+	where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
 	order by c.ordinality limit 1))
+from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}', p_choice #> '{defaults,tags}') as tags) x
 $$;
 
 create or replace function autopost.video_steps(p_media jsonb) returns jsonb
@@ -84,10 +85,10 @@ declare
 	v_defaults jsonb := coalesce(p_choice -> 'defaults', '{}');
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}', substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
-	v_refusal text := autopost.video_refusal(p_payload, p_platform, v_variant, v_defaults, v_media, p_sizes);
+	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
 	v_notes jsonb := '[]';
 begin
-	v_title := btrim(autopost.shorten_text(btrim(translate(v_title, p_platform.forbidden, '')), false, p_platform.title_limit, 'utf16'));
+	v_title := btrim(autopost.shorten_text(btrim(regexp_replace(translate(v_title, p_platform.forbidden, ''), '\s+', ' ', 'g')), false, p_platform.title_limit, 'utf16'));
 	if v_refusal is null and (p_body ->> 'length')::int > p_platform.text_limit then
 		v_refusal := format('text has %s %s, %s takes at most %s', p_body ->> 'length', p_body ->> 'unit', p_platform.platform, p_platform.text_limit);
 	elsif v_refusal is null and coalesce(v_title, '') = '' then

@@ -69,7 +69,8 @@ begin
 			union all
 			select 'thumbnail', 'is no place of an image in the post''s media', 'give the place of the image, beginning with 0'
 			where p_variant ? 'thumbnail' and not autopost.names_medium(p_variant -> 'thumbnail', p_media, 'image')) x)
-		|| autopost.strings_error(p_variant, 'tags', 100) || autopost.captions_errors(p_variant -> 'captions', p_at || '.captions', p_media);
+		|| (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', p_at || '.tags')), '[]') from jsonb_array_elements(autopost.strings_error(p_variant, 'tags', 100)) e)
+		|| autopost.captions_errors(p_variant -> 'captions', p_at || '.captions', p_media);
 end
 $$;
 

@@ -128,7 +128,7 @@ func TestAnAccessTokenThatIsGivenGoesBeforeOurs(t *testing.T) {
 // exchanged is an access token that somebody else got.
 func (b *bench) exchanged() string {
 	b.t.Helper()
-	answer, err := http.PostForm(b.base+"/google/token", url.Values{ //nolint:noctx // the test's own server
+	answer, err := http.PostForm(b.base+"/google/token", url.Values{
 		"grant_type": {"refresh_token"}, "client_id": {"client"}, "client_secret": {"hush-hush-client"}, "refresh_token": {b.refresh},
 	})
 	require.NoError(b.t, err)
