@@ -8,7 +8,7 @@ import (
 )
 
 // Adapter speaks one platform's protocol. It is built without effect, keeps no
-// state between calls but connections, never touches the database and never
+// state between calls but connections and access tokens, never touches the database and never
 // repeats a request on its own: whether to try again is decided in SQL.
 //
 // It must be safe for concurrent use.
@@ -30,6 +30,10 @@ type Call struct {
 	// begin (its rate slot). An error means: stop, the lease or the database is
 	// gone; the step stays acknowledged as far as the platform is concerned.
 	Emit func(ctx context.Context, step Acknowledged) error
+	// Renew says that a long step goes on: it renews the lease and gives the step
+	// its time anew. To be called after each part that the platform has
+	// acknowledged. An error means: stop, as with Emit.
+	Renew func(ctx context.Context) error
 }
 
 // ErrNoOrigin says that the medium's content is not in the media origin (any more).
@@ -49,9 +53,9 @@ type Materials interface {
 	Open(ctx context.Context, blobRef string) (*Content, error)
 }
 
-// Content is a medium being read from the origin.
+// Content is a medium being read from the origin. It can be read from any place of it.
 type Content struct {
-	io.ReadCloser
+	io.ReadSeekCloser
 	// Size is exact, in bytes.
 	Size int64
 	// ContentType was sniffed when the content was stored.

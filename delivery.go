@@ -29,6 +29,7 @@ const (
 	Telegram Platform = "telegram"
 	MAX      Platform = "max"
 	X        Platform = "x"
+	YouTube  Platform = "youtube"
 )
 
 // Delivery is one claimed delivery: a row of autopost.claimed_delivery, leased
@@ -67,9 +68,36 @@ type RenderMeta struct {
 	ParseMode      string     `json:"parse_mode,omitempty"`
 	DisablePreview bool       `json:"disable_preview,omitempty"`
 	Buttons        [][]Button `json:"buttons,omitempty"`
+	// Title is the heading of a post, where the platform shows one.
+	Title string `json:"title,omitempty"`
+	// Video is what else is said of a video; nil when the platform takes messages.
+	Video *Video `json:"video,omitempty"`
 	// Steps are the calls that make up this delivery, in order. At least one.
 	Steps    []Step         `json:"steps"`
 	Progress SeriesProgress `json:"series_progress"`
+}
+
+// Video is what a platform of videos is told of one, besides its title and text.
+type Video struct {
+	// Privacy is "public", "unlisted" or "private"; private with PublishAt.
+	Privacy string `json:"privacy"`
+	// PublishAt is when the platform makes it public, RFC 3339; "" means that it does not.
+	PublishAt string   `json:"publish_at,omitempty"`
+	Tags      []string `json:"tags,omitempty"`
+	// CategoryID is the platform's; "" leaves the choice to it.
+	CategoryID     string `json:"category_id,omitempty"`
+	MadeForKids    bool   `json:"made_for_kids,omitempty"`
+	SyntheticMedia bool   `json:"synthetic_media,omitempty"`
+	// Captions are the subtitles by the name of their step.
+	Captions map[string]CaptionTrack `json:"captions,omitempty"`
+}
+
+// CaptionTrack says what subtitles are.
+type CaptionTrack struct {
+	// Language is a BCP 47 tag ("en", "pt-BR").
+	Language string `json:"language"`
+	// Name is shown beside the language; "" is allowed.
+	Name string `json:"name,omitempty"`
 }
 
 // Button opens a URL; rows of them stand under a message.
@@ -87,6 +115,9 @@ type Step struct {
 	Text bool `json:"text,omitempty"`
 	// Body is this step's part of a text that was split; "" means all of RenderedText.
 	Body string `json:"body,omitempty"`
+	// Aside says that the step makes no message: its ids are none of the delivery's,
+	// and it goes on under the rate slot of the step before.
+	Aside bool `json:"aside,omitempty"`
 	// ReplyTo names the step whose message this one answers; "" means none.
 	ReplyTo string `json:"reply_to,omitempty"`
 	// Items are indexes into Payload.Media, in sending order.

@@ -219,7 +219,8 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
     CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
     CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
-    CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text])))
+    CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text]))),
+    CONSTRAINT channels_youtube CHECK (((NOT (settings @? '$."youtube"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(!(@."key" like_regex "^(privacy|tags|category_id|made_for_kids|synthetic_media|captions_language)$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."privacy"?(!((@ == "public" || @ == "unlisted") || @ == "private"))'::jsonpath)) AND (COALESCE(jsonb_typeof((settings #> '{youtube,tags}'::text[])), 'array'::text) = 'array'::text) AND (NOT (settings @? '$."youtube"."tags"[*]?(@.type() != "string")'::jsonpath)) AND (NOT (settings @? '$."youtube"."category_id"?(!(@ like_regex "^[0-9]{1,3}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."made_for_kids"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."synthetic_media"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."captions_language"?(!(@ like_regex "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"))'::jsonpath))))
 )
 WITH (fillfactor='70');
 ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
@@ -1322,11 +1323,14 @@ CREATE TABLE autopost.platforms (
     threads boolean DEFAULT false NOT NULL,
     post_micros bigint DEFAULT 0 NOT NULL,
     link_post_micros bigint DEFAULT 0 NOT NULL,
+    takes text DEFAULT 'messages'::text NOT NULL,
+    resumes boolean DEFAULT false NOT NULL,
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
     CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
     CONSTRAINT platforms_post_micros_check CHECK ((post_micros >= 0)),
-    CONSTRAINT platforms_settle_seconds_check CHECK ((settle_seconds >= 0))
+    CONSTRAINT platforms_settle_seconds_check CHECK ((settle_seconds >= 0)),
+    CONSTRAINT platforms_takes_check CHECK ((takes = ANY (ARRAY['messages'::text, 'videos'::text])))
 );
 
 
@@ -1342,6 +1346,47 @@ select format('media[%s].caption is longer than %s characters', min(e.ordinality
 from jsonb_array_elements(p_media) with ordinality e
 where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
 having count(*) > 0
+$$;
+
+
+--
+-- Name: captions_errors(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.captions_errors(p_captions jsonb, p_at text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the captions of a variant: [{"media": 1, "language": "en", "name": "English"}].
+begin
+	if p_captions is null then
+		return '[]';
+	elsif jsonb_typeof(p_captions) <> 'array' or jsonb_array_length(p_captions) > 10 then
+		return autopost.field_error(p_at, 'must be an array of at most 10', 'write [{"media": 1, "language": "en"}]');
+	end if;
+	return (
+		select coalesce(jsonb_agg(x.error -> 0 order by x.n), '[]')
+		from (
+			select e.ordinality as n, case
+				when jsonb_typeof(e.value) <> 'object' or not autopost.names_medium(e.value -> 'media', p_media, 'file')
+					then autopost.field_error(format('%s[%s].media', p_at, e.ordinality - 1), 'is no place of a file in the post''s media', 'give the place of the file with the captions, beginning with 0')
+				when e.value ? 'language' and not autopost.is_language(e.value ->> 'language')
+					then autopost.field_error(format('%s[%s].language', p_at, e.ordinality - 1), 'is no language tag', 'write "en" or "pt-BR"')
+				when e.value ? 'name' and (jsonb_typeof(e.value -> 'name') <> 'string' or length(e.value ->> 'name') > 150)
+					then autopost.field_error(format('%s[%s].name', p_at, e.ordinality - 1), 'is no text of at most 150 characters', 'shorten it') end as error
+			from jsonb_array_elements(p_captions) with ordinality e) x
+		where x.error is not null);
+end
+$$;
+
+
+--
+-- Name: captions_step(bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.captions_step(p_n bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select case p_n when 1 then 'captions' else 'captions-' || p_n end
 $$;
 
 
@@ -5062,7 +5107,7 @@ $$;
 CREATE FUNCTION autopost.hash_version() RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Grows by one with every change of normalize_payload or content_hash.
+-- Grows by one with every change of normalize_payload or content_hash, but for fields that no payload had before.
 select 1
 $$;
 
@@ -5427,6 +5472,17 @@ CREATE FUNCTION autopost.is_auth_lost(p_error jsonb) RETURNS boolean
 -- 401, unauthorized, token_revoked or invalid_grant after the platform's own prefix; and Telegram's answer to a token that it does not know.
 select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'channel'
 	and p_error ->> 'code' ~ '^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_bad_token_or_method$', false)
+$_$;
+
+
+--
+-- Name: is_language(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_language(p_text text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+select coalesce(p_text ~ '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$', false)
 $_$;
 
 
@@ -7912,6 +7968,18 @@ $$;
 
 
 --
+-- Name: names_medium(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.names_medium(p_place jsonb, p_media jsonb, p_type text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether a value is the place of a medium of this type.
+select coalesce(jsonb_typeof(p_place) = 'number' and p_place::text ~ '^\d{1,2}$' and p_media -> (p_place::text)::int ->> 'type' = p_type, false)
+$_$;
+
+
+--
 -- Name: new_id(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8210,7 +8278,29 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview'))
+	'disable_preview', p_variant -> 'disable_preview')) || autopost.normalize_video_variant(p_variant)
+$$;
+
+
+--
+-- Name: normalize_video_variant(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_video_variant(p_variant jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a variant says of a video, in its normal form; its description is the variant's text.
+select jsonb_strip_nulls(jsonb_build_object(
+	'text', autopost.normalize_text(p_variant ->> 'description', 'None'),
+	'title', autopost.normalize_text(p_variant ->> 'title', 'None'),
+	'tags', (select jsonb_agg(autopost.normalize_text(t.value, 'None') order by t.ordinality) from jsonb_array_elements_text(p_variant -> 'tags') with ordinality t),
+	'privacy', p_variant -> 'privacy',
+	'category_id', p_variant -> 'category_id',
+	'made_for_kids', p_variant -> 'made_for_kids',
+	'synthetic_media', p_variant -> 'synthetic_media',
+	'publish_at', p_variant -> 'publish_at',
+	'thumbnail', p_variant -> 'thumbnail',
+	'captions', p_variant -> 'captions'))
 $$;
 
 
@@ -9184,6 +9274,10 @@ begin
 			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
 				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
 			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+			and not (f.key = any (autopost.video_fields()) and exists (
+				select 1 from autopost.platforms p
+				where p.takes = 'videos' and p.platform in (v.key, (
+					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key))))
 		) w);
 end
 $$;
@@ -10722,8 +10816,8 @@ CREATE FUNCTION autopost.record_series_progress(p_workspace_id text, p_delivery_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step: a
--- delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
+-- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step, unless it
+-- shares that of this one: a delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
 -- p_delta: {"step", "ids": ["…"], "items": [0]}. A step that is recorded already stays as it was: repeatable.
 -- Returns {"applied": true, "send_at", "lease_until", "now"} or {"applied": false, "reason": "stale"}: stop, the claim is over. The
 -- acknowledgement of a stale caller is kept all the same while the delivery is not final: the platform has the step.
@@ -10741,7 +10835,7 @@ begin
 		perform autopost.refuse('delta', 'has no step or no ids', 'pass {"step": "media-1", "ids": ["…"], "items": [0]}');
 	end if;
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token then
+	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token and not autopost.shares_slot(v_delivery.render_meta, p_delta ->> 'step') then
 		v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)));
 	end if;
 	select d.* into v_delivery from autopost.deliveries d
@@ -10813,7 +10907,8 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Ends leases that ran out, and those of runs whose heartbeat stopped. A call that never began is a definite failure and goes by the
--- central retry policy; one that began is an unknown outcome. attempt is not touched. At most 500 at a time.
+-- central retry policy; one that began is an unknown outcome, but where the platform is asked before anything is done again
+-- (platforms.resumes). attempt is not touched. At most 500 at a time.
 -- Returns {"recovered", "unknown", "dead"}. Locks: platform_limits, channels, deliveries, channel_gates.
 -- Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure).
 declare
@@ -10848,7 +10943,7 @@ begin
 	loop
 		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_error := jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'lease_expired',
-			'known', autopost.call_started_at(v_delivery) is null, 'message', 'the lease ran out before an outcome was committed');
+			'known', autopost.call_started_at(v_delivery) is null or (select f.resumes from autopost.platforms f where f.platform = v_channel.platform), 'message', 'the lease ran out before an outcome was committed');
 		perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', v_delivery, v_error, jsonb_build_object('run_id', v_delivery.claimed_by));
 		v_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
 		v_answer := case when v_error -> 'known' = 'false'
@@ -10870,7 +10965,7 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
     AS $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%bearer%,%basic%,%@%}')
+	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
 		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
 	else p_value end
 $$;
@@ -10883,12 +10978,12 @@ $$;
 CREATE FUNCTION autopost.redact(p_text text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, e-mail addresses, phone numbers.
+-- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, addresses of upload sessions, e-mail addresses, phone numbers.
 select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
 	'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also where it follows "bot" in a URL
 	'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
 	'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
-	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
 	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
 	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
 $$;
@@ -11200,6 +11295,8 @@ begin
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
 	elsif v_media = '[]' and p_platform.needs_media then
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('%s takes posts with media only', p_platform.platform));
+	elsif p_platform.takes = 'videos' then
+		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
@@ -11216,9 +11313,7 @@ begin
 		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
 			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
 			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
-				p_platform.platform, p_platform.text_limit) end,
-		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
-			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
+				p_platform.platform, p_platform.text_limit) end);
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
@@ -11244,8 +11339,6 @@ begin
 		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
 		'truncated', v_body -> 'truncated',
-		'title', case when p_platform.title_limit is not null then autopost.shorten_text(translate(
-			coalesce(p_payload #>> '{template,vars,title}', substring(btrim(v_plain, E' \n') from '^[^\n]+')), p_platform.forbidden, ''), false, p_platform.title_limit, 'utf16') end,
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
 end
@@ -11332,6 +11425,59 @@ $$;
 
 
 --
+-- Name: render_video(jsonb, autopost.platforms, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_video(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_sizes jsonb, p_body jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Preflight and rendering where a post is a video: as render, which has rendered the body. What the variant does not say, the channel's
+-- settings do; the title is the variant's, else the template's, else the first line of the text, cut.
+declare
+	v_variant jsonb := coalesce(p_choice -> 'variant', '{}');
+	v_defaults jsonb := coalesce(p_choice -> 'defaults', '{}');
+	v_media jsonb := autopost.video_media(p_payload, v_variant);
+	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}', substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
+	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_notes jsonb := '[]';
+begin
+	v_title := btrim(autopost.shorten_text(btrim(regexp_replace(translate(v_title, p_platform.forbidden, ''), '\s+', ' ', 'g')), false, p_platform.title_limit, 'utf16'));
+	if v_refusal is null and (p_body ->> 'length')::int > p_platform.text_limit then
+		v_refusal := format('text has %s %s, %s takes at most %s', p_body ->> 'length', p_body ->> 'unit', p_platform.platform, p_platform.text_limit);
+	elsif v_refusal is null and coalesce(v_title, '') = '' then
+		v_refusal := format('%s needs a title: give text, variants.%s.title or template.vars.title', p_platform.platform, p_platform.platform);
+	end if;
+	if v_refusal is not null then
+		return autopost.render_refused(v_refusal);
+	end if;
+	if v_media ? 'dropped' then
+		v_notes := v_notes || jsonb_build_array(format('media dropped: %s shows a video, its thumbnail and captions', p_platform.platform));
+	end if;
+	if jsonb_array_length(coalesce(v_variant -> 'buttons', p_payload -> 'buttons')) > 0 then
+		v_notes := v_notes || jsonb_build_array(format('buttons dropped: %s has none', p_platform.platform));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', p_body -> 'text', 'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
+		'length', p_body -> 'length',
+		'length_limit', p_platform.text_limit,
+		'truncated', p_body -> 'truncated',
+		'title', v_title,
+		'video', jsonb_build_object(
+			'privacy', case when v_variant ? 'publish_at' then 'private' else coalesce(v_variant ->> 'privacy', v_defaults ->> 'privacy', 'public') end,
+			'publish_at', v_variant -> 'publish_at',
+			'tags', coalesce(v_variant -> 'tags', v_defaults -> 'tags'),
+			'category_id', coalesce(v_variant -> 'category_id', v_defaults -> 'category_id'),
+			'made_for_kids', coalesce(v_variant -> 'made_for_kids', v_defaults -> 'made_for_kids'),
+			'synthetic_media', coalesce(v_variant -> 'synthetic_media', v_defaults -> 'synthetic_media'),
+			'captions', (select jsonb_object_agg(autopost.captions_step(c.ordinality), jsonb_build_object(
+					'language', coalesce(c.value -> 'language', v_defaults -> 'captions_language'), 'name', c.value -> 'name'))
+				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
+		'notes', nullif(v_notes, '[]'),
+		'steps', autopost.video_steps(v_media))));
+end
+$$;
+
+
+--
 -- Name: rendering_choice(text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11347,7 +11493,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'template_ref', p_rendering[5],
 	'long_text', p_rendering[6]::jsonb,
 	'utm', p_rendering[7]::jsonb,
-	'variant', p_rendering[8]::jsonb))
+	'variant', p_rendering[8]::jsonb,
+	'defaults', p_rendering[9]::jsonb))
 $$;
 
 
@@ -11367,7 +11514,8 @@ select array[
 	p_channel.template_ref,
 	(p_channel.settings -> 'long_text')::text,
 	nullif(p_channel.settings -> 'utm', '{}')::text,
-	autopost.variant_of(p_payload, p_channel)::text]
+	autopost.variant_of(p_payload, p_channel)::text,
+	(p_channel.settings -> p_channel.platform)::text]
 $$;
 
 
@@ -12800,6 +12948,25 @@ $$;
 
 
 --
+-- Name: shares_slot(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shares_slot(p_render_meta jsonb, p_step text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether what follows this acknowledged step goes on under its rate slot: where one of the two makes no message, or the step is not planned.
+select not exists (
+	select 1 from jsonb_array_elements(p_render_meta -> 'steps') s
+	where s.value ->> 'step' = p_step and coalesce(s.value -> 'aside', 'false') = 'false')
+or coalesce((
+	select s.value -> 'aside' = 'true' from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where s.value ->> 'step' <> p_step and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	order by s.ordinality
+	limit 1), false)
+$$;
+
+
+--
 -- Name: shorten_text(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13562,6 +13729,19 @@ begin
 	return null;
 end
 $_$;
+
+
+--
+-- Name: tags_length(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tags_length(p_tags jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- How YouTube counts tags: commas between them, and quotes around those with a space.
+select coalesce(sum(char_length(t.value) + case when strpos(t.value, ' ') > 0 then 2 else 0 end)::int + count(*)::int - 1, 0)
+from jsonb_array_elements_text(p_tags) t
+$$;
 
 
 --
@@ -14372,7 +14552,7 @@ $$;
 --
 
 CREATE FUNCTION autopost.variants_errors(p_raw jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- What is wrong with the variants of a raw payload, whose media and buttons are in order.
 declare
@@ -14386,8 +14566,9 @@ begin
 		if jsonb_typeof(v_variant.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
-		elsif not v_variant.value ?| array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] then
-			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say', 'give text, parse_mode, link, media, buttons or disable_preview');
+		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.video_fields()) then
+			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say',
+				'give text, parse_mode, link, media, buttons or disable_preview; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
 		if exists (select 1 from jsonb_each(v_variant.value) f
 			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
@@ -14409,7 +14590,8 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.media', 'is no choice of the post''s media', 'give their places, each once, beginning with 0');
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
-			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e);
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
+			|| autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
 	end loop;
 	return v_errors;
 end
@@ -14945,7 +15127,8 @@ CREATE FUNCTION autopost.verify_i20(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- A call after an unknown outcome: under 'reconcile' one, and one more for each time a person put the delivery back; under 'hold'
--- only after a person said so. Every unknown outcome counts, and a lease that ran out after the call began is one.
+-- only after a person said so. Every unknown outcome counts, and a lease that ran out after the call began is one, but where the platform
+-- is asked before anything is done again.
 select jsonb_build_object('what', 'sent again', 'delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt,
 	'unknown_outcomes', u.n, 'policy', l.policy, 'put_back_at', u.at_requeue)
 from autopost.events s
@@ -14980,6 +15163,8 @@ union all
 select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt', x.attempt)
 from autopost.events x
 join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id and s.action = 'send_attempt' and s.attempt = x.attempt
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id
+join autopost.platforms f on f.platform = c.platform and not f.resumes
 where x.workspace_id = p_workspace_id and x.action = 'sending_lease_expired'
 and not exists (
 	select 1 from autopost.events u
@@ -15472,6 +15657,132 @@ $$;
 
 
 --
+-- Name: video_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a variant may say of a video, beside what it may say of any post.
+select '{title,description,tags,privacy,category_id,made_for_kids,synthetic_media,publish_at,thumbnail,captions}'::text[]
+$$;
+
+
+--
+-- Name: video_media(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_media(p_payload jsonb, p_variant jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The places of a post's media that a video is made of: {"video", "more": further videos, "thumbnail", "captions": [{"media", "language", "name"}],
+-- "dropped": how many are not shown}. The first video is the one; the first image is the thumbnail, unless the variant names another.
+declare
+	v_media jsonb := coalesce(p_payload -> 'media', '[]');
+	v_places int[] := case when p_variant ? 'media' then array(select jsonb_array_elements_text(p_variant -> 'media')::int)
+		else array(select generate_series(0, jsonb_array_length(v_media) - 1)) end;
+	v_videos int[] := array(select u.place from unnest(v_places) with ordinality u (place, n) where v_media -> u.place ->> 'type' = 'video' order by u.n);
+	v_thumbnail int := coalesce((p_variant ->> 'thumbnail')::int,
+		(select u.place from unnest(v_places) with ordinality u (place, n) where v_media -> u.place ->> 'type' = 'image' order by u.n limit 1));
+	v_captions jsonb := coalesce(p_variant -> 'captions', '[]');
+begin
+	return jsonb_strip_nulls(jsonb_build_object('video', v_videos[1], 'more', v_videos[2], 'thumbnail', v_thumbnail, 'captions', v_captions, 'dropped', (
+		select nullif(count(*), 0) from unnest(v_places) u (place)
+		where u.place <> all (v_videos) and u.place is distinct from v_thumbnail
+		and not exists (select 1 from jsonb_array_elements(v_captions) c where (c.value ->> 'media')::int = u.place))));
+end
+$$;
+
+
+--
+-- Name: video_refusal(jsonb, autopost.platforms, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_refusal(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_media jsonb, p_sizes jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Why the platform would refuse a video, as "field: reason; remedy", or null. The first in this order.
+select coalesce(
+	case when not p_media ? 'video' then format('media: %s needs a video and there is none; give one, or leave the channel out', p_platform.platform) end,
+	case when p_media ? 'more' then format('media[%s]: %s takes one video a post; choose it by variants.%s.media', p_media ->> 'more', p_platform.platform, p_platform.platform) end,
+	(select min(format('media[%s]: %s bytes, %s takes at most %s; make it smaller', u.place, s.bytes, p_platform.platform, s.most))
+	from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+		union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u
+	cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
+		(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
+	where s.bytes > s.most),
+	case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
+		then format('title: %s characters, %s takes at most %s; shorten it', autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
+	case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
+		then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
+	case when autopost.tags_length(x.tags) > 500
+		then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags), p_platform.platform) end,
+	(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
+	from jsonb_array_elements_text(x.tags) t
+	where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
+	case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
+		then format('privacy: a video with publish_at is private until then, not %s; leave it out', x.variant ->> 'privacy') end,
+	(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings', c.ordinality - 1, p_platform.platform)
+	from jsonb_array_elements(p_media -> 'captions') with ordinality c
+	where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
+	order by c.ordinality limit 1))
+from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}', p_choice #> '{defaults,tags}') as tags) x
+$$;
+
+
+--
+-- Name: video_steps(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_steps(p_media jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it. Only the upload
+-- makes something that is seen.
+select '[{"step": "session", "aside": true}]'::jsonb || jsonb_build_object('step', 'video', 'text', true, 'items', jsonb_build_array(p_media -> 'video'))
+	|| case when p_media ? 'thumbnail' then jsonb_build_array(jsonb_build_object('step', 'thumbnail', 'aside', true, 'items', jsonb_build_array(p_media -> 'thumbnail'))) else '[]' end
+	|| coalesce((select jsonb_agg(jsonb_build_object('step', autopost.captions_step(c.ordinality), 'aside', true, 'items', jsonb_build_array(c.value -> 'media')) order by c.ordinality)
+		from jsonb_array_elements(p_media -> 'captions') with ordinality c), '[]')
+$$;
+
+
+--
+-- Name: video_variant_errors(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_variant_errors(p_variant jsonb, p_at text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What is wrong with the form of what a variant says of a video, as {field, reason, remedy}. Limits are the platform's to judge.
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || x.field, x.reason, x.remedy) -> 0 order by x.field), '[]')
+		from (
+			select f.key as field, 'has a wrong type' as reason, 'it is a JSON ' || w.kind as remedy
+			from jsonb_each(p_variant) f
+			join (values ('title', 'string'), ('description', 'string'), ('privacy', 'string'), ('category_id', 'string'), ('publish_at', 'string'),
+				('made_for_kids', 'boolean'), ('synthetic_media', 'boolean')) w (key, kind) on w.key = f.key
+			where jsonb_typeof(f.value) <> w.kind
+			union all
+			select 'privacy', 'is unknown', 'use public, unlisted or private'
+			where jsonb_typeof(p_variant -> 'privacy') = 'string' and p_variant ->> 'privacy' not in ('public', 'unlisted', 'private')
+			union all
+			select 'category_id', 'is no number of a category', 'write "22"'
+			where jsonb_typeof(p_variant -> 'category_id') = 'string' and p_variant ->> 'category_id' !~ '^\d{1,3}$'
+			union all
+			select 'publish_at', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00'
+			where jsonb_typeof(p_variant -> 'publish_at') = 'string'
+			and (p_variant ->> 'publish_at' !~ '^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$' or autopost.timestamp_of(p_variant ->> 'publish_at') is null)
+			union all
+			select 'thumbnail', 'is no place of an image in the post''s media', 'give the place of the image, beginning with 0'
+			where p_variant ? 'thumbnail' and not autopost.names_medium(p_variant -> 'thumbnail', p_media, 'image')) x)
+		|| (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', p_at || '.tags')), '[]') from jsonb_array_elements(autopost.strings_error(p_variant, 'tags', 100)) e)
+		|| autopost.captions_errors(p_variant -> 'captions', p_at || '.captions', p_media);
+end
+$_$;
+
+
+--
 -- Name: visible_text(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15709,7 +16020,7 @@ CREATE FUNCTION autopost.with_progress(p_render_meta jsonb, p_steps jsonb) RETUR
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- A delivery's render_meta after steps were acknowledged. p_steps: step -> its ids, as the platform gave them. A step that is
--- recorded already stays as it was; sent_items and provider_message_ids follow from the plan of steps, in its order.
+-- recorded already stays as it was; sent_items and provider_message_ids follow from the plan of steps, in its order. An aside makes no message.
 select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 	'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
 	'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
@@ -15717,7 +16028,8 @@ select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object
 		where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
 	'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
 		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (s.value ->> 'step')) with ordinality i), '[]')))
+			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (s.value ->> 'step')) with ordinality i
+		where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
 from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'

@@ -9,6 +9,7 @@ import (
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/adapter/twitter"
 	"autopost/internal/adapter/webhook"
+	"autopost/internal/adapter/youtube"
 	"autopost/internal/config"
 	"autopost/internal/outbound"
 )
@@ -35,10 +36,15 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 	if err != nil {
 		return nil, fmt.Errorf("AUTOPOST_X_API_URL: %w", err)
 	}
+	yt, err := youtube.New(youtube.Config{BaseURL: cfg.YouTubeAPIURL, TokenURL: cfg.GoogleTokenURL, Client: plain})
+	if err != nil {
+		return nil, fmt.Errorf("AUTOPOST_YOUTUBE_API_URL, AUTOPOST_GOOGLE_TOKEN_URL: %w", err)
+	}
 	return map[autopost.Platform]autopost.Adapter{
 		autopost.Telegram: tg,
 		autopost.MAX:      mx,
 		autopost.X:        x,
+		autopost.YouTube:  yt,
 		webhook.Platform:  webhook.New(webhook.Config{Client: outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.AdapterTimeout, Strict: true})}),
 	}, nil
 }

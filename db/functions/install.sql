@@ -17,12 +17,14 @@
 \ir lib/text_units.sql
 \ir lib/canonical_url.sql
 \ir lib/normalize_text.sql
+\ir lib/video_variant.sql
 \ir lib/payload_errors.sql
 \ir lib/normalize_payload.sql
 \ir lib/markup.sql
 \ir lib/templates.sql
 \ir lib/link_params.sql
 \ir lib/cut_text.sql
+\ir lib/render_video.sql
 \ir lib/render.sql
 \ir lib/routing.sql
 

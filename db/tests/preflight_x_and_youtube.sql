@@ -79,7 +79,7 @@ select is(autopost.weighted_length((test.row('x')).rendered_text) between 262 an
 
 -- YouTube: a video, a title of at most 100 characters, a description of at most 5000 bytes, no angle brackets.
 select is(test.verdict('{"text": "words alone"}', 'yt'), 'youtube takes posts with media only');
-select is(test.verdict(jsonb_build_object('text', 'a picture', 'media', test.media('{image}')), 'yt'), 'media[0]: youtube takes no image');
+select is(test.verdict(jsonb_build_object('text', 'a picture', 'media', test.media('{image}')), 'yt'), 'media: youtube needs a video and there is none; give one, or leave the channel out');
 select is(test.verdict(jsonb_build_object('text', E'The title <here>\n\nThe rest', 'media', test.media('{video}')), 'yt'), 'queued');
 select is(array[(test.row('yt')).render_meta ->> 'title', (test.row('yt')).rendered_text], array['The title here', E'The title here\n\nThe rest'], 'the first line is the title');
 select test.verdict(jsonb_build_object('template', '{"name": "video", "vars": {"title": "A title of its own"}}'::jsonb, 'media', test.media('{video}')), 'yt');

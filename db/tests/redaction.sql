@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(30);
 
 -- Inside JSON a line feed and a tab are written as escapes.
 select is(autopost.redact(jsonb_build_object('message', 'Basic' || space || 'dXNlcjpwYXNz')) ->> 'message', 'Basic [redacted]', 'credentials after white space')
@@ -18,6 +18,7 @@ select is(autopost.redact(t), e, t) from (values
 	('{"api_key": "abcd1234"}', '{"api_key": "[redacted]"}'),
 	('password: hunter22', 'password: [redacted]'),
 	('client_secret=abcdefgh', 'client_secret=[redacted]'),
+	('https://a.b/videos?uploadType=resumable&upload_id=AEnB2U-q&part=snippet', 'https://a.b/videos?uploadType=resumable&upload_id=[redacted]&part=snippet'),
 	('write to ivan.petrov+x@mail.example.ru now', 'write to [redacted] now'),
 	('call +7 (916) 123-45-67 now', 'call [redacted] now'),
 	('call +79161234567', 'call [redacted]'),
@@ -25,6 +26,7 @@ select is(autopost.redact(t), e, t) from (values
 	('the token was refused', 'the token was refused'),
 	('chat -1001234567890 not found', 'chat -1001234567890 not found')) x (t, e);
 select is(autopost.redact(null::text), null);
+select is(autopost.redact('{"at": "https://a.b/?upload_id=AEnB2U"}'::jsonb), '{"at": "https://a.b/?upload_id=[redacted]"}');
 select is(autopost.redact('{"a": ["bearer abcdef123456", 1, null], "refresh_token": "x", "n": {"Authorization": "y"}, "claim_token": "kept"}'::jsonb),
 	'{"a": ["bearer [redacted]", 1, null], "refresh_token": "[redacted]", "n": {"Authorization": "[redacted]"}, "claim_token": "kept"}');
 

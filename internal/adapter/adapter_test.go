@@ -32,6 +32,8 @@ func TestRedactorTakesTheSecretOutInEveryForm(t *testing.T) {
 		require.NotContains(t, hide.Text(text), "ret%2Fpart", text)
 		require.Contains(t, hide.Text(text), "[redacted]", text)
 	}
+	several := adapter.Hide(autopost.NewSecret("part"), autopost.Secret{}, autopost.NewSecret("the part of a whole"))
+	require.Equal(t, "[redacted], [redacted]", several.Text("part, the part of a whole"))
 	require.Equal(t, "as it is", adapter.Redactor{}.Text("as it is"))
 	require.Equal(t, "as it is", adapter.Hide(autopost.Secret{}).Text("as it is"))
 }
@@ -92,15 +94,15 @@ func TestWaitsInSecondsAndAsDates(t *testing.T) {
 
 // stream is content that is read in pieces and counts its closings.
 type stream struct {
-	io.Reader
+	io.ReadSeeker
 	closed int
 }
 
 func (s *stream) Close() error { s.closed++; return nil }
 
 func content(text string, size int64) (*autopost.Content, *stream) {
-	s := &stream{Reader: strings.NewReader(text)}
-	return &autopost.Content{ReadCloser: s, Size: size, ContentType: "image/png", Filename: "a.png"}, s
+	s := &stream{ReadSeeker: strings.NewReader(text)}
+	return &autopost.Content{ReadSeekCloser: s, Size: size, ContentType: "image/png", Filename: "a.png"}, s
 }
 
 func TestFormStreamsWithAnExactLength(t *testing.T) {
@@ -232,6 +234,25 @@ func TestRunSkipsWhatIsDoneAndEmitsAllButTheLast(t *testing.T) {
 	require.Equal(t, "7", outcome.ProviderMessageID)
 	require.Equal(t, first, *outcome.SentAt)
 	require.JSONEq(t, `{"ids":["7","m1-a","m1-b","m2-a","m2-b"],"steps":{"text":["7"],"m1":["m1-a","m1-b"],"m2":["m2-a","m2-b"]}}`, string(outcome.Raw))
+}
+
+func TestAnAsideIsNoMessage(t *testing.T) {
+	steps := []autopost.Step{{Name: "session", Aside: true}, {Name: "video"}, {Name: "thumbnail", Aside: true}}
+	call := autopost.Call{
+		Delivery: autopost.Delivery{RenderMeta: autopost.RenderMeta{Steps: steps}},
+		Emit:     func(context.Context, autopost.Acknowledged) error { return nil },
+	}
+	name := func(_ context.Context, step autopost.Step, _ string) (adapter.Receipt, *autopost.Error) {
+		return adapter.Receipt{IDs: []string{"id of " + step.Name}}, nil
+	}
+	outcome := adapter.Run(t.Context(), call, name)
+	require.Equal(t, "id of video", outcome.ProviderMessageID)
+	require.JSONEq(t, `{"ids":["id of video"],"steps":{"session":["id of session"],"video":["id of video"],"thumbnail":["id of thumbnail"]}}`, string(outcome.Raw))
+
+	call.Emit = func(context.Context, autopost.Acknowledged) error { return errors.New("lost") }
+	outcome = adapter.Run(t.Context(), call, name)
+	require.True(t, outcome.Error.Known, "it can be made again")
+	require.Equal(t, adapter.CodeNotRecorded, outcome.Error.Code)
 }
 
 func TestRunStops(t *testing.T) {

@@ -20,6 +20,8 @@ const maxAnswer = 1 << 20
 const (
 	// CodeNotStarted: the call was cancelled or out of time before its first byte.
 	CodeNotStarted = "not_started"
+	// CodeNotRecorded: the database did not take what a step came to, which made no message.
+	CodeNotRecorded = "not_recorded"
 	// CodeOriginUnavailable: the media origin or cache did not answer; it may later.
 	CodeOriginUnavailable = "media_origin_unavailable"
 	// CodeTargetRefused: we do not connect to the address that the channel names.

@@ -42,7 +42,7 @@ func (f *Form) File(name string, content *autopost.Content) {
 	header.Set("Content-Type", content.ContentType)
 	_, _ = f.writer.CreatePart(header)
 	f.flush()
-	f.parts = append(f.parts, &exact{content: content, left: content.Size})
+	f.parts = append(f.parts, Exactly(content, content.Size))
 	f.files = append(f.files, content)
 	f.length += content.Size
 }
@@ -79,6 +79,11 @@ type body struct {
 }
 
 func (b *body) Close() error { return b.form.Close() }
+
+// Exactly reads so many bytes of a content from where it stands, and fails if it ends before.
+func Exactly(content *autopost.Content, bytes int64) io.Reader {
+	return &exact{content: content, left: bytes}
+}
 
 // exact reads a file that must have the size it was announced with.
 type exact struct {

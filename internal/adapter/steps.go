@@ -11,7 +11,8 @@ import (
 
 // Receipt is what a platform gave for one step.
 type Receipt struct {
-	// IDs are the ids of the messages made, at least one.
+	// IDs are the ids of the messages made, at least one; of a step that makes none,
+	// whatever the platform gave.
 	IDs []string
 	// SentAt is the platform's own time; zero when it does not tell.
 	SentAt time.Time
@@ -32,7 +33,7 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 	var sentAt time.Time
 	for i, step := range meta.Steps {
 		if meta.Progress.Done(step.Name) {
-			done.add(step.Name, meta.Progress.Steps[step.Name])
+			done.add(step, meta.Progress.Steps[step.Name])
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -43,7 +44,7 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 		if failure != nil {
 			return done.failed(failure)
 		}
-		done.add(step.Name, receipt.IDs)
+		done.add(step, receipt.IDs)
 		if sentAt.IsZero() {
 			sentAt = receipt.SentAt
 		}
@@ -51,7 +52,9 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 			break
 		}
 		ack := autopost.Acknowledged{Step: step.Name, IDs: receipt.IDs, Items: step.Items}
-		if err := call.Emit(ctx, ack); err != nil {
+		if err := call.Emit(ctx, ack); err != nil && step.Aside {
+			return done.failed(NotRecorded(step.Name, err, Hide(call.Secret)))
+		} else if err != nil {
 			// The platform has the step and the database may not: sending it again would be blind.
 			return done.failed(Unknown(Hide(call.Secret).Text(fmt.Sprintf("step %s has ids %v, not recorded: %v", step.Name, receipt.IDs, err))))
 		}
@@ -83,10 +86,10 @@ func Found(ctx context.Context, call autopost.Call, ids []string) autopost.Verdi
 	all := made{Steps: map[string][]string{}}
 	for i, step := range meta.Steps {
 		if meta.Progress.Done(step.Name) {
-			all.add(step.Name, meta.Progress.Steps[step.Name])
+			all.add(step, meta.Progress.Steps[step.Name])
 			continue
 		}
-		all.add(step.Name, ids)
+		all.add(step, ids)
 		if i == len(meta.Steps)-1 {
 			break
 		}
@@ -96,6 +99,12 @@ func Found(ctx context.Context, call autopost.Call, ids []string) autopost.Verdi
 		return autopost.Verdict{}
 	}
 	return autopost.Verdict{Found: true, ProviderMessageID: all.IDs[0], Raw: all.raw()}
+}
+
+// NotRecorded is the failure of a step that made no message and could not be
+// recorded: it can be made again.
+func NotRecorded(step string, err error, hide Redactor) *autopost.Error {
+	return Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotRecorded, hide.Text(fmt.Sprintf("step %s is not recorded: %v", step, err)))
 }
 
 // Buttons are those that go with the step: under the end of the text, or under the
@@ -119,9 +128,11 @@ type made struct {
 	Steps map[string][]string `json:"steps"`
 }
 
-func (m *made) add(step string, ids []string) {
-	m.IDs = append(m.IDs, ids...)
-	m.Steps[step] = ids
+func (m *made) add(step autopost.Step, ids []string) {
+	if !step.Aside {
+		m.IDs = append(m.IDs, ids...)
+	}
+	m.Steps[step.Name] = ids
 }
 
 // first is the id of a step's first message; "" while it has none.

@@ -42,10 +42,13 @@ type Config struct {
 	MetricsListen string
 	// BlobURL is the media origin, in the form of gocloud.dev/blob.
 	BlobURL string
-	// TelegramAPIURL, MAXAPIURL and XAPIURL are base URLs without a trailing slash.
+	// TelegramAPIURL, MAXAPIURL, XAPIURL and YouTubeAPIURL are base URLs without a trailing slash.
 	TelegramAPIURL string
 	MAXAPIURL      string
 	XAPIURL        string
+	YouTubeAPIURL  string
+	// GoogleTokenURL is where refresh tokens are exchanged, without a trailing slash.
+	GoogleTokenURL string
 	// MAXCAFile is a PEM bundle trusted for MAX besides the system's; empty means none.
 	MAXCAFile string
 	// OutboundAllow are networks that the guarded client may reach although they are not public.

@@ -37,6 +37,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "https://api.telegram.org", c.TelegramAPIURL)
 	require.Equal(t, "https://platform-api2.max.ru", c.MAXAPIURL)
 	require.Equal(t, "https://api.x.com", c.XAPIURL)
+	require.Equal(t, "https://www.googleapis.com", c.YouTubeAPIURL)
+	require.Equal(t, "https://oauth2.googleapis.com/token", c.GoogleTokenURL)
 	require.Equal(t, slog.LevelInfo, c.LogLevel)
 	require.True(t, c.Migrate)
 	require.Equal(t, 100, c.PullChunkSize)

@@ -190,6 +190,49 @@ func TestSeries(t *testing.T) {
 	}
 }
 
+func TestALongStepGoesOnWhileItSaysSo(t *testing.T) {
+	// upload takes so long, and says so every 40 s.
+	upload := func(parts int) func(context.Context, autopost.Call) autopost.Outcome {
+		return func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			for range parts {
+				select {
+				case <-time.After(40 * time.Second):
+				case <-ctx.Done():
+					return untilCancelled(ctx, c)
+				}
+				if err := c.Renew(ctx); err != nil {
+					return autopost.Failed(autopost.Error{Code: "stopped", Known: true, Message: err.Error()})
+				}
+			}
+			return autopost.Sent("1", time.Time{}, nil)
+		}
+	}
+	for name, c := range map[string]struct {
+		extended bool
+		want     []time.Duration
+	}{
+		"the lease is renewed past its half":            {true, []time.Duration{160 * time.Second, 320 * time.Second}},
+		"a lease that cannot be renewed stops the step": {false, []time.Duration{160 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.put("acme", 1)
+				w.onStart = func(string) (dispatch.Start, error) {
+					return dispatch.Start{Applied: true, Deadline: 300 * time.Second}, nil
+				}
+				w.onExtend = func(int) (bool, error) { return c.extended, nil }
+				w.onSend = upload(10)
+				defer w.start(dispatch.Config{})()
+				after(10 * time.Minute)
+				require.Equal(t, c.want, w.when("extend 300"))
+				o, ok := w.outcome("acme-0")
+				require.True(t, ok)
+				require.Equal(t, c.extended, o.OK)
+			})
+		})
+	}
+}
+
 func TestStopHandsBackWhatHasNotBegun(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)

@@ -216,6 +216,14 @@ func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) 
 			}
 			return nil
 		},
+		Renew: func(context.Context) error {
+			limit.hold()
+			if err := d.renew(ctx, p, limit); err != nil {
+				limit.end()
+				return err
+			}
+			return nil
+		},
 	}
 	if found, ok := d.reconcile(limit, p, &call); ok {
 		return checked(found)
@@ -245,16 +253,31 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 	if !progress.Applied {
 		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
 	}
-	if time.Until(p.leaseEnd) < d.cfg.Lease/2+progress.SendIn {
-		if err := d.extend(ctx, p, d.cfg.Lease+progress.SendIn); err != nil {
-			return err
-		}
+	if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
+		return err
 	}
 	if !sleep(limit, progress.SendIn) {
 		return fmt.Errorf("wait for the step after %s of delivery %s: %w", step.Step, p.DeliveryID, limit.Err())
 	}
 	limit.renew(d.callTime(p))
 	return nil
+}
+
+// renew gives a step that goes on the time of one call anew.
+func (d *Dispatcher) renew(ctx context.Context, p *pass, limit *limit) error {
+	if err := d.keepLease(ctx, p, 0); err != nil {
+		return err
+	}
+	limit.renew(d.callTime(p))
+	return nil
+}
+
+// keepLease renews the lease when half of it is spent, counted from when the call goes on.
+func (d *Dispatcher) keepLease(ctx context.Context, p *pass, goesOnIn time.Duration) error {
+	if time.Until(p.leaseEnd) >= d.cfg.Lease/2+goesOnIn {
+		return nil
+	}
+	return d.extend(ctx, p, d.cfg.Lease+goesOnIn)
 }
 
 func (d *Dispatcher) extend(ctx context.Context, p *pass, by time.Duration) error {

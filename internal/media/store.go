@@ -235,10 +235,10 @@ func (s *Store) Open(ctx context.Context, blobRef string) (*autopost.Content, er
 		extension = known.Extension()
 	}
 	return &autopost.Content{
-		ReadCloser:  r,
-		Size:        r.Size(),
-		ContentType: r.ContentType(),
-		Filename:    digest[:16] + extension,
+		ReadSeekCloser: r,
+		Size:           r.Size(),
+		ContentType:    r.ContentType(),
+		Filename:       digest[:16] + extension,
 	}, nil
 }
 

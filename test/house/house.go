@@ -54,6 +54,8 @@ type House struct {
 	database string
 	dir      string
 	chats    int64
+	// secrets must appear nowhere but in requests.
+	secrets []string
 }
 
 // Option changes how a House is made.
@@ -83,7 +85,7 @@ func New(t testing.TB, options ...Option) *House {
 	}
 	path, err := binary()
 	require.NoError(t, err)
-	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t)}
+	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
 	h.database = h.URL(s.role)
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))
@@ -129,6 +131,8 @@ func (h *House) environment() []string {
 		"AUTOPOST_TELEGRAM_API_URL=" + h.WorldURL + "/telegram",
 		"AUTOPOST_MAX_API_URL=" + h.WorldURL + "/max",
 		"AUTOPOST_X_API_URL=" + h.WorldURL + "/x",
+		"AUTOPOST_YOUTUBE_API_URL=" + h.WorldURL + "/youtube",
+		"AUTOPOST_GOOGLE_TOKEN_URL=" + h.WorldURL + "/google/token",
 		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32",
 		"HOUSE_TELEGRAM_TOKEN=" + telegramToken,
 		"HOUSE_MAX_TOKEN=" + maxToken,
@@ -271,9 +275,9 @@ func (h *House) state() string {
 // keepsSecrets fails the test when a token is in what a program printed.
 func (h *House) keepsSecrets(where, text string) {
 	h.t.Helper()
-	for _, token := range []string{telegramToken, maxToken, xSecret, xTokenSecret} {
-		if strings.Contains(text, token) {
-			h.t.Errorf("a token is in the output of %s", where)
+	for _, secret := range h.secrets {
+		if strings.Contains(text, secret) {
+			h.t.Errorf("a secret is in the output of %s", where)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 create or replace function autopost.record_series_progress(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_delta jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step: a
--- delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
+-- Keeps a step that the platform acknowledged, so that no retry repeats it, renews the lease and reserves the slot of the next step, unless it
+-- shares that of this one: a delivery under way is brought to its end, even where that slot lies past the end of the channel's posting window.
 -- p_delta: {"step", "ids": ["…"], "items": [0]}. A step that is recorded already stays as it was: repeatable.
 -- Returns {"applied": true, "send_at", "lease_until", "now"} or {"applied": false, "reason": "stale"}: stop, the claim is over. The
 -- acknowledgement of a stale caller is kept all the same while the delivery is not final: the platform has the step.
@@ -20,7 +20,7 @@ begin
 		perform autopost.refuse('delta', 'has no step or no ids', 'pass {"step": "media-1", "ids": ["…"], "items": [0]}');
 	end if;
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
-	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token then
+	if v_delivery.status = 'sending' and v_delivery.claim_token = p_claim_token and not autopost.shares_slot(v_delivery.render_meta, p_delta ->> 'step') then
 		v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(autopost.with_progress(v_delivery.render_meta, v_step)));
 	end if;
 	select d.* into v_delivery from autopost.deliveries d

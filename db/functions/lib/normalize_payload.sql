@@ -34,7 +34,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview'))
+	'disable_preview', p_variant -> 'disable_preview')) || autopost.normalize_video_variant(p_variant)
 $$;
 
 create or replace function autopost.normalize_template(p_template jsonb) returns jsonb
@@ -70,7 +70,7 @@ $$;
 create or replace function autopost.hash_version() returns int
 language sql immutable parallel safe
 as $$
--- Grows by one with every change of normalize_payload or content_hash.
+-- Grows by one with every change of normalize_payload or content_hash, but for fields that no payload had before.
 select 1
 $$;
 

@@ -97,7 +97,7 @@ end
 $$;
 
 create or replace function autopost.variants_errors(p_raw jsonb) returns jsonb
-language plpgsql immutable parallel safe
+language plpgsql stable
 as $$
 -- What is wrong with the variants of a raw payload, whose media and buttons are in order.
 declare
@@ -111,8 +111,9 @@ begin
 		if jsonb_typeof(v_variant.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
-		elsif not v_variant.value ?| array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] then
-			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say', 'give text, parse_mode, link, media, buttons or disable_preview');
+		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.video_fields()) then
+			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say',
+				'give text, parse_mode, link, media, buttons or disable_preview; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
 		if exists (select 1 from jsonb_each(v_variant.value) f
 			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
@@ -134,7 +135,8 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.media', 'is no choice of the post''s media', 'give their places, each once, beginning with 0');
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
-			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e);
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
+			|| autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
 	end loop;
 	return v_errors;
 end
@@ -230,6 +232,10 @@ begin
 			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
 				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
 			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+			and not (f.key = any (autopost.video_fields()) and exists (
+				select 1 from autopost.platforms p
+				where p.takes = 'videos' and p.platform in (v.key, (
+					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key))))
 		) w);
 end
 $$;

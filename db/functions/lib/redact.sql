@@ -1,12 +1,12 @@
 create or replace function autopost.redact(p_text text) returns text
 language sql immutable parallel safe
 as $$
--- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, e-mail addresses, phone numbers.
+-- Masks what must not reach an event: bot tokens, bearer and basic credentials, key=value secrets, addresses of upload sessions, e-mail addresses, phone numbers.
 select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
 	'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also where it follows "bot" in a URL
 	'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
 	'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
-	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
 	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
 	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
 $$;
@@ -33,7 +33,7 @@ language sql immutable parallel safe
 as $$
 -- redact_deep, where the text holds anything that could need it: most events do not, and taking them apart costs more than writing them.
 select case
-	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%bearer%,%basic%,%@%}')
+	when lower(p_value::text collate "C") like any ('{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
 		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
 	else p_value end
 $$;

@@ -210,6 +210,8 @@ begin
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
 	elsif v_media = '[]' and p_platform.needs_media then
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('%s takes posts with media only', p_platform.platform));
+	elsif p_platform.takes = 'videos' then
+		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
@@ -226,9 +228,7 @@ begin
 		case when (v_body ->> 'length')::int > p_platform.text_limit and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
 			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
 			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes' then 'bytes' else 'characters' end,
-				p_platform.platform, p_platform.text_limit) end,
-		case when p_platform.title_limit is not null and btrim(v_plain) = '' and p_payload #>> '{template,vars,title}' is null
-			then format('%s needs a title: give text or template.vars.title', p_platform.platform) end);
+				p_platform.platform, p_platform.text_limit) end);
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
@@ -254,8 +254,6 @@ begin
 		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
 		'truncated', v_body -> 'truncated',
-		'title', case when p_platform.title_limit is not null then autopost.shorten_text(translate(
-			coalesce(p_payload #>> '{template,vars,title}', substring(btrim(v_plain, E' \n') from '^[^\n]+')), p_platform.forbidden, ''), false, p_platform.title_limit, 'utf16') end,
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
 end

@@ -40,7 +40,8 @@ select array[
 	p_channel.template_ref,
 	(p_channel.settings -> 'long_text')::text,
 	nullif(p_channel.settings -> 'utm', '{}')::text,
-	autopost.variant_of(p_payload, p_channel)::text]
+	autopost.variant_of(p_payload, p_channel)::text,
+	(p_channel.settings -> p_channel.platform)::text]
 $$;
 
 create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb
@@ -55,7 +56,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'template_ref', p_rendering[5],
 	'long_text', p_rendering[6]::jsonb,
 	'utm', p_rendering[7]::jsonb,
-	'variant', p_rendering[8]::jsonb))
+	'variant', p_rendering[8]::jsonb,
+	'defaults', p_rendering[9]::jsonb))
 $$;
 
 create or replace function autopost.route_filter_error(p_filter jsonb) returns text

@@ -2,7 +2,7 @@ create or replace function autopost.with_progress(p_render_meta jsonb, p_steps j
 language sql immutable parallel safe
 as $$
 -- A delivery's render_meta after steps were acknowledged. p_steps: step -> its ids, as the platform gave them. A step that is
--- recorded already stays as it was; sent_items and provider_message_ids follow from the plan of steps, in its order.
+-- recorded already stays as it was; sent_items and provider_message_ids follow from the plan of steps, in its order. An aside makes no message.
 select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 	'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
 	'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
@@ -10,9 +10,24 @@ select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object
 		where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
 	'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
 		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (s.value ->> 'step')) with ordinality i), '[]')))
+			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (s.value ->> 'step')) with ordinality i
+		where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
 from (
 	select e.key as step, e.value as ids from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
 	where jsonb_typeof(e.value) = 'array'
 ) d
+$$;
+
+create or replace function autopost.shares_slot(p_render_meta jsonb, p_step text) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether what follows this acknowledged step goes on under its rate slot: where one of the two makes no message, or the step is not planned.
+select not exists (
+	select 1 from jsonb_array_elements(p_render_meta -> 'steps') s
+	where s.value ->> 'step' = p_step and coalesce(s.value -> 'aside', 'false') = 'false')
+or coalesce((
+	select s.value -> 'aside' = 'true' from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where s.value ->> 'step' <> p_step and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	order by s.ordinality
+	limit 1), false)
 $$;

@@ -2,7 +2,8 @@ create or replace function autopost.recover_sending_leases(p_workspace_id text, 
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Ends leases that ran out, and those of runs whose heartbeat stopped. A call that never began is a definite failure and goes by the
--- central retry policy; one that began is an unknown outcome. attempt is not touched. At most 500 at a time.
+-- central retry policy; one that began is an unknown outcome, but where the platform is asked before anything is done again
+-- (platforms.resumes). attempt is not touched. At most 500 at a time.
 -- Returns {"recovered", "unknown", "dead"}. Locks: platform_limits, channels, deliveries, channel_gates.
 -- Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure).
 declare
@@ -37,7 +38,7 @@ begin
 	loop
 		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_error := jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'lease_expired',
-			'known', autopost.call_started_at(v_delivery) is null, 'message', 'the lease ran out before an outcome was committed');
+			'known', autopost.call_started_at(v_delivery) is null or (select f.resumes from autopost.platforms f where f.platform = v_channel.platform), 'message', 'the lease ran out before an outcome was committed');
 		perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', v_delivery, v_error, jsonb_build_object('run_id', v_delivery.claimed_by));
 		v_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
 		v_answer := case when v_error -> 'known' = 'false'

@@ -52,17 +52,20 @@ func testMissingOrigin(t *testing.T, h Harness) {
 	want := Class{autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaMissingOrigin, 0}
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	if h.Plain != nil {
+		d = b.plain()
+	}
 	b.media.Lose(d.Payload.Media[0].BlobRef)
 	requireClass(t, b.send(t, d), want)
 
-	d.Payload.Media[0] = autopost.Media{Type: autopost.MediaImage, URL: "https://example.org/a.png"}
+	d.Payload.Media[0] = autopost.Media{Type: d.Payload.Media[0].Type, URL: "https://example.org/a"}
 	requireClass(t, b.send(t, d), want)
 	require.Empty(t, b.posts())
 }
 
 func testMissingSecret(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	o := b.adapter.Send(t.Context(), autopost.Call{Delivery: b.delivery(textStep), Media: b.media})
+	o := b.adapter.Send(t.Context(), autopost.Call{Delivery: b.plain(), Media: b.media})
 	requireClass(t, o, Class{autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, 0})
 	require.Empty(t, b.core.Log.Entries())
 }
@@ -73,7 +76,7 @@ func testRows(t *testing.T, h Harness) {
 			b := newBench(t, h)
 			row.Description += " " + h.Secret
 			b.fault(t, row.fault(h.TextMethod))
-			o := b.send(t, b.delivery(textStep))
+			o := b.send(t, b.plain())
 			requireClass(t, o, row.Want)
 			require.Contains(t, string(o.Error.Raw), "[redacted]", "the platform's words are kept, without the secret")
 			require.Len(t, b.posts(), 1)
@@ -87,7 +90,7 @@ func testNothingWritten(t *testing.T, h Harness) {
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	b.connect(t, "http://"+listener.Addr().String())
-	requireClass(t, b.send(t, b.delivery(textStep)), Class{autopost.Transient, h.hosts(), autopost.CodeNetConnect, 0})
+	requireClass(t, b.send(t, b.plain()), Class{autopost.Transient, h.hosts(), autopost.CodeNetConnect, 0})
 }
 
 func testUntrusted(t *testing.T, h Harness) {
@@ -97,7 +100,7 @@ func testUntrusted(t *testing.T, h Harness) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	b.connect(t, server.URL)
-	requireClass(t, b.send(t, b.delivery(textStep)), Class{autopost.Permanent, h.hosts(), autopost.CodeTLSUntrusted, 0})
+	requireClass(t, b.send(t, b.plain()), Class{autopost.Permanent, h.hosts(), autopost.CodeTLSUntrusted, 0})
 }
 
 func testLostAnswer(t *testing.T, h Harness) {
@@ -107,11 +110,11 @@ func testLostAnswer(t *testing.T, h Harness) {
 		t.Run(string(effect), func(t *testing.T) {
 			b := newBench(t, h)
 			// A call before it, so that the connection is a reused one, which net/http is quick to try again.
-			require.True(t, b.send(t, b.delivery(textStep)).OK)
+			require.True(t, b.send(t, b.plain()).OK)
 			b.fault(t, sim.Fault{Method: h.TextMethod, Effect: effect})
-			d := b.delivery(textStep)
+			d := b.plain()
 			d.RenderedText += ", and the next" // a platform may take nothing twice
-			requireUnknown(t, b.send(t, d))
+			b.requireLost(t, b.send(t, d))
 			require.Len(t, b.posts(), 2, "no hidden repetition")
 			taken := 1
 			if effect == sim.EffectAcceptThenDrop {
@@ -125,7 +128,7 @@ func testLostAnswer(t *testing.T, h Harness) {
 func testDefinite5xx(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	b.fault(t, h.Definite5xx.fault(h.TextMethod))
-	requireClass(t, b.send(t, b.delivery(textStep)), h.Definite5xx.Want)
+	requireClass(t, b.send(t, b.plain()), h.Definite5xx.Want)
 }
 
 func testCancelWaiting(t *testing.T, h Harness) {
@@ -133,10 +136,10 @@ func testCancelWaiting(t *testing.T, h Harness) {
 	b.fault(t, sim.Fault{Method: h.TextMethod, Effect: sim.EffectHang})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_ = b.core.Log.WaitFor(ctx, func(entries []sim.Entry) bool { return len(entries) > 0 })
+		_ = b.core.Log.WaitFor(ctx, func([]sim.Entry) bool { return len(b.posts()) > 0 })
 		cancel()
 	}()
-	requireUnknown(t, b.sendContext(ctx, t, b.delivery(textStep)))
+	b.requireLost(t, b.sendContext(ctx, t, b.plain()))
 	require.Len(t, b.posts(), 1)
 }
 
@@ -144,7 +147,7 @@ func testCancelBefore(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	requireClass(t, b.sendContext(ctx, t, b.delivery(textStep)), Class{autopost.Transient, autopost.ScopeDelivery, adapter.CodeNotStarted, 0})
+	requireClass(t, b.sendContext(ctx, t, b.plain()), Class{autopost.Transient, autopost.ScopeDelivery, adapter.CodeNotStarted, 0})
 	require.Empty(t, b.core.Log.Entries())
 }
 
@@ -172,8 +175,10 @@ func testCanary(t *testing.T, h Harness) {
 				t.Cleanup(server.Close)
 				b.connect(t, server.URL)
 				taken := h.AnyBody && status < 300
-				require.Equal(t, taken, b.send(t, b.delivery(textStep)).OK)
-				require.Equal(t, taken, b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)).OK)
+				require.Equal(t, taken, b.send(t, b.plain()).OK)
+				if h.Plain == nil {
+					require.Equal(t, taken, b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)).OK)
+				}
 			})
 		}
 	}
@@ -195,7 +200,7 @@ func testRedirect(t *testing.T, h Harness) {
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	}))
 	b.connect(t, server.URL)
-	o := b.send(t, b.delivery(textStep))
+	o := b.send(t, b.plain())
 	server.Close()
 	require.Equal(t, h.hosts(), o.Error.Scope)
 	require.True(t, o.Error.Known)
@@ -224,7 +229,7 @@ func testBadSettings(t *testing.T, h Harness) {
 func testBadTarget(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	for _, target := range []string{"", "no chat", "-100:x"} {
-		d := b.delivery(textStep)
+		d := b.plain()
 		d.TargetID = target
 		o := b.send(t, d)
 		require.NotNil(t, o.Error)
@@ -244,7 +249,11 @@ func testContentClosed(t *testing.T, h Harness) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, h)
 			b.fault(t, fault)
-			b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0, 1)), autopost.MediaImage, autopost.MediaVideo))
+			d := b.withMedia(b.delivery(mediaStep("media-1", 0, 1)), autopost.MediaImage, autopost.MediaVideo)
+			if h.Plain != nil {
+				d = b.plain()
+			}
+			b.send(t, d)
 			require.Zero(t, b.media.OpenContents())
 		})
 	}

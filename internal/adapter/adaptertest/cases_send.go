@@ -18,7 +18,7 @@ func testText(t *testing.T, h Harness) {
 	o := b.send(t, b.delivery(textStep))
 	requireOnePost(t, b, o, h.TextMethod)
 	require.Equal(t, "News & more", b.posts()[0].Text)
-	require.Equal(t, h.Plain, len(b.posts()[0].Marks) == 0)
+	require.Equal(t, h.NoMarkup, len(b.posts()[0].Marks) == 0)
 	require.NotNil(t, o.SentAt)
 	require.WithinRange(t, *o.SentAt, before, time.Now().Add(2*time.Second))
 	require.Empty(t, b.emitted, "the only step is told by the outcome")
@@ -90,10 +90,10 @@ func testSplit(t *testing.T, h Harness) {
 	posts := b.accepted()
 	require.Len(t, posts, 2)
 	require.Equal(t, []string{"First", "1 < 2"}, []string{posts[0].Text, posts[1].Text})
-	require.Equal(t, h.Plain, len(posts[1].Marks) == 0)
+	require.Equal(t, h.NoMarkup, len(posts[1].Marks) == 0)
 	require.Equal(t, posts[0].MessageIDs[0], o.ProviderMessageID)
 	require.Empty(t, posts[0].Buttons)
-	require.Equal(t, h.Plain, len(posts[1].Buttons) == 0, "under the end of the text")
+	require.Equal(t, h.NoMarkup, len(posts[1].Buttons) == 0, "under the end of the text")
 	require.Empty(t, posts[1].ReplyTo)
 }
 
@@ -189,7 +189,7 @@ func testOptions(t *testing.T, h Harness) {
 	o := b.send(t, d)
 	require.True(t, o.OK, "%v", o.Error)
 	posts := b.accepted()
-	if !h.Plain {
+	if !h.NoMarkup {
 		require.Len(t, posts[0].Buttons, 2)
 		require.Equal(t, "https://example.org/a", posts[0].Buttons[0][0].URL)
 	}
@@ -202,14 +202,15 @@ func testOptions(t *testing.T, h Harness) {
 func testConcurrent(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
+	if h.Plain != nil {
+		d = b.plain()
+	}
 	outcomes := make([]autopost.Outcome, 8)
 	var group sync.WaitGroup
 	for i := range outcomes {
 		own := d
 		own.DeliveryID = fmt.Sprintf("d-%d", i)
-		group.Go(func() {
-			outcomes[i] = b.adapter.Send(t.Context(), autopost.Call{Delivery: own, Secret: autopost.NewSecret(b.Secret), Media: b.media})
-		})
+		group.Go(func() { outcomes[i] = b.adapter.Send(t.Context(), b.call(own)) })
 	}
 	group.Wait()
 	ids := map[string]bool{}

@@ -27,16 +27,22 @@ type Harness struct {
 	World func(t *testing.T) (*sim.Core, http.Handler)
 	// New makes the adapter under test.
 	New func(baseURL string, client adapter.Doer) (autopost.Adapter, error)
-	// Schema checks every request against the platform's published schema.
+	// Schema checks every request against the platform's published schema; nil when there is none.
 	Schema Schema
+	// Plain makes the plainest delivery where a text alone is none, with its content in
+	// the origin; the cases about messages are left out then. Nil: a text.
+	Plain func(m *Materials) autopost.Delivery
+	// Asks says that the adapter asks what the platform has before it does anything again,
+	// so that a lost answer is a failure that may pass.
+	Asks bool
 
-	// TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
+	// TextMethod is that of the plainest delivery. TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
 	TextMethod, AlbumMethod string
 	MediaMethods            map[autopost.MediaKind]string
 	// FileKinds are the kinds under which ids of uploads are kept, of all media that the platform takes.
 	FileKinds map[autopost.MediaKind]string
-	// Plain is a platform without markup and buttons.
-	Plain bool
+	// NoMarkup is a platform without markup and buttons.
+	NoMarkup bool
 	// Album are media that go into one post; two pictures and a video when empty.
 	Album []autopost.MediaKind
 	// BadSettings are refused; a disable_notification that is no boolean when empty.
@@ -114,7 +120,7 @@ func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
 		DeliveryID: "d-1", TargetID: b.Target, RenderedText: b.said("<b>News</b> &amp; more"),
 		RenderMeta: autopost.RenderMeta{ParseMode: "HTML", Steps: steps},
 	}
-	if b.Plain {
+	if b.NoMarkup {
 		d.RenderMeta.ParseMode = ""
 	}
 	return d
@@ -124,7 +130,7 @@ var markup = regexp.MustCompile(`</?[a-z]+>`)
 
 // said is a text in the platform's dialect, given with markup.
 func (b *bench) said(text string) string {
-	if b.Plain {
+	if b.NoMarkup {
 		return html.UnescapeString(markup.ReplaceAllString(text, ""))
 	}
 	return text
@@ -141,6 +147,16 @@ func (h Harness) notPicture() autopost.MediaKind {
 		return autopost.MediaFile
 	}
 	return autopost.MediaVideo
+}
+
+// plain is the plainest delivery that the platform takes.
+func (b *bench) plain() autopost.Delivery {
+	if b.Plain == nil {
+		return b.delivery(textStep)
+	}
+	d := b.Plain(b.media)
+	d.DeliveryID, d.TargetID = "d-1", b.Target
+	return d
 }
 
 // withMedia gives the delivery media of the kinds, with content in the origin.
@@ -160,13 +176,12 @@ func (b *bench) send(t *testing.T, d autopost.Delivery) autopost.Outcome {
 
 func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
-	outcome := b.adapter.Send(ctx, autopost.Call{
-		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
-		Emit: func(_ context.Context, a autopost.Acknowledged) error {
-			b.emitted = append(b.emitted, a)
-			return nil
-		},
-	})
+	call := b.call(d)
+	call.Emit = func(_ context.Context, a autopost.Acknowledged) error {
+		b.emitted = append(b.emitted, a)
+		return nil
+	}
+	outcome := b.adapter.Send(ctx, call)
 	RequireSound(t, outcome, b.Secret)
 	return outcome
 }
@@ -177,6 +192,15 @@ func (h Harness) hosts() autopost.Scope {
 		return autopost.ScopeChannel
 	}
 	return autopost.ScopePlatform
+}
+
+// call records nothing of what it is told.
+func (b *bench) call(d autopost.Delivery) autopost.Call {
+	return autopost.Call{
+		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
+		Emit:  func(context.Context, autopost.Acknowledged) error { return nil },
+		Renew: func(context.Context) error { return nil },
+	}
 }
 
 // posts are the entries of the calls that make messages.
@@ -248,6 +272,18 @@ func requireClass(t *testing.T, o autopost.Outcome, want Class) {
 	require.NotNil(t, o.Error, "sent: %+v", o)
 	require.Equal(t, want, Class{o.Error.Category, o.Error.Scope, o.Error.Code, o.Error.RetryAfterMS}, "%s", o.Error)
 	require.True(t, o.Error.Known, "%s", o.Error)
+}
+
+// requireLost checks a failure after which the platform may have what it was sent.
+func (b *bench) requireLost(t *testing.T, o autopost.Outcome) {
+	t.Helper()
+	if !b.Asks {
+		requireUnknown(t, o)
+		return
+	}
+	require.NotNil(t, o.Error, "sent: %+v", o)
+	require.True(t, o.Error.Known, "%s", o.Error)
+	require.Equal(t, autopost.Transient, o.Error.Category)
 }
 
 func requireUnknown(t *testing.T, o autopost.Outcome) {

@@ -29,7 +29,7 @@ func inspect(t *testing.T, next http.Handler, schema Schema) http.Handler {
 		next.ServeHTTP(w, r)
 		assert.Empty(t, r.TransferEncoding, "%s is chunked", r.Method)
 		assert.GreaterOrEqual(t, r.ContentLength, int64(0))
-		if int64(seen.Len()) == r.ContentLength {
+		if schema != nil && int64(seen.Len()) == r.ContentLength {
 			assert.NoError(t, schema(r, seen.Bytes()))
 		}
 	})

@@ -41,8 +41,8 @@ func NewMaterials() *Materials {
 // Add stores new content of a kind and returns its blob_ref. Pictures are real PNGs, videos begin like an MP4.
 func (m *Materials) Add(kind autopost.MediaKind) string {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	n := len(m.contents)
+	m.mu.Unlock()
 	content := stored{[]byte(fmt.Sprintf("%s content %d %s", kind, n, strings.Repeat("x", 40_000))), "application/pdf", "pdf"}
 	switch kind {
 	case autopost.MediaImage:
@@ -53,8 +53,19 @@ func (m *Materials) Add(kind autopost.MediaKind) string {
 	case autopost.MediaAudio:
 		content.mediaType, content.extension = "audio/mpeg", "mp3"
 	}
+	return m.put(content)
+}
+
+// Put stores content of a media type and returns its blob_ref.
+func (m *Materials) Put(content []byte, mediaType string) string {
+	return m.put(stored{content, mediaType, "bin"})
+}
+
+func (m *Materials) put(content stored) string {
 	sum := sha256.Sum256(content.bytes)
 	ref := "sha256:" + hex.EncodeToString(sum[:])
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.contents[ref] = content
 	return ref
 }
@@ -127,14 +138,14 @@ func (m *Materials) Open(_ context.Context, blobRef string) (*autopost.Content, 
 	}
 	m.open++
 	return &autopost.Content{
-		ReadCloser: &opened{Reader: bytes.NewReader(content.bytes), origin: m},
-		Size:       int64(len(content.bytes)), ContentType: content.mediaType,
+		ReadSeekCloser: &opened{ReadSeeker: bytes.NewReader(content.bytes), origin: m},
+		Size:           int64(len(content.bytes)), ContentType: content.mediaType,
 		Filename: strings.TrimPrefix(blobRef, "sha256:")[:16] + "." + content.extension,
 	}, nil
 }
 
 type opened struct {
-	io.Reader
+	io.ReadSeeker
 	origin *Materials
 	once   sync.Once
 }

@@ -49,7 +49,7 @@ func harness(t *testing.T, secret string) adaptertest.Harness {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return twitter.New(twitter.Config{BaseURL: baseURL, Client: client})
 		},
-		Plain: true, BadSettings: `{"made_with_ai":"yes"}`,
+		NoMarkup: true, BadSettings: `{"made_with_ai":"yes"}`,
 		TextMethod: create, AlbumMethod: create,
 		Album: []autopost.MediaKind{autopost.MediaImage, autopost.MediaImage, autopost.MediaImage},
 		MediaMethods: map[autopost.MediaKind]string{

@@ -70,10 +70,10 @@ func (s *sender) append(ctx context.Context, at string, n int, content *autopost
 	if failure != nil {
 		return failure
 	}
-	part := &chunk{Reader: content, closed: make(chan struct{})}
+	part := &chunk{ReadSeeker: content, closed: make(chan struct{})}
 	form := adapter.NewForm()
 	form.Field("segment_index", strconv.Itoa(n))
-	form.File("media", &autopost.Content{ReadCloser: part, Size: size, ContentType: "application/octet-stream", Filename: content.Filename})
+	form.File("media", &autopost.Content{ReadSeekCloser: part, Size: size, ContentType: "application/octet-stream", Filename: content.Filename})
 	form.Attach(req)
 	failure = uploadFailure(s.answered(req, nil))
 	// The transport may still be reading after an early answer; it closes the body in any case.
@@ -83,7 +83,7 @@ func (s *sender) append(ctx context.Context, at string, n int, content *autopost
 
 // chunk is a part of a content that is read on after it.
 type chunk struct {
-	io.Reader
+	io.ReadSeeker
 	once   sync.Once
 	closed chan struct{}
 }

@@ -40,8 +40,12 @@ func (f *film) content() []byte {
 func (f *film) Open(context.Context, string) (*autopost.Content, error) {
 	f.opened++
 	content := f.content()
-	return &autopost.Content{ReadCloser: io.NopCloser(bytes.NewReader(content)), Size: int64(len(content)), ContentType: f.kind, Filename: "film.mp4"}, nil
+	return &autopost.Content{ReadSeekCloser: open{bytes.NewReader(content)}, Size: int64(len(content)), ContentType: f.kind, Filename: "film.mp4"}, nil
 }
+
+type open struct{ *bytes.Reader }
+
+func (open) Close() error { return nil }
 
 func (f *film) Keep(ctx context.Context, blobRef, kind, id string, at time.Time) error {
 	f.keptFor = append(f.keptFor, at)

@@ -128,7 +128,8 @@ create or replace function autopost.verify_i20(p_workspace_id text) returns seto
 language sql stable
 as $$
 -- A call after an unknown outcome: under 'reconcile' one, and one more for each time a person put the delivery back; under 'hold'
--- only after a person said so. Every unknown outcome counts, and a lease that ran out after the call began is one.
+-- only after a person said so. Every unknown outcome counts, and a lease that ran out after the call began is one, but where the platform
+-- is asked before anything is done again.
 select jsonb_build_object('what', 'sent again', 'delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt,
 	'unknown_outcomes', u.n, 'policy', l.policy, 'put_back_at', u.at_requeue)
 from autopost.events s
@@ -163,6 +164,8 @@ union all
 select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt', x.attempt)
 from autopost.events x
 join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id and s.action = 'send_attempt' and s.attempt = x.attempt
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id
+join autopost.platforms f on f.platform = c.platform and not f.resumes
 where x.workspace_id = p_workspace_id and x.action = 'sending_lease_expired'
 and not exists (
 	select 1 from autopost.events u

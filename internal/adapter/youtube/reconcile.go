@@ -1,0 +1,132 @@
+package youtube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+const (
+	// maxPages bounds how far back the list of uploads is read, perPage videos a page.
+	maxPages = 10
+	perPage  = 50
+	// clockSlack is how far the platform's clocks may be apart.
+	clockSlack = time.Minute
+)
+
+// Reconcile implements autopost.Reconciler: the session tells first, then the list of
+// uploads. Where steps follow the video it leaves the answer to Send, which asks by itself.
+func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Verdict {
+	s, failure := a.sender(call)
+	if failure != nil {
+		return autopost.Verdict{Error: failure}
+	}
+	steps := call.Delivery.RenderMeta.Steps
+	if len(steps) == 0 || steps[len(steps)-1].Name != "video" {
+		return autopost.Verdict{}
+	}
+	u := s.session()
+	if u == nil {
+		return autopost.Verdict{Absent: true} // no byte is sent before a session is recorded
+	}
+	made, absent, failure := s.became(ctx, u)
+	if failure != nil {
+		return autopost.Verdict{Error: failure}
+	}
+	if made == nil {
+		return autopost.Verdict{Absent: absent}
+	}
+	told, err := json.Marshal(map[string]string{"url": watchURL + made.ID})
+	if err != nil {
+		panic("youtube: encode a verdict: " + err.Error()) // the type has no value that JSON lacks
+	}
+	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: told}
+}
+
+// became is the video that came of a session; without one, absent says that it is certain.
+func (s *sender) became(ctx context.Context, u *session) (made *video, absent bool, failure *autopost.Error) {
+	medium, failure := s.medium(s.planned("video"))
+	if failure != nil {
+		return nil, false, failure
+	}
+	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
+	if failure != nil {
+		return nil, false, failure
+	}
+	_ = content.Close()
+	at, failure := s.ask(ctx, u, content.Size)
+	if failure != nil || !at.gone {
+		return at.video, at.video == nil, failure
+	}
+	made, failure = s.lookup(ctx, u.began)
+	return made, made == nil, failure
+}
+
+// uploadsPage is a page of the list of uploads.
+type uploadsPage struct {
+	NextPageToken string `json:"nextPageToken"`
+	Items         []struct {
+		Snippet struct {
+			Title       string    `json:"title"`
+			Description string    `json:"description"`
+			PublishedAt time.Time `json:"publishedAt"`
+			ResourceID  struct {
+				VideoID string `json:"videoId"`
+			} `json:"resourceId"`
+		} `json:"snippet"`
+	} `json:"items"`
+}
+
+// lookup looks through the channel's uploads since then for the delivery's video: the one
+// with its title and description. Nil says that the list has none; of several nobody knows.
+func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost.Error) {
+	list, failure := s.own(ctx)
+	if failure != nil {
+		return nil, failure
+	}
+	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {list}, "maxResults": {strconv.Itoa(perPage)}}
+	want := s.metadata().Snippet
+	var found []*video
+	for pages := 1; ; pages++ {
+		var page uploadsPage
+		if failure := s.list(ctx, "playlistItems", query, &page); failure != nil {
+			return nil, failure
+		}
+		end := page.NextPageToken == ""
+		for _, item := range page.Items {
+			if item.Snippet.PublishedAt.Before(since.Add(-clockSlack)) {
+				end = true
+				continue
+			}
+			if squeeze(item.Snippet.Title) == squeeze(want.Title) && squeeze(item.Snippet.Description) == squeeze(want.Description) {
+				v := &video{ID: item.Snippet.ResourceID.VideoID}
+				v.Snippet.PublishedAt = item.Snippet.PublishedAt
+				found = append(found, v)
+			}
+		}
+		if end {
+			break
+		}
+		if pages == maxPages {
+			return nil, adapter.Unknown(fmt.Sprintf("the video may be among the channel's uploads beyond the newest %d", pages*perPage))
+		}
+		query.Set("pageToken", page.NextPageToken)
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, adapter.Unknown(fmt.Sprintf("the channel has %d videos that may be this one", len(found)))
+}
+
+// squeeze makes texts comparable that a platform has tidied up.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }

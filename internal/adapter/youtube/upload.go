@@ -1,0 +1,202 @@
+package youtube
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+// maxStill is how many requests in a row may bring an upload no further.
+const maxStill = 3
+
+// upload brings the video into its session, from where that stands.
+func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
+	medium, failure := s.medium(step)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	defer func() { _ = content.Close() }()
+	if s.session() == nil {
+		return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the video has no session")
+	}
+	for replaced := false; ; replaced = true {
+		made, failure := s.fill(ctx, content)
+		if failure != nil {
+			return adapter.Receipt{}, failure
+		}
+		if made == nil {
+			made, failure = s.lost(ctx, s.session())
+		}
+		if failure != nil {
+			return adapter.Receipt{}, failure
+		}
+		if made != nil {
+			s.uploaded = made
+			return adapter.Receipt{IDs: []string{made.ID}, SentAt: made.Snippet.PublishedAt}, nil
+		}
+		if replaced {
+			return adapter.Receipt{}, sessionLost("the new session was lost too", 0)
+		}
+		if failure := s.replace(ctx); failure != nil {
+			return adapter.Receipt{}, failure
+		}
+	}
+}
+
+// fill sends what the newest session lacks. Its answer is nil when the session is gone.
+func (s *sender) fill(ctx context.Context, content *autopost.Content) (*video, *autopost.Error) {
+	u := s.session()
+	var at standing
+	var failure *autopost.Error
+	if u.recalled {
+		if at, failure = s.ask(ctx, u, content.Size); failure != nil {
+			return nil, failure
+		}
+	}
+	for still := 0; at.video == nil && !at.gone; {
+		before := at.next
+		if at, failure = s.put(ctx, u, content, before); failure != nil && failure.Known {
+			return nil, failure
+		}
+		if failure != nil { // the line broke: what has arrived is asked for
+			broken := failure
+			if at, failure = s.ask(ctx, u, content.Size); failure != nil {
+				return nil, definite(broken, codeInterrupted, autopost.ScopeDelivery)
+			}
+		}
+		switch {
+		case at.video != nil, at.gone:
+		case at.next > before:
+			still = 0
+			if err := s.call.Renew(ctx); err != nil {
+				return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, s.hide.Text("the upload has to stop: "+err.Error()))
+			}
+		default:
+			if still++; still == maxStill {
+				return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted,
+					fmt.Sprintf("the session takes nothing beyond byte %d", at.next))
+			}
+		}
+	}
+	return at.video, nil
+}
+
+// put sends one part, from where the session wants it. A failure that is not known
+// says that the session has to be asked.
+func (s *sender) put(ctx context.Context, u *session, content *autopost.Content, from int64) (standing, *autopost.Error) {
+	size := min(s.cfg.PartBytes, content.Size-from)
+	if size < 0 {
+		return standing{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected,
+			fmt.Sprintf("the session has %d bytes, the video only %d", from, content.Size))
+	}
+	u.whole = u.whole || from+size == content.Size
+	var sent *part
+	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
+		sent.wait()
+		if _, err := content.Seek(from, io.SeekStart); err != nil {
+			return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, adapter.CodeOriginUnavailable, s.hide.Text("seek in the video: "+err.Error()))
+		}
+		req, failure := newRequest(ctx, http.MethodPut, u.uri)
+		if failure != nil {
+			return nil, failure
+		}
+		sent = &part{Reader: adapter.Exactly(content, size), closed: make(chan struct{})}
+		req.Body, req.ContentLength = sent, size
+		req.Header.Set("Content-Type", videoType(content))
+		req.Header.Set("Content-Range", contentRange(from, size, content.Size))
+		return req, nil
+	})
+	sent.wait()
+	if failure != nil {
+		return standing{next: from}, failure
+	}
+	return s.hear(answer)
+}
+
+func contentRange(from, size, total int64) string {
+	if size == 0 {
+		return fmt.Sprintf("bytes */%d", total)
+	}
+	return fmt.Sprintf("bytes %d-%d/%d", from, from+size-1, total)
+}
+
+// part is the body of one request. The content behind it is read by the transport
+// until that closes the part, which may be after the answer.
+type part struct {
+	io.Reader
+	closed chan struct{}
+}
+
+// Close implements io.Closer. The content stays open for the next part.
+func (p *part) Close() error {
+	select {
+	case <-p.closed:
+	default:
+		close(p.closed)
+	}
+	return nil
+}
+
+// wait waits until nobody reads the part any more; there may be none.
+func (p *part) wait() {
+	if p != nil {
+		<-p.closed
+	}
+}
+
+// lost finds out what became of a session that YouTube does not know any more: nil says
+// that no video came of it. Where that is not certain yet, it is a failure that may pass.
+func (s *sender) lost(ctx context.Context, u *session) (*video, *autopost.Error) {
+	if !u.recalled && !u.whole {
+		return nil, nil
+	}
+	found, failure := s.lookup(ctx, u.began)
+	if found != nil || failure != nil {
+		return found, failure
+	}
+	// The list of uploads lags: only what it lacks some time after the loss is not there.
+	step := u.step + "-lost"
+	if ids := s.call.Delivery.RenderMeta.Progress.Steps[step]; len(ids) > 0 {
+		since, err := time.Parse(time.RFC3339Nano, ids[0])
+		if left := s.cfg.Settle - time.Since(since); err == nil && left > 0 {
+			return nil, sessionLost("the upload session was lost and the list of uploads may lag", left)
+		}
+		return nil, nil
+	}
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	if err := s.call.Emit(ctx, autopost.Acknowledged{Step: step, IDs: []string{now}}); err != nil {
+		return nil, adapter.NotRecorded(step, err, s.hide)
+	}
+	return nil, sessionLost("the upload session was lost and the list of uploads may lag", s.cfg.Settle)
+}
+
+func sessionLost(message string, wait time.Duration) *autopost.Error {
+	failure := adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeSessionLost, message)
+	failure.RetryAfterMS = wait.Milliseconds()
+	return failure
+}
+
+// replace starts another session and records it before it is used.
+func (s *sender) replace(ctx context.Context) *autopost.Error {
+	u, failure := s.start(ctx)
+	if failure != nil {
+		return failure
+	}
+	ids, failure := s.record(u)
+	if failure != nil {
+		return failure
+	}
+	if err := s.call.Emit(ctx, autopost.Acknowledged{Step: u.step, IDs: ids}); err != nil {
+		return adapter.NotRecorded(u.step, err, s.hide)
+	}
+	return nil
+}
