@@ -22,15 +22,16 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
-	"add_api_key", "drop_event_partitions", "ensure_event_partitions", "forget_media_origin", "get_credential_binding", "put_setting",
-	"remove_media_origin", "resolve_api_key",
+	"add_api_key", "begin_refresh", "drop_event_partitions", "ensure_event_partitions", "fail_refresh", "finish_refresh", "forget_media_origin",
+	"get_credential", "get_credential_binding", "list_master_keys", "list_sealed_secrets", "put_sealed_secret", "put_setting",
+	"record_credential_check", "remove_media_origin", "resolve_api_key", "rewrap_secret",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
 // argument. Each of them answers only for workspaces that the caller may speak
 // for, or touches nothing that belongs to one.
 var crossWorkspace = []string{
-	"begin_dispatch", "drop_event_partitions", "end_dispatch", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_workspaces", "next_wake_ms",
+	"begin_dispatch", "drop_event_partitions", "end_dispatch", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_master_keys", "list_workspaces", "next_wake_ms",
 	"put_setting", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint", "touch_run",
 }
 

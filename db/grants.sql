@@ -9,7 +9,8 @@ declare
 	v_function record;
 	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
 	v_engine_only constant text[] := array['get_credential_binding', 'add_api_key', 'resolve_api_key', 'put_setting', 'ensure_event_partitions',
-		'drop_event_partitions', 'forget_media_origin', 'remove_media_origin'];
+		'drop_event_partitions', 'forget_media_origin', 'remove_media_origin', 'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh',
+		'put_sealed_secret', 'record_credential_check', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only

@@ -23,6 +23,53 @@ $$;
 
 create temp table calls (function text, call text, argument text) on commit drop;
 insert into calls values
+	('get_credential', $c$autopost.get_credential(null, 'x')$c$, 'workspace_id'),
+	('begin_refresh', $c$autopost.begin_refresh(null, 'x', 0, '')$c$, 'workspace_id'),
+	('begin_refresh', $c$autopost.begin_refresh('w', '', 0, '')$c$, 'auth_ref'),
+	('begin_refresh', $c$autopost.begin_refresh('w', 'x', -1, '')$c$, 'version'),
+	('begin_refresh', $c$autopost.begin_refresh('w', 'x', 0, null)$c$, 'source'),
+	('finish_refresh', $c$autopost.finish_refresh(null, 'x', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 1)$c$, 'workspace_id'),
+	('finish_refresh', $c$autopost.finish_refresh('w', null, '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 1)$c$, 'auth_ref'),
+	('finish_refresh', $c$autopost.finish_refresh('w', 'x', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 0)$c$, 'valid_seconds'),
+	('finish_refresh', $c$autopost.finish_refresh('w', 'x', null, 1)$c$, 'sealed'),
+	('finish_refresh', $c$autopost.finish_refresh('w', 'x', '{"version": "one"}', 1)$c$, 'sealed'),
+	('finish_refresh', $c$autopost.finish_refresh('w', 'x', '{"version": 1, "key_id": "k", "wrapped_key": "?", "sealed": "AAAA"}', 1)$c$, 'sealed'),
+	('fail_refresh', $c$autopost.fail_refresh(null, 'x', 't', 0, '', '{}')$c$, 'workspace_id'),
+	('fail_refresh', $c$autopost.fail_refresh('w', '', 't', 0, '', '{}')$c$, 'auth_ref'),
+	('fail_refresh', $c$autopost.fail_refresh('w', 'x', '', 0, '', '{}')$c$, 'token'),
+	('fail_refresh', $c$autopost.fail_refresh('w', 'x', 't', null, '', '{}')$c$, 'version'),
+	('fail_refresh', $c$autopost.fail_refresh('w', 'x', 't', 0, null, '{}')$c$, 'source'),
+	('fail_refresh', $c$autopost.fail_refresh('w', 'x', 't', 0, '', '[]')$c$, 'error'),
+	('list_due_refreshes', $c$autopost.list_due_refreshes(null, 1)$c$, 'workspace_id'),
+	('list_due_refreshes', $c$autopost.list_due_refreshes('w', 0)$c$, 'limit'),
+	('warn_expiring', $c$autopost.warn_expiring(null)$c$, 'workspace_id'),
+	('purge_sealed_secrets', $c$autopost.purge_sealed_secrets(null)$c$, 'workspace_id'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret(null, 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'workspace_id'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', '', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'auth_ref'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', '', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'platform'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '[]', 'set', null, 'o', 'r', false)$c$, 'sealed'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'refresh', null, 'o', 'r', false)$c$, 'made_by'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', -1, 'o', 'r', false)$c$, 'valid_seconds'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, '', 'r', false)$c$, 'operator'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', null, false)$c$, 'reason'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', null)$c$, 'dry_run'),
+	('record_credential_check', $c$autopost.record_credential_check(null, 'x', '{}')$c$, 'workspace_id'),
+	('record_credential_check', $c$autopost.record_credential_check('w', '', '{}')$c$, 'auth_ref'),
+	('record_credential_check', $c$autopost.record_credential_check('w', 'x', '[]')$c$, 'check'),
+	('record_credential_check', $c$autopost.record_credential_check('w', 'x', '{"rights": 1}')$c$, 'check'),
+	('list_credentials', $c$autopost.list_credentials(null, 1)$c$, 'workspace_id'),
+	('list_credentials', $c$autopost.list_credentials('w', 0)$c$, 'limit'),
+	('list_alerts', $c$autopost.list_alerts(null, 1)$c$, 'workspace_id'),
+	('list_alerts', $c$autopost.list_alerts('w', null)$c$, 'limit'),
+	('list_sealed_secrets', $c$autopost.list_sealed_secrets(null, 'k', 1)$c$, 'workspace_id'),
+	('list_sealed_secrets', $c$autopost.list_sealed_secrets('w', '', 1)$c$, 'not_key_id'),
+	('list_sealed_secrets', $c$autopost.list_sealed_secrets('w', 'k', 0)$c$, 'limit'),
+	('rewrap_secret', $c$autopost.rewrap_secret(null, 'x', 1, 'a', 'b', 'AAAA')$c$, 'workspace_id'),
+	('rewrap_secret', $c$autopost.rewrap_secret('w', null, 1, 'a', 'b', 'AAAA')$c$, 'auth_ref'),
+	('rewrap_secret', $c$autopost.rewrap_secret('w', 'x', null, 'a', 'b', 'AAAA')$c$, 'version'),
+	('rewrap_secret', $c$autopost.rewrap_secret('w', 'x', 1, null, 'b', 'AAAA')$c$, 'from_key_id'),
+	('rewrap_secret', $c$autopost.rewrap_secret('w', 'x', 1, 'a', null, 'AAAA')$c$, 'key_id'),
+	('rewrap_secret', $c$autopost.rewrap_secret('w', 'x', 1, 'a', 'b', null)$c$, 'wrapped_key'),
 	('claim_deliveries', $c$autopost.claim_deliveries(null, 'r', 1)$c$, 'workspace_id'),
 	('claim_deliveries', $c$autopost.claim_deliveries('w', '', 1)$c$, 'run_id'),
 	('claim_deliveries', $c$autopost.claim_deliveries('w', null, 1)$c$, 'run_id'),
@@ -308,7 +355,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

@@ -31,6 +31,9 @@ const (
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
+// sealedSecret is what finish_refresh and put_sealed_secret are given.
+const sealedSecret = `{"version": 1, "key_id": "k1", "wrapped_key": "AAAA", "sealed": "BBBB"}`
+
 // inOrder is how rows are edited that functions lock: many at once only in the order of the house.
 const inOrder = `select x.channel_id from autopost.channels x where x.workspace_id = 'w' order by x.channel_id for no key update of x`
 
@@ -101,6 +104,12 @@ var acts = []act{
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
+	{"begin_refresh", "", `select autopost.begin_refresh('w', 'g', 0, '')`, false},
+	{"finish_refresh", "", `select autopost.finish_refresh('w', 'g', '` + sealedSecret + `', 3600)`, false},
+	{"fail_refresh", "refused", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "PERMANENT", "scope": "channel", "code": "auth_lost"}')`, false},
+	{"fail_refresh", "later", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "TRANSIENT", "scope": "platform", "code": "http_500"}')`, false},
+	{"warn_expiring", "", `select autopost.warn_expiring('w')`, true},
+	{"purge_sealed_secrets", "", `select autopost.purge_sealed_secrets('w')`, true},
 	{"drop_event_partitions", "", `select autopost.drop_event_partitions()`, false},
 	{"purge_receipts", "", `select autopost.purge_receipts('w')`, false},
 	{"purge_runs", "", `select autopost.purge_runs('w')`, false},
@@ -114,6 +123,7 @@ var acts = []act{
 	{"plan", "", `select autopost.plan('w', '{"text": "fresh"}', null)`, false},
 	{"put_template", "", `select autopost.put_template('w', 'digest', '*', '{"body": "{title}", "vars": ["title"]}', {by})`, false},
 	{"enable_template", "", `select autopost.enable_template('w', 'digest', '*', 1, false, {by})`, false},
+	{"requeue_auth_lost", "of a bound credential", `select autopost.requeue_auth_lost('w', 'g', {by}, false)`, false},
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
@@ -123,6 +133,9 @@ var acts = []act{
 	{"enable_group", "", `select autopost.enable_group('w', 'telegram', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
+	{"put_sealed_secret", "", `select autopost.put_sealed_secret('w', 'g', 'telegram', '` + sealedSecret + `', 'set', 86400, {by}, false)`, false},
+	{"record_credential_check", "", `select autopost.record_credential_check('w', 'g', '{"account": "@bot", "rights": []}')`, false},
+	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
@@ -139,7 +152,8 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "functions_digest", "get_credential_binding", "get_media_blob", "get_run", "list_all_workspaces", "list_channels", "list_deliveries", "list_events", "list_templates",
+	"audit_head", "functions_digest", "get_credential", "get_credential_binding", "get_media_blob", "get_run", "list_alerts", "list_all_workspaces", "list_channels", "list_credentials",
+	"list_deliveries", "list_due_refreshes", "list_events", "list_master_keys", "list_sealed_secrets", "list_templates",
 	"list_unreferenced_origins", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "verify", "why",
 }
@@ -164,7 +178,8 @@ func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	calls := map[string]string{
-		"functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
+		"get_credential": `'w', 'bot'`, "list_alerts": `'w', 10`, "list_credentials": `'w', 10`, "list_due_refreshes": `'w', 10`, "list_master_keys": ``,
+		"list_sealed_secrets": `'w', 'k2', 10`, "functions_digest": ``, "get_credential_binding": `'w', 'bot'`, "get_media_blob": `'w', '{blob}', 'telegram', 'bot', 'image'`, "get_run": `'w', {run}`,
 		"audit_head": `'w'`, "list_all_workspaces": ``, "list_templates": `'w', '{}', 10`, "list_unreferenced_origins": `'w', 10`,
 		"preview_template":        `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"ready_fanout_workspaces": `10`, "ready_workspaces_after": `'', 10`, "report_orphans": `'w'`, "why": `'w', {dead}`,
