@@ -617,18 +617,19 @@ $$;
 
 
 --
--- Name: begin_refresh(text, text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: begin_refresh(text, text, integer, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text) RETURNS jsonb
+CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Asks to renew a secret: the sealed one of this version, or with 0 the first one of the digest p_source ('' for a sealed one that has none).
+-- p_refused is the failure (error contract) for which it is asked, null to renew ahead of time.
 -- One at a time: who is granted it has a lease, and ends it by finish_refresh or fail_refresh. The engine alone may.
--- Returns {"granted": true, "token", "version": to seal the new one under, "wait_ms": how long the lease lasts}, or {"granted": false, "reason"}: "unknown", "newer":
--- another one is in force by now, "leased": somebody else is at it, look again after wait_ms, "waiting": the last try failed, not before wait_ms,
--- or "lost": the platform refused this very secret; both with its "error".
+-- Returns {"granted": true, "token", "version": to seal the new one under, "wait_ms": how long the lease lasts}, or {"granted": false, "reason"}:
+-- "unknown", "other": the failure is not of the credential, "newer": another one is in force by now, "leased": somebody else is at it, look again
+-- after wait_ms, "waiting": the last try failed, not before wait_ms, or "lost": the platform refused this very secret; both with its "error".
 -- Locks: credential_health. Reads: sealed_secrets. Writes: credential_health.
 declare
 	v_health autopost.credential_health;
@@ -643,6 +644,8 @@ begin
 	v_sealed := autopost.sealed_in_force(p_workspace_id, p_auth_ref);
 	if v_health.auth_ref is null then
 		return '{"granted": false, "reason": "unknown"}';
+	elsif p_refused is not null and not autopost.is_auth_lost(p_refused) then
+		return '{"granted": false, "reason": "other"}';
 	elsif v_sealed.version > p_version and (p_version > 0 or v_sealed.source = p_source) then
 		return '{"granted": false, "reason": "newer"}';
 	elsif v_health.lost_version = p_version and v_health.lost_source = p_source then

@@ -158,11 +158,15 @@ func (d *daemon) addDispatch(runID string) error {
 	if err != nil {
 		return err
 	}
+	vault, err := newVault(d.cfg, d.store, d.log)
+	if err != nil {
+		return err
+	}
 	queue := dispatchStore{d.store}
 	dispatcher, err := dispatch.New(dispatch.Config{
 		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
-		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{d.store},
+		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{vault},
 		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, Log: d.log,
 	})
 	if err != nil {
@@ -173,9 +177,13 @@ func (d *daemon) addDispatch(runID string) error {
 }
 
 func (d *daemon) addMonitor() error {
+	vault, err := newVault(d.cfg, d.store, d.log)
+	if err != nil {
+		return err
+	}
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Log: d.log,
+		Archive: d.store, Integrity: d.store, Expiry: d.store, Renewer: vault, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(79);
+select plan(80);
 
 create function test.sealed(p_version int, p_text text default 'c2VjcmV0', p_source text default '') returns jsonb
 language sql
@@ -47,16 +47,17 @@ select is((select array_agg(l.action || ' ' || l.subject) from autopost.admin_au
 select throws_ok($$update autopost.sealed_secrets set retired_at = null$$, '23505', null, 'two in force are refused');
 
 -- One renews it at a time.
-select is(autopost.begin_refresh('w', 'none', 0, ''), '{"granted": false, "reason": "unknown"}');
-select is(autopost.begin_refresh('w', 'x', 1, '') ->> 'reason', 'newer', 'who holds an old one reads again');
-select is(autopost.begin_refresh('w', 'x', 2, '') - 'token', '{"granted": true, "version": 3, "wait_ms": 60000}');
-select is(autopost.begin_refresh('w', 'x', 2, ''), '{"granted": false, "reason": "leased", "wait_ms": 60000}');
+select is(autopost.begin_refresh('w', 'none', 0, '', null), '{"granted": false, "reason": "unknown"}');
+select is(autopost.begin_refresh('w', 'x', 1, '', null) ->> 'reason', 'newer', 'who holds an old one reads again');
+select is(autopost.begin_refresh('w', 'x', 2, '', '{"category": "PERMANENT", "scope": "channel", "code": "x_suspended"}') ->> 'reason', 'other', 'a new secret mends no other failure');
+select is(autopost.begin_refresh('w', 'x', 2, '', '{"category": "PERMANENT", "scope": "channel", "code": "x_unauthorized"}') - 'token', '{"granted": true, "version": 3, "wait_ms": 60000}');
+select is(autopost.begin_refresh('w', 'x', 2, '', null), '{"granted": false, "reason": "leased", "wait_ms": 60000}');
 select is(autopost.finish_refresh('w', 'none', test.sealed(3), 7200), '{"applied": false, "reason": "unknown"}');
 select is((autopost.finish_refresh('w', 'x', test.sealed(3, 'cmVuZXdlZA=='), 7200) ->> 'valid_until')::timestamptz, autopost.now_ts() + interval '2 hours');
 select is(test.in_force(), 3);
 select is((autopost.finish_refresh('w', 'x', test.sealed(3, 'cmVuZXdlZA=='), 7200) -> 'applied')::boolean, true, 'repeated, it gives the same answer');
 select is(autopost.finish_refresh('w', 'x', test.sealed(3, 'b3RoZXI='), 7200), '{"applied": false, "reason": "newer"}', 'another one of that number is refused');
-select is(autopost.begin_refresh('w', 'x', 2, '') ->> 'reason', 'newer', 'the others find it');
+select is(autopost.begin_refresh('w', 'x', 2, '', null) ->> 'reason', 'newer', 'the others find it');
 select is(test.count_events('auth_refreshed'), 1);
 select is((test.health('x')).next_refresh_at, autopost.now_ts() + interval '110 minutes');
 select is((select array_agg(d) from autopost.list_due_refreshes('w', 10) d), null);
@@ -65,11 +66,11 @@ select is((select array_agg(d) from autopost.list_due_refreshes('w', 10) d), '{x
 select is(autopost.get_credential('w', 'x') -> 'stale', 'false');
 select test.tick('10 minutes');
 select is(autopost.get_credential('w', 'x') -> 'stale', 'true');
-select autopost.begin_refresh('w', 'x', 3, '');
+select autopost.begin_refresh('w', 'x', 3, '', null);
 select is((select array_agg(d) from autopost.list_due_refreshes('w', 10) d), null, 'somebody is at it');
 -- Late, but still the answer of the platform.
 select test.tick('61 seconds');
-select is((autopost.begin_refresh('w', 'x', 3, '') ->> 'version')::int, 4, 'a lease that is over is given again');
+select is((autopost.begin_refresh('w', 'x', 3, '', null) ->> 'version')::int, 4, 'a lease that is over is given again');
 select is((autopost.finish_refresh('w', 'x', test.sealed(4), 60) -> 'applied')::boolean, true, 'the answer counts, whoever holds the lease');
 select is((test.health('x')).next_refresh_at, autopost.now_ts() + interval '40 seconds', 'a short life is lived for two thirds');
 select is((select array_agg(s.version order by s.version) from autopost.sealed_secrets s), '{1,2,3,4}', 'what was replaced is kept');
@@ -81,19 +82,19 @@ select is(test.in_force(), 4, 'and what is in force stays');
 -- A failure of the way waits, and nobody pauses.
 select test.channel('a', p_platform := 'x', p_rate_group := 'x'), test.channel('b', p_platform := 'x', p_rate_group := 'x');
 select test.channel('stranger', p_platform := 'x', p_rate_group := 'y'), test.channel('elsewhere', p_rate_group := 'x');
-create temp table lease on commit drop as select autopost.begin_refresh('w', 'x', 4, '') ->> 'token' as token;
+create temp table lease on commit drop as select autopost.begin_refresh('w', 'x', 4, '', null) ->> 'token' as token;
 select is(autopost.fail_refresh('w', 'none', 't', 4, '', '{}'), '{"applied": false, "reason": "unknown"}');
 select is(autopost.fail_refresh('w', 'x', 'other', 4, '', '{}'), '{"applied": false, "reason": "stale"}');
 select is((select autopost.fail_refresh('w', 'x', l.token, 4, '', '{"category": "TRANSIENT", "scope": "platform", "code": "x_5xx", "message": "no", "retry_after_ms": 10000}') from lease l),
 	'{"applied": true, "lost": false, "paused": 0}');
-select is(autopost.begin_refresh('w', 'x', 4, '') ->> 'reason', 'waiting');
-select ok((autopost.begin_refresh('w', 'x', 4, '') ->> 'wait_ms')::int between 10000 and 13000, 'for as long as the platform asked');
-select is(autopost.begin_refresh('w', 'x', 4, '') -> 'error' ->> 'code', 'x_5xx');
+select is(autopost.begin_refresh('w', 'x', 4, '', null) ->> 'reason', 'waiting');
+select ok((autopost.begin_refresh('w', 'x', 4, '', null) ->> 'wait_ms')::int between 10000 and 13000, 'for as long as the platform asked');
+select is(autopost.begin_refresh('w', 'x', 4, '', null) -> 'error' ->> 'code', 'x_5xx');
 select is(test.held(), '{}');
 
 -- Refused: the channels of the credential pause, with one event and one alert.
 select test.tick('1 minute');
-update lease set token = autopost.begin_refresh('w', 'x', 4, '') ->> 'token';
+update lease set token = autopost.begin_refresh('w', 'x', 4, '', null) ->> 'token';
 select is((select autopost.fail_refresh('w', 'x', l.token, 4, '', '{"category": "PERMANENT", "scope": "channel", "code": "x_token_revoked", "message": "revoked"}') from lease l),
 	'{"applied": true, "lost": true, "paused": 2}');
 select is(test.held(), '{a,b}', 'those of this credential and platform');
@@ -101,8 +102,8 @@ select is(test.count_events('auth_lost'), 1);
 select is((select array_agg(array[a.kind, a.subject, a.error ->> 'code'] ) from autopost.list_alerts('w', 10) a where a.ended_at is null), array[array['auth_lost', 'credential:x', 'x_token_revoked']]);
 select is((select array[c.lost_at::text, c.channels::text, c.kept, c.error ->> 'code'] from autopost.list_credentials('w', 10) c),
 	array[autopost.now_ts()::text, '2', 'sealed', 'x_token_revoked']);
-select is(autopost.begin_refresh('w', 'x', 4, '') ->> 'reason', 'lost', 'nobody asks for it again');
-select is(autopost.begin_refresh('w', 'x', 4, '') -> 'error' ->> 'code', 'x_token_revoked');
+select is(autopost.begin_refresh('w', 'x', 4, '', null) ->> 'reason', 'lost', 'nobody asks for it again');
+select is(autopost.begin_refresh('w', 'x', 4, '', null) -> 'error' ->> 'code', 'x_token_revoked');
 select is((select array_agg(d) from autopost.list_due_refreshes('w', 10) d), null);
 select is((select autopost.fail_refresh('w', 'x', l.token, 4, '', '{}') from lease l) ->> 'reason', 'stale', 'a lease ends once');
 
@@ -128,9 +129,9 @@ select is((test.health('x')).lost_at, null);
 -- The first secret is elsewhere: what was renewed from it wins, until it is another one, or is kept elsewhere.
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'f', 'youtube', 'file:/run/secret');
 select is(autopost.get_credential('w', 'f'), '{"platform": "youtube", "secret_ref": "file:/run/secret", "last_version": 0, "stale": false}');
-select autopost.begin_refresh('w', 'f', 0, 'd1'), autopost.finish_refresh('w', 'f', test.sealed(1, 'Zmlyc3Q=', 'd1'), 3600);
-select is(autopost.begin_refresh('w', 'f', 0, 'd1') ->> 'reason', 'newer');
-select is((autopost.begin_refresh('w', 'f', 0, 'd2') ->> 'version')::int, 2, 'another file is another secret');
+select autopost.begin_refresh('w', 'f', 0, 'd1', null), autopost.finish_refresh('w', 'f', test.sealed(1, 'Zmlyc3Q=', 'd1'), 3600);
+select is(autopost.begin_refresh('w', 'f', 0, 'd1', null) ->> 'reason', 'newer');
+select is((autopost.begin_refresh('w', 'f', 0, 'd2', null) ->> 'version')::int, 2, 'another file is another secret');
 update autopost.credential_bindings set secret_ref = 'env:OTHER' where auth_ref = 'f';
 select is(autopost.get_credential('w', 'f'), '{"platform": "youtube", "secret_ref": "env:OTHER", "last_version": 2, "stale": false}');
 select is(autopost.finish_refresh('w', 'f', test.sealed(2), 60) ->> 'reason', 'newer', 'a renewal of what was there before comes too late');

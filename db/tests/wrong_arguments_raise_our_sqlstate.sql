@@ -24,10 +24,10 @@ $$;
 create temp table calls (function text, call text, argument text) on commit drop;
 insert into calls values
 	('get_credential', $c$autopost.get_credential(null, 'x')$c$, 'workspace_id'),
-	('begin_refresh', $c$autopost.begin_refresh(null, 'x', 0, '')$c$, 'workspace_id'),
-	('begin_refresh', $c$autopost.begin_refresh('w', '', 0, '')$c$, 'auth_ref'),
-	('begin_refresh', $c$autopost.begin_refresh('w', 'x', -1, '')$c$, 'version'),
-	('begin_refresh', $c$autopost.begin_refresh('w', 'x', 0, null)$c$, 'source'),
+	('begin_refresh', $c$autopost.begin_refresh(null, 'x', 0, '', null)$c$, 'workspace_id'),
+	('begin_refresh', $c$autopost.begin_refresh('w', '', 0, '', null)$c$, 'auth_ref'),
+	('begin_refresh', $c$autopost.begin_refresh('w', 'x', -1, '', null)$c$, 'version'),
+	('begin_refresh', $c$autopost.begin_refresh('w', 'x', 0, null, null)$c$, 'source'),
 	('finish_refresh', $c$autopost.finish_refresh(null, 'x', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 1)$c$, 'workspace_id'),
 	('finish_refresh', $c$autopost.finish_refresh('w', null, '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 1)$c$, 'auth_ref'),
 	('finish_refresh', $c$autopost.finish_refresh('w', 'x', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 0)$c$, 'valid_seconds'),

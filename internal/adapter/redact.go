@@ -21,16 +21,22 @@ const (
 // Redactor takes a secret out of what is kept of a call. The zero value takes out nothing.
 type Redactor struct{ replacer *strings.Replacer }
 
-// Hide makes the redactor of a secret: whole, the part after its first colon (of a
-// bot token that is the secret proper), and both as they look escaped in a URL, in JSON or in Go.
-func Hide(secret autopost.Secret) Redactor {
-	value := secret.Reveal()
-	if value == "" {
-		return Redactor{}
+// Hide makes the redactor of a secret, or of several parts of one: each whole, what
+// is after its first colon (of a bot token that is the secret proper), and both as
+// they look escaped in a URL, in JSON or in Go.
+func Hide(secrets ...autopost.Secret) Redactor {
+	var forms []string
+	for _, secret := range secrets {
+		value := secret.Reveal()
+		if value != "" {
+			forms = append(forms, value)
+		}
+		if _, proper, ok := strings.Cut(value, ":"); ok && proper != "" {
+			forms = append(forms, proper)
+		}
 	}
-	forms := []string{value}
-	if _, proper, ok := strings.Cut(value, ":"); ok && proper != "" {
-		forms = append(forms, proper)
+	if len(forms) == 0 {
+		return Redactor{}
 	}
 	for _, form := range slices.Clone(forms) {
 		quoted := strconv.Quote(form)

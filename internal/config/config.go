@@ -40,11 +40,17 @@ type Config struct {
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
+	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
+	// first needed, unless the operator named it.
+	MasterKeyFile string
 	// BlobURL is the media origin, in the form of gocloud.dev/blob.
 	BlobURL string
-	// TelegramAPIURL and MAXAPIURL are base URLs without a trailing slash.
+	// TelegramAPIURL, MAXAPIURL and XAPIURL are base URLs without a trailing slash.
 	TelegramAPIURL string
 	MAXAPIURL      string
+	XAPIURL        string
+	// GoogleTokenURL is where refresh tokens are exchanged, without a trailing slash.
+	GoogleTokenURL string
 	// MAXCAFile is a PEM bundle trusted for MAX besides the system's; empty means none.
 	MAXCAFile string
 	// OutboundAllow are networks that the guarded client may reach although they are not public.
@@ -198,6 +204,9 @@ func (c *Config) complete() error {
 	}
 	if c.BlobURL == "" {
 		c.BlobURL = "file://" + filepath.ToSlash(filepath.Join(c.DataDir, "media")) + "?create_dir=true&no_tmp_dir=true"
+	}
+	if c.MasterKeyFile == "" {
+		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	longest := longestAttempt(c.SendingLease)
 	if c.AdapterTimeout <= longest {

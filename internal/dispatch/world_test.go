@@ -57,6 +57,7 @@ type world struct {
 	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
 	onNext     func() (time.Duration, bool, error)
 	onSecret   func() (autopost.Secret, error)
+	onRenew    func(used autopost.Secret) (autopost.Secret, error)
 }
 
 func newWorld(t *testing.T) *world {
@@ -248,6 +249,14 @@ func (w *world) Credential(context.Context, string, string, autopost.Platform) (
 		return w.onSecret()
 	}
 	return autopost.NewSecret("canary-secret"), nil
+}
+
+func (w *world) Renew(_ context.Context, _, _ string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
+	w.note("renew " + failure.Code)
+	if w.onRenew != nil {
+		return w.onRenew(used)
+	}
+	return autopost.Secret{}, nil
 }
 
 func (w *world) MaterialsFor(autopost.Delivery) autopost.Materials { return nil }

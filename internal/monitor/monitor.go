@@ -1,5 +1,5 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It ends expired leases, ends what waited too long for a refused credential,
+// It ends expired leases, renews credentials before they expire, ends what waited too long for a refused one,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
 // calendar, removes what is past its time and looks for what should not be.
 //
@@ -21,7 +21,7 @@ import (
 // means its default.
 type Config struct {
 	// Interval is the time between two sweeps for expired leases,
-	// and for what waited too long for a refused credential
+	// for credentials that expire, and for what waited too long for a refused one
 	// (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
@@ -73,6 +73,8 @@ type Deps struct {
 	Intake     Intake
 	Archive    Archive
 	Integrity  Integrity
+	Expiry     Expiry
+	Renewer    Renewer
 	Log        *slog.Logger
 }
 
@@ -106,6 +108,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	for _, d := range []duty{
 		{m.cfg.Interval, m.recoverLeases},
 		{m.cfg.Interval, m.expireAuthLost},
+		{m.cfg.Interval, m.renewCredentials},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 		{m.cfg.Retention, m.purgeAll},

@@ -104,7 +104,7 @@ var acts = []act{
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
-	{"begin_refresh", "", `select autopost.begin_refresh('w', 'g', 0, '')`, false},
+	{"begin_refresh", "", `select autopost.begin_refresh('w', 'g', 0, '', null)`, false},
 	{"finish_refresh", "", `select autopost.finish_refresh('w', 'g', '` + sealedSecret + `', 3600)`, false},
 	{"fail_refresh", "refused", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "PERMANENT", "scope": "channel", "code": "auth_lost"}')`, false},
 	{"fail_refresh", "later", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "TRANSIENT", "scope": "platform", "code": "http_500"}')`, false},
