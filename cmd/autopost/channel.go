@@ -11,7 +11,7 @@ import (
 )
 
 func channelCommand() *cobra.Command {
-	return family("channel", "Pause and resume a channel", channelPauseCommand(), channelResumeCommand())
+	return family("channel", "Pause, resume and check a channel", channelPauseCommand(), channelResumeCommand(), channelCheckCommand())
 }
 
 func channelPauseCommand() *cobra.Command {

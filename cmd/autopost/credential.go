@@ -10,7 +10,9 @@ import (
 )
 
 func credentialCommand() *cobra.Command {
-	return family("credential", "Change the credential of a channel, or go on with one that was refused", credentialRotateCommand(), credentialRequeueCommand())
+	return family("credential", "Keep credentials sealed, see how they are, link accounts, and go on with one that was refused",
+		credentialListCommand(), credentialShowCommand(), credentialSetCommand(), credentialCheckCommand(), credentialLinkCommand(), credentialRelinkCommand(),
+		credentialRewrapCommand(), credentialRotateCommand(), credentialRequeueCommand())
 }
 
 func credentialRotateCommand() *cobra.Command {

@@ -14,11 +14,11 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the database and say what to do about what is wrong",
+		Short: "Check the database and the credentials, and say what to do about what is wrong",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *database) error {
-				return doctor(ctx, db, asJSON)
+			return withDatabase(cmd.Context(), func(ctx context.Context, cfg config.Config, db *database) error {
+				return doctor(ctx, cfg, db, asJSON)
 			})
 		},
 	}
@@ -26,7 +26,7 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-func doctor(ctx context.Context, db *database, asJSON bool) error {
+func doctor(ctx context.Context, cfg config.Config, db *database, asJSON bool) error {
 	store, err := db.store(ctx)
 	if err != nil {
 		return err
@@ -35,6 +35,13 @@ func doctor(ctx context.Context, db *database, asJSON bool) error {
 	checks, err := store.Diagnose(ctx)
 	if err != nil {
 		return fmt.Errorf("%w\nis DATABASE_URL right, and was autopost migrate run there?", err)
+	}
+	if store.Ready(ctx) == nil {
+		credentials, err := diagnoseCredentials(ctx, cfg, store)
+		if err != nil {
+			return err
+		}
+		checks = append(checks, credentials...)
 	}
 	rows := make([][]any, 0, len(checks))
 	ill := 0

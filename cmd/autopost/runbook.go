@@ -34,14 +34,8 @@ func workspaceFlag(cmd *cobra.Command, workspace *string) {
 
 // run does something by hand and tells what it changed.
 func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.Act) (pg.ActAnswer, error)) error {
-	if strings.TrimSpace(m.act.Reason) == "" {
-		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
-	}
-	if m.act.Operator == "" {
-		m.act.Operator = operator()
-	}
-	if m.act.Operator == "" {
-		return misuse{errors.New("nobody is logged in: pass --operator")}
+	if err := m.known(cmd); err != nil {
+		return err
 	}
 	return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
 		var err error
@@ -57,6 +51,20 @@ func (m *manual) run(cmd *cobra.Command, do func(context.Context, *pg.Store, pg.
 		}
 		return m.tell(answer)
 	})
+}
+
+// known demands to know who acts and why.
+func (m *manual) known(cmd *cobra.Command) error {
+	if strings.TrimSpace(m.act.Reason) == "" {
+		return misuse{fmt.Errorf("%s needs --reason: it is kept in the audit log", cmd.CommandPath())}
+	}
+	if m.act.Operator == "" {
+		m.act.Operator = operator()
+	}
+	if m.act.Operator == "" {
+		return misuse{errors.New("nobody is logged in: pass --operator")}
+	}
+	return nil
 }
 
 // tell prints an answer; an act that could not be done, or not to all that was named, is a failure.

@@ -3,24 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"time"
 
 	"autopost"
-	"autopost/internal/adapter/twitter"
-	"autopost/internal/adapter/youtube"
 	"autopost/internal/admin"
-	"autopost/internal/config"
-	"autopost/internal/credential"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
-	"autopost/internal/outbound"
 	"autopost/internal/pg"
-	"autopost/internal/secret"
 )
 
 // The stages declare what they need in words of their own, and pg knows no
@@ -41,66 +33,6 @@ func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deli
 func (s dispatchStore) CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (dispatch.Commit, error) {
 	a, err := s.Store.CommitOutcome(ctx, workspace, deliveryID, claimToken, outcome)
 	return dispatch.Commit(a), err
-}
-
-// credentials gives dispatch what the vault gives, in its own words.
-type credentials struct{ *credential.Vault }
-
-func (c credentials) Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error) {
-	value, err := c.Vault.Credential(ctx, workspace, authRef, platform)
-	return value, dispatchError(err)
-}
-
-func (c credentials) Renew(ctx context.Context, workspace, authRef string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
-	value, err := c.Vault.Renew(ctx, workspace, authRef, used, failure)
-	return value, dispatchError(err)
-}
-
-func dispatchError(err error) error {
-	if refused, ok := errors.AsType[*credential.Refused](err); ok {
-		return (*dispatch.Refused)(refused)
-	}
-	if errors.Is(err, credential.ErrNone) {
-		return errors.Join(dispatch.ErrNoCredential, err)
-	}
-	return err
-}
-
-type credentialStore struct{ *pg.Store }
-
-func (s credentialStore) GetCredential(ctx context.Context, workspace, authRef string) (*credential.Bound, error) {
-	c, err := s.Store.GetCredential(ctx, workspace, authRef)
-	if err != nil || c == nil {
-		return nil, err
-	}
-	return &credential.Bound{
-		Platform: c.Platform, SecretRef: c.SecretRef, LastVersion: c.LastVersion, Stale: c.Stale, Sealed: (*credential.Row)(c.Sealed),
-	}, nil
-}
-
-func (s credentialStore) BeginRefresh(ctx context.Context, workspace, authRef string, version int, source string, refused *autopost.Error) (credential.Lease, error) {
-	l, err := s.Store.BeginRefresh(ctx, workspace, authRef, version, source, refused)
-	return credential.Lease(l), err
-}
-
-func (s credentialStore) FinishRefresh(ctx context.Context, workspace, authRef string, sealed credential.Row, validFor time.Duration) (bool, error) {
-	return s.Store.FinishRefresh(ctx, workspace, authRef, pg.SealedSecret(sealed), validFor)
-}
-
-// newVault opens credentials of a store.
-func newVault(cfg config.Config, store *pg.Store, log *slog.Logger) (*credential.Vault, error) {
-	client, err := outbound.Operator(outbound.OperatorConfig{})
-	if err != nil {
-		return nil, err
-	}
-	return credential.New(credential.Config{
-		Bindings: credentialStore{store}, Refreshes: credentialStore{store}, Log: log,
-		Ring: secret.NewKeyring(cfg.MasterKeyFile), MayMakeKey: !cfg.Explicit(config.MasterKeyFile),
-		Refreshers: map[autopost.Platform]autopost.Refresher{
-			autopost.X:       twitter.NewRefresher(cfg.XAPIURL, client),
-			autopost.YouTube: youtube.NewRefresher(cfg.GoogleTokenURL, client),
-		},
-	}), nil
 }
 
 type mediaBlobs struct{ *pg.Store }

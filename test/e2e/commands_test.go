@@ -55,7 +55,8 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	for _, command := range [][]string{
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
-		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"release-stale"},
+		{"group"}, {"group", "disable"}, {"group", "enable"}, {"credential"}, {"credential", "rotate"}, {"credential", "list"}, {"credential", "show"}, {"credential", "set"}, {"credential", "check"}, {"credential", "link"},
+		{"credential", "relink"}, {"credential", "rewrap"}, {"channel", "check"}, {"release-stale"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)

@@ -106,6 +106,8 @@ func (h *House) environment() []string {
 		"AUTOPOST_LISTEN=127.0.0.1:0",
 		"AUTOPOST_TELEGRAM_API_URL=" + h.WorldURL + "/telegram",
 		"AUTOPOST_MAX_API_URL=" + h.WorldURL + "/max",
+		"AUTOPOST_X_API_URL=" + h.WorldURL + "/x",
+		"AUTOPOST_GOOGLE_TOKEN_URL=" + h.WorldURL + "/google/token",
 		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32",
 		"HOUSE_TELEGRAM_TOKEN=" + telegramToken,
 		"HOUSE_MAX_TOKEN=" + maxToken,
