@@ -20,6 +20,7 @@ import (
 
 	"autopost/internal/pgtest"
 	simtg "autopost/internal/sim/telegram"
+	simx "autopost/internal/sim/twitter"
 	"autopost/test/house"
 )
 
@@ -217,4 +218,74 @@ func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 	require.Equal(t, 2, refused.Code)
 	require.Contains(t, refused.Stderr, "no loopback address")
 	require.Equal(t, 2, h.RunOn(`{"client_id": "a"}`, "credential", "link", "bot", "--platform", "telegram", "--reason", "r").Code)
+}
+
+// A token that the platform does not know: its channels pause, one alert says so, and a new one brings all back.
+func TestRefusedCredentialIsGivenAnewAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	require.NoError(t, h.World.Telegram.AddBot(sealedToken))
+	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
+	h.Endpoint("acme", "in", "e2e-secret")
+	for _, id := range []string{"a", "b"} {
+		h.Channel("acme", house.Channel{ID: id, Platform: house.Telegram})
+	}
+	set := func(token string) string {
+		run := h.RunOn(token, "credential", "set", "telegram", "--platform", "telegram", "--reason", "e2e")
+		require.Zero(t, run.Code, run.Stderr)
+		return run.Stdout
+	}
+	set("7001003:AAcanaryTokenOfNoBot")
+	d := h.Serve()
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "first")).Status)
+	h.UntilTrue(prompt, `select count(*) = 2 from autopost.channels c where c.auth_held and c.paused_until > now()`)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "second")).Status)
+	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'auth_lost'`))
+	require.Equal(t, []string{"credential:telegram"}, pgtest.Column[string](h.DB, `select subject from autopost.alerts where ended_at is null`))
+	list := h.Run(nil, "credential", "list", "--json")
+	require.Contains(t, rowsOf(t, list.Stdout)[0]["state"], "refused since")
+	early := h.Run(nil, "credential", "relink", "telegram", "--reason", "e2e")
+	require.Equal(t, 1, early.Code)
+	require.Contains(t, early.Stderr, "not good yet")
+
+	said := set(sealedToken)
+	require.Contains(t, said, "channels that waited for it go on")
+	require.Contains(t, said, "autopost credential requeue")
+	h.Drained("acme")
+	relink := h.Run(nil, "credential", "relink", "telegram", "--reason", "e2e")
+	require.Zero(t, relink.Code, "%s%s", relink.Stdout, relink.Stderr)
+	h.Drained("acme")
+	require.Equal(t, 4, len(h.Accepted()), "both posts, in both channels")
+	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.alerts where ended_at is null`))
+	require.NotContains(t, d.Log()+list.Stdout+early.Stderr+said, "canary")
+	h.Verified()
+}
+
+func TestDaemonsRenewWhatExpiresOnce(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	require.NoError(t, h.World.X.AddApp(simx.App{Name: "app", ClientID: "client", ClientSecret: "canary-hush"}))
+	require.NoError(t, h.World.X.AddUser(simx.User{ID: "42", Username: "nyx"}))
+	access, refresh, err := h.World.X.GrantOAuth2("app", "42", simx.AllScopes)
+	require.NoError(t, err)
+	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
+	run := h.RunOn(fmt.Sprintf(`{"client_id": "client", "client_secret": "canary-hush", "access_token": %q, "refresh_token": %q}`, access, refresh),
+		"credential", "set", "x", "--platform", "x", "--reason", "e2e")
+	require.Zero(t, run.Code, run.Stderr)
+	h.Exec(`update autopost.credential_health set valid_until = now() + interval '1 minute', next_refresh_at = now()`)
+	daemons := []*house.Daemon{h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug"), h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug")}
+	h.UntilTrue(prompt, `select count(*) = 1 from autopost.events where action = 'auth_refreshed'`)
+	h.UntilTrue(prompt, `select valid_until > now() + interval '1 hour' from autopost.credential_health`)
+	asked := 0
+	for _, entry := range h.World.Log.Entries() {
+		if entry.Method == "POST /2/oauth2/token" {
+			asked++
+		}
+	}
+	require.Equal(t, 1, asked)
+	for _, d := range daemons {
+		for _, secret := range []string{"canary", access, refresh} {
+			require.NotContains(t, d.Log(), secret)
+		}
+	}
 }
