@@ -155,21 +155,24 @@ func (d desk) check(ctx context.Context, workspace, authRef string, platform aut
 	checker, ok := speakers[platform].(autopost.Checker)
 	found.unasked = !ok
 	secret, err := d.vault.Credential(ctx, workspace, authRef, platform)
-	if refused, ok := errors.AsType[*credential.Refused](err); ok {
-		found.failure = &refused.Failure
-		return found, nil
+	found.failure = failureOf(err)
+	if ok && found.failure == nil {
+		found.standing, found.failure = checker.Check(ctx, secret, targets)
 	}
-	if err != nil {
-		found.failure = &autopost.Error{
-			Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: autopost.CodeCredentialMissing, Known: true, Message: err.Error(),
-		}
-		return found, nil
-	}
-	if !ok {
-		return found, nil
-	}
-	found.standing, found.failure = checker.Check(ctx, secret, targets)
 	return found, nil
+}
+
+// failureOf says why there is no secret that could be used; nil where there is one.
+func failureOf(err error) *autopost.Error {
+	if err == nil {
+		return nil
+	}
+	if refused, ok := errors.AsType[*credential.Refused](err); ok {
+		return &refused.Failure
+	}
+	return &autopost.Error{
+		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: autopost.CodeCredentialMissing, Known: true, Message: err.Error(),
+	}
 }
 
 // printChecks prints a row a target, and exits 1 unless all is well.

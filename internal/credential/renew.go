@@ -19,7 +19,7 @@ const (
 )
 
 // renew renews a secret, or waits until another daemon has.
-func (v *Vault) renew(ctx context.Context, who holder, h held, failure *autopost.Error) (autopost.Secret, error) {
+func (v *Vault) renew(ctx context.Context, h held, failure *autopost.Error) (autopost.Secret, error) {
 	// Without a key nothing could be stored, and a token that is good for one use would be spent.
 	if err := v.EnsureKey(ctx); err != nil {
 		return autopost.Secret{}, err
@@ -27,15 +27,15 @@ func (v *Vault) renew(ctx context.Context, who holder, h held, failure *autopost
 	ctx, cancel := context.WithTimeout(ctx, v.cfg.Patience)
 	defer cancel()
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
-		lease, err := v.cfg.Refreshes.BeginRefresh(ctx, who.workspace, who.authRef, h.version, h.source, failure)
+		lease, err := v.cfg.Refreshes.BeginRefresh(ctx, h.workspace, h.InUse, failure)
 		if err != nil {
 			return autopost.Secret{}, err
 		}
 		switch {
 		case lease.Granted:
-			return v.refresh(ctx, who, h, lease)
+			return v.refresh(ctx, h, lease)
 		case lease.Reason == "newer":
-			fresh, err := v.present(ctx, who)
+			fresh, err := v.present(ctx, h.workspace, h.AuthRef)
 			return fresh.secret, err
 		case lease.Reason == "other":
 			return autopost.Secret{}, nil
@@ -45,7 +45,7 @@ func (v *Vault) renew(ctx context.Context, who holder, h held, failure *autopost
 			again.RetryAfterMS = max(again.RetryAfterMS, lease.WaitMS)
 			return autopost.Secret{}, &Refused{again}
 		default:
-			return autopost.Secret{}, fmt.Errorf("%w: %s: %s", ErrNone, who.authRef, lease.Reason)
+			return autopost.Secret{}, fmt.Errorf("%w: %s: %s", ErrNone, h.AuthRef, lease.Reason)
 		}
 		select {
 		case <-ctx.Done():
@@ -56,37 +56,37 @@ func (v *Vault) renew(ctx context.Context, who holder, h held, failure *autopost
 }
 
 // refresh asks the platform and stores what it gave.
-func (v *Vault) refresh(ctx context.Context, who holder, h held, lease Lease) (autopost.Secret, error) {
-	log := v.cfg.Log.With("workspace_id", who.workspace, "auth_ref", who.authRef, "platform", h.bound.Platform)
+func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secret, error) {
+	log := v.cfg.Log.With("workspace_id", h.workspace, "auth_ref", h.AuthRef, "platform", h.bound.Platform)
 	began := time.Now()
 	renewed, failure := v.ask(ctx, h)
 	if failure != nil {
 		log.Warn("credential.refresh_failed", "code", failure.Code, "category", failure.Category, "message", failure.Message,
 			"duration_ms", time.Since(began).Milliseconds())
 		err := v.insist(ctx, func(ctx context.Context) error {
-			return v.cfg.Refreshes.FailRefresh(ctx, who.workspace, who.authRef, lease.Token, h.version, h.source, *failure)
+			return v.cfg.Refreshes.FailRefresh(ctx, h.workspace, h.InUse, lease.Token, *failure)
 		})
 		if err != nil {
 			log.Error("credential.refresh_unrecorded", "error", err)
 		}
 		return autopost.Secret{}, &Refused{*failure}
 	}
-	row, err := v.Seal(ctx, who.workspace, who.authRef, lease.Version, renewed.Secret)
+	row, err := v.Seal(ctx, h.workspace, h.AuthRef, lease.Version, renewed.Secret)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
-	row.Source = h.source
+	row.Source = h.Source
 	var applied bool
 	err = v.insist(ctx, func(ctx context.Context) error {
 		var err error
-		applied, err = v.cfg.Refreshes.FinishRefresh(ctx, who.workspace, who.authRef, row, renewed.ValidFor)
+		applied, err = v.cfg.Refreshes.FinishRefresh(ctx, h.workspace, h.AuthRef, row, renewed.ValidFor)
 		return err
 	})
 	if err != nil {
 		return autopost.Secret{}, fmt.Errorf("store the renewed credential: %w", err)
 	}
 	if !applied {
-		fresh, err := v.present(ctx, who)
+		fresh, err := v.present(ctx, h.workspace, h.AuthRef)
 		return fresh.secret, err
 	}
 	log.Info("credential.refreshed", "version", row.Version, "valid_seconds", int(renewed.ValidFor.Seconds()), "duration_ms", time.Since(began).Milliseconds())

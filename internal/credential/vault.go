@@ -74,12 +74,20 @@ type Lease struct {
 	Error *autopost.Error
 }
 
+// InUse says which secret of a credential is meant.
+type InUse struct {
+	AuthRef string
+	// Version is 0 for the first one, of the digest Source.
+	Version int
+	Source  string
+}
+
 // Refreshes keeps the record of a renewal.
 type Refreshes interface {
-	BeginRefresh(ctx context.Context, workspace, authRef string, version int, source string, refused *autopost.Error) (Lease, error)
+	BeginRefresh(ctx context.Context, workspace string, use InUse, refused *autopost.Error) (Lease, error)
 	// FinishRefresh puts the new secret in force; false means that another one came first. It may be repeated.
 	FinishRefresh(ctx context.Context, workspace, authRef string, sealed Row, validFor time.Duration) (bool, error)
-	FailRefresh(ctx context.Context, workspace, authRef, token string, version int, source string, failure autopost.Error) error
+	FailRefresh(ctx context.Context, workspace string, use InUse, token string, failure autopost.Error) error
 }
 
 // Config is what a Vault works with. All but MayMakeKey, Refreshers and Patience are required.
@@ -106,22 +114,19 @@ func New(cfg Config) *Vault {
 	return &Vault{cfg: cfg}
 }
 
-// holder names a credential.
-type holder struct{ workspace, authRef string }
-
-// held is a secret, and which one it is: version 0 is the first one, of the digest source.
+// held is a secret, and which one it is.
 type held struct {
-	bound   *Bound
-	secret  autopost.Secret
-	version int
-	source  string
+	InUse
+
+	workspace string
+	bound     *Bound
+	secret    autopost.Secret
 }
 
 // Credential returns a secret that can be used, renewed if need be. The error is
 // ErrNone, a *Refused, or that it could not be looked up just now.
 func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error) {
-	who := holder{workspace, authRef}
-	h, err := v.present(ctx, who)
+	h, err := v.present(ctx, workspace, authRef)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
@@ -135,20 +140,19 @@ func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platf
 	switch refresher.Renewal(h.secret) {
 	case autopost.RenewFirst:
 	case autopost.RenewLater:
-		if h.version == 0 || !h.bound.Stale {
+		if h.Version == 0 || !h.bound.Stale {
 			return h.secret, nil
 		}
 	default:
 		return h.secret, nil
 	}
-	return v.renew(ctx, who, h, nil)
+	return v.renew(ctx, h, nil)
 }
 
 // Renew returns a secret in place of the one that a call with it came to failure
 // for; a zero one when no other secret helps. Errors are as Credential's.
 func (v *Vault) Renew(ctx context.Context, workspace, authRef string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
-	who := holder{workspace, authRef}
-	h, err := v.present(ctx, who)
+	h, err := v.present(ctx, workspace, authRef)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
@@ -157,40 +161,39 @@ func (v *Vault) Renew(ctx context.Context, workspace, authRef string, used autop
 		return autopost.Secret{}, nil
 	}
 	if h.secret.Reveal() != used.Reveal() {
-		if h.version == 0 {
+		if h.Version == 0 {
 			return autopost.Secret{}, nil // a first secret that was just put there: the next attempt finds it
 		}
-		h.version-- // what was used is older than what is in force
+		h.Version-- // what was used is older than what is in force
 	}
-	return v.renew(ctx, who, h, &failure)
+	return v.renew(ctx, h, &failure)
 }
 
 // Refresh renews a credential ahead of time.
 func (v *Vault) Refresh(ctx context.Context, workspace, authRef string) error {
-	who := holder{workspace, authRef}
-	h, err := v.present(ctx, who)
+	h, err := v.present(ctx, workspace, authRef)
 	if err != nil {
 		return err
 	}
-	_, err = v.renew(ctx, who, h, nil)
+	_, err = v.renew(ctx, h, nil)
 	return err
 }
 
 // Open returns the secret as it is in force, whatever it is good for.
 func (v *Vault) Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error) {
-	h, err := v.present(ctx, holder{workspace, authRef})
+	h, err := v.present(ctx, workspace, authRef)
 	return h.secret, err
 }
 
 // present reads the secret in force. A sealed one wins over the first secret that it
 // was renewed from; a first secret that is another one by now wins over it.
-func (v *Vault) present(ctx context.Context, who holder) (held, error) {
-	bound, err := v.cfg.Bindings.GetCredential(ctx, who.workspace, who.authRef)
+func (v *Vault) present(ctx context.Context, workspace, authRef string) (held, error) {
+	bound, err := v.cfg.Bindings.GetCredential(ctx, workspace, authRef)
 	if err != nil {
 		return held{}, err
 	}
 	if bound == nil {
-		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", ErrNone, who.authRef)
+		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", ErrNone, authRef)
 	}
 	first, missing := secret.Resolve(bound.SecretRef)
 	source := ""
@@ -198,14 +201,14 @@ func (v *Vault) present(ctx context.Context, who holder) (held, error) {
 		source = digest(first)
 	}
 	if row := bound.Sealed; row != nil && (missing != nil || row.Source == source) {
-		at := secret.Place{Workspace: who.workspace, AuthRef: who.authRef, Version: row.Version}
+		at := secret.Place{Workspace: workspace, AuthRef: authRef, Version: row.Version}
 		opened, err := v.cfg.Ring.Open(at, secret.Sealed{KeyID: row.KeyID, WrappedKey: row.WrappedKey, Text: row.Sealed})
-		return held{bound: bound, secret: opened, version: row.Version, source: row.Source}, err
+		return held{InUse{authRef, row.Version, row.Source}, workspace, bound, opened}, err
 	}
 	if missing != nil {
 		return held{}, errors.Join(ErrNone, missing)
 	}
-	return held{bound: bound, secret: first, source: source}, nil
+	return held{InUse{authRef, 0, source}, workspace, bound, first}, nil
 }
 
 // digest tells one first secret from another.

@@ -30,7 +30,7 @@ func TestTwoDaemonsRenewOnce(t *testing.T) {
 	used, err := daemons[0].Credential(t.Context(), "w", "x", autopost.X)
 	require.NoError(t, err)
 	h.world.X.ExpireTokens()
-	h.world.Faults.Add(sim.Fault{Platform: simx.Platform, Effect: sim.EffectSlow, DelayMS: 300})
+	require.NoError(t, h.world.Faults.Add(sim.Fault{Platform: simx.Platform, Effect: sim.EffectSlow, DelayMS: 300}))
 
 	got := make([]autopost.Secret, 24)
 	var all sync.WaitGroup
@@ -291,7 +291,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		{Effect: sim.EffectStatus, Status: 401, Code: "invalid_client", Description: clientSecret},
 	} {
 		fault.Platform, fault.To = simx.Platform, 1
-		h.world.Faults.Add(fault)
+		require.NoError(t, h.world.Faults.Add(fault))
 		tell(v.Renew(t.Context(), "w", "x", used, unauthorized))
 		h.Exec(`update autopost.credential_health set next_refresh_at = now() - interval '1 second', failures = 0, lost_version = null, lost_at = null`)
 	}

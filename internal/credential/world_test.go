@@ -41,9 +41,13 @@ func (s store) GetCredential(ctx context.Context, workspace, authRef string) (*c
 	}, nil
 }
 
-func (s store) BeginRefresh(ctx context.Context, workspace, authRef string, version int, source string, refused *autopost.Error) (credential.Lease, error) {
-	l, err := s.Store.BeginRefresh(ctx, workspace, authRef, version, source, refused)
+func (s store) BeginRefresh(ctx context.Context, workspace string, use credential.InUse, refused *autopost.Error) (credential.Lease, error) {
+	l, err := s.Store.BeginRefresh(ctx, workspace, pg.SecretInUse(use), refused)
 	return credential.Lease(l), err
+}
+
+func (s store) FailRefresh(ctx context.Context, workspace string, use credential.InUse, token string, failure autopost.Error) error {
+	return s.Store.FailRefresh(ctx, workspace, pg.SecretInUse(use), token, failure)
 }
 
 func (s store) FinishRefresh(ctx context.Context, workspace, authRef string, sealed credential.Row, validFor time.Duration) (bool, error) {

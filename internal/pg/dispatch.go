@@ -235,10 +235,17 @@ type RefreshLease struct {
 	Error  *autopost.Error `json:"error"`
 }
 
-// BeginRefresh asks to renew a secret: version 0 is the first one, of the digest source. refused is
-// the failure for which it is asked, nil to renew ahead of time.
-func (s *Store) BeginRefresh(ctx context.Context, workspace, authRef string, version int, source string, refused *autopost.Error) (RefreshLease, error) {
-	l, err := call[RefreshLease](ctx, s, `select * from autopost.begin_refresh($1, $2, $3, $4, $5)`, workspace, authRef, version, source, refused)
+// SecretInUse says which secret of a credential is meant.
+type SecretInUse struct {
+	AuthRef string
+	// Version is 0 for the first one, of the digest Source.
+	Version int
+	Source  string
+}
+
+// BeginRefresh asks to renew a secret. refused is the failure for which it is asked, nil to renew ahead of time.
+func (s *Store) BeginRefresh(ctx context.Context, workspace string, use SecretInUse, refused *autopost.Error) (RefreshLease, error) {
+	l, err := call[RefreshLease](ctx, s, `select * from autopost.begin_refresh($1, $2, $3, $4, $5)`, workspace, use.AuthRef, use.Version, use.Source, refused)
 	if err != nil {
 		return l, fmt.Errorf("begin refresh ws=%s: %w", workspace, err)
 	}
@@ -255,8 +262,9 @@ func (s *Store) FinishRefresh(ctx context.Context, workspace, authRef string, se
 }
 
 // FailRefresh records why the renewal that the token stands for came to nothing.
-func (s *Store) FailRefresh(ctx context.Context, workspace, authRef, token string, version int, source string, failure autopost.Error) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.fail_refresh($1, $2, $3, $4, $5, $6)`, workspace, authRef, token, version, source, failure)
+func (s *Store) FailRefresh(ctx context.Context, workspace string, use SecretInUse, token string, failure autopost.Error) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.fail_refresh($1, $2, $3, $4, $5, $6)`,
+		workspace, use.AuthRef, token, use.Version, use.Source, failure)
 	if err != nil {
 		return fmt.Errorf("fail refresh ws=%s: %w", workspace, err)
 	}

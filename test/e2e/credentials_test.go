@@ -183,7 +183,7 @@ func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 			challenge = asked.Get("code_challenge")
 			mu.Unlock()
 			for _, state := range []string{"somebody-elses", asked.Get("state")} {
-				answer, err := http.Get(asked.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {state}}.Encode()) //nolint:noctx // a browser
+				answer, err := http.Get(asked.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {state}}.Encode())
 				if err != nil {
 					t.Error(err)
 					return

@@ -83,7 +83,7 @@ func TestRefreshFailuresTellNoSecret(t *testing.T) {
 		}
 	}
 	tell(failure)
-	core.Faults.Add(sim.Fault{Platform: simulator.Platform, Effect: sim.EffectStatus, Status: 503, RetryAfter: 7, To: 1})
+	require.NoError(t, core.Faults.Add(sim.Fault{Platform: simulator.Platform, Effect: sim.EffectStatus, Status: 503, RetryAfter: 7, To: 1}))
 	_, failure = refresher.Refresh(t.Context(), secret)
 	require.Equal(t, autopost.CodeCredentialUnavailable, failure.Code)
 	require.Equal(t, autopost.Transient, failure.Category)
