@@ -80,8 +80,10 @@ func (d desk) link(ctx context.Context, m *manual, authRef string, l linking) er
 		return misuse{fmt.Errorf("accounts of platform %q are not linked: autopost credential set takes their secret; x and youtube are linked", platform)}
 	}
 	// What could not be stored must not be asked for.
-	if err := d.vault.EnsureKey(ctx); err != nil {
-		return err
+	if !m.act.DryRun {
+		if err := d.vault.EnsureKey(ctx); err != nil {
+			return err
+		}
 	}
 	state, verifier := rand.Text(), rand.Text()+rand.Text()
 	listener, redirect, err := listenForCallback(ctx, l.listen)

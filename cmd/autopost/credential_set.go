@@ -99,11 +99,15 @@ func (d desk) keep(ctx context.Context, m *manual, put pg.SecretToPut, given aut
 	if err := credential.CheckShape(autopost.Platform(put.Platform), given); err != nil {
 		return misuse{fmt.Errorf("the secret of platform %s: %w", put.Platform, err)}
 	}
-	row, err := d.vault.Seal(ctx, m.act.Workspace, put.AuthRef, version, given)
-	if err != nil {
-		return err
+	// A dry run seals nothing, for which it might have to make the key.
+	put.Sealed = pg.SealedSecret{Version: version, KeyID: "none", WrappedKey: []byte("-"), Sealed: []byte("-")}
+	if !m.act.DryRun {
+		row, err := d.vault.Seal(ctx, m.act.Workspace, put.AuthRef, version, given)
+		if err != nil {
+			return err
+		}
+		put.Sealed = pg.SealedSecret(row)
 	}
-	put.Sealed = pg.SealedSecret(row)
 	answer, err := d.store.PutSealedSecret(ctx, m.act, put)
 	if err != nil {
 		return err

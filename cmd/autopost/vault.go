@@ -26,8 +26,8 @@ func (c credentials) Credential(ctx context.Context, workspace, authRef string, 
 	return value, dispatchError(err)
 }
 
-func (c credentials) Renew(ctx context.Context, workspace, authRef string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
-	value, err := c.Vault.Renew(ctx, workspace, authRef, used, failure)
+func (c credentials) Renew(ctx context.Context, d autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
+	value, err := c.Vault.Renew(ctx, d, used, failure)
 	return value, dispatchError(err)
 }
 

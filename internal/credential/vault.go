@@ -151,14 +151,14 @@ func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platf
 
 // Renew returns a secret in place of the one that a call with it came to failure
 // for; a zero one when no other secret helps. Errors are as Credential's.
-func (v *Vault) Renew(ctx context.Context, workspace, authRef string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
-	h, err := v.present(ctx, workspace, authRef)
+func (v *Vault) Renew(ctx context.Context, d autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
+	refresher := v.cfg.Refreshers[d.Platform]
+	if refresher == nil || refresher.Renewal(used) == autopost.RenewNever {
+		return autopost.Secret{}, nil
+	}
+	h, err := v.present(ctx, d.WorkspaceID, d.AuthRef)
 	if err != nil {
 		return autopost.Secret{}, err
-	}
-	refresher := v.cfg.Refreshers[autopost.Platform(h.bound.Platform)]
-	if refresher == nil || refresher.Renewal(h.secret) == autopost.RenewNever {
-		return autopost.Secret{}, nil
 	}
 	if h.secret.Reveal() != used.Reveal() {
 		if h.Version == 0 {

@@ -37,7 +37,7 @@ func TestTwoDaemonsRenewOnce(t *testing.T) {
 	for i := range got {
 		all.Go(func() {
 			var err error
-			got[i], err = daemons[i%2].Renew(t.Context(), "w", "x", used, unauthorized)
+			got[i], err = daemons[i%2].Renew(t.Context(), of("x"), used, unauthorized)
 			if err != nil {
 				t.Error(err)
 			}
@@ -119,22 +119,22 @@ func TestRenewOnlyWhereItHelps(t *testing.T) {
 	require.NoError(t, err)
 	suspended := unauthorized
 	suspended.Code = "x_suspended"
-	none, err := v.Renew(t.Context(), "w", "x", used, suspended)
+	none, err := v.Renew(t.Context(), of("x"), used, suspended)
 	require.NoError(t, err)
 	require.True(t, none.IsZero(), "another secret mends no suspension")
 	require.Zero(t, h.asked(simx.Platform))
-	fresh, err := v.Renew(t.Context(), "w", "x", used, unauthorized)
+	fresh, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
-	late, err := v.Renew(t.Context(), "w", "x", used, unauthorized)
+	late, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
 	require.Equal(t, fresh.Reveal(), late.Reveal(), "who held the old one gets the new one")
-	none, err = v.Renew(t.Context(), "w", "x", used, suspended)
+	none, err = v.Renew(t.Context(), of("x"), used, suspended)
 	require.NoError(t, err)
 	require.True(t, none.IsZero())
 	require.Equal(t, 1, h.asked(simx.Platform))
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bare', 'x', 'env:PATH'), ('w', 'bot', 'telegram', 'env:PATH')`)
-	for _, authRef := range []string{"bare", "bot"} {
-		none, err = v.Renew(t.Context(), "w", authRef, autopost.NewSecret(os.Getenv("PATH")), unauthorized)
+	for authRef, platform := range map[string]autopost.Platform{"bare": autopost.X, "bot": autopost.Telegram} {
+		none, err = v.Renew(t.Context(), autopost.Delivery{WorkspaceID: "w", AuthRef: authRef, Platform: platform}, autopost.NewSecret(os.Getenv("PATH")), unauthorized)
 		require.NoError(t, err)
 		require.True(t, none.IsZero(), authRef)
 	}
@@ -292,16 +292,16 @@ func TestNoSecretIsTold(t *testing.T) {
 	} {
 		fault.Platform, fault.To = simx.Platform, 1
 		require.NoError(t, h.world.Faults.Add(fault))
-		tell(v.Renew(t.Context(), "w", "x", used, unauthorized))
+		tell(v.Renew(t.Context(), of("x"), used, unauthorized))
 		h.Exec(`update autopost.credential_health set next_refresh_at = now() - interval '1 second', failures = 0, lost_version = null, lost_at = null`)
 	}
 	h.world.Faults.Clear()
-	fresh, err := v.Renew(t.Context(), "w", "x", used, unauthorized)
+	fresh, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
 	tell(fresh, err)
 	remember(fresh)
 	h.world.X.Disconnect("42")
-	tell(v.Renew(t.Context(), "w", "x", fresh, unauthorized))
+	tell(v.Renew(t.Context(), of("x"), fresh, unauthorized))
 	require.True(t, h.paused(autopost.X))
 	h.Exec(`update autopost.sealed_secrets set key_id = 'nobody'`)
 	tell(v.Credential(t.Context(), "w", "x", autopost.X))

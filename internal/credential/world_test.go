@@ -182,4 +182,9 @@ func (h *house) expireLease() {
 	h.Exec(`update autopost.credential_health set lease_until = now() - interval '1 second' where lease_token is not null`)
 }
 
+// of is a delivery of the credential of that name, which is its platform's.
+func of(authRef string) autopost.Delivery {
+	return autopost.Delivery{WorkspaceID: "w", AuthRef: authRef, Platform: autopost.Platform(authRef)}
+}
+
 var unauthorized = autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "x_unauthorized", Known: true}

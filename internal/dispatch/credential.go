@@ -51,7 +51,7 @@ func (d *Dispatcher) renew(ctx context.Context, p *pass, used autopost.Secret, f
 	if failure == nil || !failure.Known || failure.Category != autopost.Permanent || failure.Scope != autopost.ScopeChannel {
 		return autopost.Secret{}, nil
 	}
-	secret, err := d.deps.Credentials.Renew(ctx, p.WorkspaceID, p.AuthRef, used, *failure)
+	secret, err := d.deps.Credentials.Renew(ctx, p.Delivery, used, *failure)
 	if refused, ok := errors.AsType[*Refused](err); ok {
 		return autopost.Secret{}, &refused.Failure
 	}

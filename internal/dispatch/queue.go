@@ -57,7 +57,7 @@ type Credentials interface {
 	Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error)
 	// Renew returns a secret in place of one that the platform took for the reason of
 	// the failure not to be good; a zero one when another would not help.
-	Renew(ctx context.Context, workspace, authRef string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error)
+	Renew(ctx context.Context, d autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error)
 }
 
 // Media gives an adapter its view of the media of one delivery.

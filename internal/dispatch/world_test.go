@@ -251,7 +251,7 @@ func (w *world) Credential(context.Context, string, string, autopost.Platform) (
 	return autopost.NewSecret("canary-secret"), nil
 }
 
-func (w *world) Renew(_ context.Context, _, _ string, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
+func (w *world) Renew(_ context.Context, _ autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
 	w.note("renew " + failure.Code)
 	if w.onRenew != nil {
 		return w.onRenew(used)

@@ -133,10 +133,19 @@ func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
 		require.NotContains(t, run.Stderr, "canary")
 	}
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.credential_bindings`))
-	run := h.RunOn("canary-max-token", "credential", "set", "bot", "--platform", "max", "--reason", "r", "--dry-run")
-	require.Zero(t, run.Code, run.Stderr)
+	data := t.TempDir()
+	set := func(more ...string) {
+		args := append([]string{"credential", "set", "bot", "--platform", "max", "--reason", "r"}, more...)
+		run := h.RunTalking([]string{"AUTOPOST_DATA_DIR=" + data}, "canary-max-token", func(string) {}, args...)
+		require.Zero(t, run.Code, run.Stderr)
+	}
+	set("--dry-run")
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.credential_bindings`))
-	require.Zero(t, h.RunOn("canary-max-token", "credential", "set", "bot", "--platform", "max", "--reason", "r").Code)
+	require.NoFileExists(t, filepath.Join(data, "master.key"))
+	set()
+	info, err := os.Stat(filepath.Join(data, "master.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	other := h.RunOn("canary-max-token", "credential", "set", "bot", "--platform", "webhook2", "--reason", "r")
 	require.Equal(t, 2, other.Code)
 	require.Contains(t, other.Stderr, "is for platform max")
