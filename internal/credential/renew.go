@@ -12,6 +12,8 @@ const (
 	// storing bounds how long a new secret is tried to be stored, by whoever got it:
 	// what it was renewed from may be worth nothing any more.
 	storing = 2 * time.Minute
+	// telling bounds how long a failure is tried to be recorded; the lease ends without it, too.
+	telling = 10 * time.Second
 	// queryTimeout bounds one call to the database.
 	queryTimeout = 10 * time.Second
 	leastPause   = 50 * time.Millisecond
@@ -63,7 +65,7 @@ func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secr
 	if failure != nil {
 		log.Warn("credential.refresh_failed", "code", failure.Code, "category", failure.Category, "message", failure.Message,
 			"duration_ms", time.Since(began).Milliseconds())
-		err := v.insist(ctx, func(ctx context.Context) error {
+		err := v.insist(ctx, telling, func(ctx context.Context) error {
 			return v.cfg.Refreshes.FailRefresh(ctx, h.workspace, h.InUse, lease.Token, *failure)
 		})
 		if err != nil {
@@ -77,7 +79,7 @@ func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secr
 	}
 	row.Source = h.Source
 	var applied bool
-	err = v.insist(ctx, func(ctx context.Context) error {
+	err = v.insist(ctx, storing, func(ctx context.Context) error {
 		var err error
 		applied, err = v.cfg.Refreshes.FinishRefresh(ctx, h.workspace, h.AuthRef, row, renewed.ValidFor)
 		return err
@@ -112,8 +114,8 @@ func (v *Vault) ask(ctx context.Context, h held) (autopost.Renewed, *autopost.Er
 }
 
 // insist asks the database with growing pauses, also when the caller is gone.
-func (v *Vault) insist(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storing)
+func (v *Vault) insist(ctx context.Context, most time.Duration, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		query, done := context.WithTimeout(ctx, queryTimeout)
