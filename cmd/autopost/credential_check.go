@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +88,9 @@ func channelCheckCommand() *cobra.Command {
 	return cmd
 }
 
+// platformPatience is how long a platform may take for one question.
+const platformPatience = 20 * time.Second
+
 // checked is what the platform said of a credential, or why it could not be asked.
 type checked struct {
 	authRef  string
@@ -157,6 +161,8 @@ func (d desk) check(ctx context.Context, workspace, authRef string, platform aut
 	secret, err := d.vault.Credential(ctx, workspace, authRef, platform)
 	found.failure = failureOf(err)
 	if ok && found.failure == nil {
+		ctx, cancel := context.WithTimeout(ctx, platformPatience+time.Duration(len(targets))*time.Second)
+		defer cancel()
 		found.standing, found.failure = checker.Check(ctx, secret, targets)
 	}
 	return found, nil

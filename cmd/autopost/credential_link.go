@@ -108,7 +108,9 @@ func (d desk) link(ctx context.Context, m *manual, authRef string, l linking) er
 	if err != nil {
 		return err
 	}
-	renewed, failure := endpoint.Exchange(ctx, autopost.NewSecret(string(text)), code, verifier, redirect)
+	ask, done := context.WithTimeout(ctx, platformPatience)
+	defer done()
+	renewed, failure := endpoint.Exchange(ask, autopost.NewSecret(string(text)), code, verifier, redirect)
 	if failure != nil {
 		return fmt.Errorf("%s did not give a credential for the code: %s", platform, failure.Message)
 	}
