@@ -2,6 +2,8 @@ package autopost
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -149,6 +151,20 @@ func (d Delivery) Said(step Step) string {
 func (p SeriesProgress) Done(step string) bool {
 	_, ok := p.Steps[step]
 	return ok
+}
+
+// With is the progress after one more step; p stays as it is.
+func (p SeriesProgress) With(step Acknowledged) SeriesProgress {
+	steps := maps.Clone(p.Steps)
+	if steps == nil {
+		steps = map[string][]string{}
+	}
+	steps[step.Step] = step.IDs
+	return SeriesProgress{
+		Steps:              steps,
+		SentItems:          slices.Concat(p.SentItems, step.Items),
+		ProviderMessageIDs: slices.Concat(p.ProviderMessageIDs, step.IDs),
+	}
 }
 
 // Acknowledged is a step as the platform confirmed it: the p_delta of

@@ -38,6 +38,8 @@ const (
 	CodeNetConnect         = "net_connect"
 	CodeTLSUntrusted       = "tls_untrusted"
 	CodeCredentialMissing  = "credential_missing"
+	// CodeCredentialUnavailable: it can neither be looked up nor renewed at the moment.
+	CodeCredentialUnavailable = "credential_unavailable"
 )
 
 // Error is the normalised failure of one call. It is data, not a Go error:

@@ -641,6 +641,20 @@ $$;
 
 
 --
+-- Name: auth_hold_until(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.auth_hold_until() RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Until when a channel pauses whose credential is refused now.
+begin
+	return autopost.now_ts() + autopost.setting_interval('pause_on_permanent_seconds') + autopost.setting_interval('auth_lost_hold_days');
+end
+$$;
+
+
+--
 -- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -902,6 +916,55 @@ begin
 	update autopost.platform_limits l
 	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: begin_refresh(text, text, integer, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Asks to renew a secret: the sealed one of this version, or with 0 the first one of the digest p_source ('' for a sealed one that has none).
+-- p_refused is the failure (error contract) for which it is asked, null to renew ahead of time.
+-- One at a time: who is granted it has a lease, and ends it by finish_refresh or fail_refresh. The engine alone may.
+-- Returns {"granted": true, "token", "version": to seal the new one under, "wait_ms": how long the lease lasts}, or {"granted": false, "reason"}:
+-- "unknown", "other": the failure is not of the credential, "newer": another one is in force by now, "leased": somebody else is at it, look again
+-- after wait_ms, "waiting": the last try failed, not before wait_ms, or "lost": the platform refused this very secret; both with its "error".
+-- Locks: credential_health. Reads: sealed_secrets. Writes: credential_health.
+declare
+	v_health autopost.credential_health;
+	v_sealed autopost.sealed_secrets;
+	v_now timestamptz;
+	v_token text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('version', p_version >= 0), autopost.require('source', p_source is not null);
+	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
+	v_now := autopost.now_ts();
+	v_sealed := autopost.sealed_in_force(p_workspace_id, p_auth_ref);
+	if v_health.auth_ref is null then
+		return '{"granted": false, "reason": "unknown"}';
+	elsif p_refused is not null and not autopost.is_auth_lost(p_refused) then
+		return '{"granted": false, "reason": "other"}';
+	elsif v_sealed.version > p_version and (p_version > 0 or v_sealed.source = p_source) then
+		return '{"granted": false, "reason": "newer"}';
+	elsif v_health.lost_version = p_version and v_health.lost_source = p_source then
+		return jsonb_build_object('granted', false, 'reason', 'lost', 'error', v_health.error);
+	elsif v_health.lease_until > v_now then
+		return jsonb_build_object('granted', false, 'reason', 'leased', 'wait_ms', autopost.milliseconds(v_health.lease_until - v_now));
+	elsif v_health.failures > 0 and v_health.next_refresh_at > v_now then
+		return jsonb_build_object('granted', false, 'reason', 'waiting', 'wait_ms', autopost.milliseconds(v_health.next_refresh_at - v_now), 'error', v_health.error);
+	end if;
+	v_token := autopost.new_id()::text;
+	update autopost.credential_health h
+	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds')
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+	return jsonb_build_object('granted', true, 'token', v_token, 'version', v_health.last_version + 1,
+		'wait_ms', autopost.milliseconds(autopost.setting_interval('auth_refresh_lease_seconds')));
 end
 $$;
 
@@ -1840,6 +1903,24 @@ select
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
 $_$;
+
+
+--
+-- Name: channels_of_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channels_of_credential(p_workspace_id text, p_auth_ref text) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels that use a credential now, in their order.
+-- Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
+		order by c.channel_id);
+end
+$$;
 
 
 --
@@ -3135,6 +3216,22 @@ $$;
 
 
 --
+-- Name: end_alert(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_alert(p_workspace_id text, p_kind text, p_subject text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What people were told of is over.
+-- Writes: alerts.
+begin
+	update autopost.alerts a set ended_at = autopost.now_ts()
+	where a.workspace_id = p_workspace_id and a.kind = p_kind and a.subject = p_subject and a.ended_at is null;
+end
+$$;
+
+
+--
 -- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3578,7 +3675,6 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -3847,6 +3943,47 @@ begin
 			jsonb_build_object('source_id', p_source_id, 'stopped', nullif(v_gone, false)));
 	end if;
 	return jsonb_build_object('applied', true, 'stopped', v_gone);
+end
+$$;
+
+
+--
+-- Name: fail_refresh(text, text, text, integer, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fail_refresh(p_workspace_id text, p_auth_ref text, p_token text, p_version integer, p_source text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The renewal that begin_refresh granted came to p_error (the error contract). Where the platform refuses the credential itself, its channels
+-- pause at once, with one event and one alert, and nobody asks for this secret again; any other failure waits as its retry policy says.
+-- The engine alone may. Returns {"applied": true, "lost", "paused": channels}, or {"applied": false, "reason": "unknown" | "stale"}.
+-- Locks: credential_health, channels (channel_id), deliveries (skip locked).
+-- Writes: credential_health, channels, deliveries, alerts, events(auth_lost, channel_paused, failed_permanent).
+declare
+	v_health autopost.credential_health;
+	v_lost boolean;
+	v_paused text[];
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('token', p_token <> ''), autopost.require('version', p_version >= 0), autopost.require('source', p_source is not null);
+	perform autopost.require('error', jsonb_typeof(p_error) = 'object');
+	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
+	if v_health.auth_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_health.lease_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_lost := autopost.is_auth_lost(p_error);
+	perform autopost.record_refresh_failure(p_workspace_id, v_health, p_error);
+	if v_lost then
+		update autopost.credential_health h set lost_version = p_version, lost_source = p_source
+		where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+		v_health.failures := v_health.failures + 1;
+		perform autopost.note_auth_lost(p_workspace_id, v_health, p_error);
+		v_paused := autopost.pause_credential(p_workspace_id, p_auth_ref, p_error);
+	end if;
+	return jsonb_build_object('applied', true, 'lost', v_lost, 'paused', coalesce(cardinality(v_paused), 0));
 end
 $$;
 
@@ -4265,6 +4402,50 @@ $$;
 
 
 --
+-- Name: finish_refresh(text, text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_refresh(p_workspace_id text, p_auth_ref text, p_sealed jsonb, p_valid_seconds integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Puts the renewed secret in force: {"version": as begin_refresh said, "key_id", "wrapped_key", "sealed": base64, "source"}. It counts also when the lease
+-- is over, unless another secret came first: what it was renewed from may be worth nothing any more. p_valid_seconds: how long it is good
+-- for, null when nobody knows. Channels that wait for this credential go on. Repeatable with the same answer. The engine alone may.
+-- Returns {"applied": true, "valid_until", "resumed", "auth_lost": as put_sealed_secret}, or {"applied": false, "reason": "unknown" | "newer"}.
+-- Locks: credential_health, channels (channel_id), channel_gates.
+-- Writes: credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_refreshed, channel_enabled).
+declare
+	v_new autopost.sealed_secrets;
+	v_health autopost.credential_health;
+	v_meta jsonb;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_new := autopost.sealed_of(p_sealed);
+	if p_valid_seconds <= 0 then
+		perform autopost.refuse('valid_seconds', 'is not positive', 'pass how long the new secret is good for, or null');
+	end if;
+	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
+	if v_health.auth_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif (select s.sealed = v_new.sealed from autopost.sealed_in_force(p_workspace_id, p_auth_ref) s) then
+		return jsonb_strip_nulls(jsonb_build_object('applied', true, 'valid_until', v_health.valid_until));
+	elsif v_new.version <> v_health.last_version + 1 then
+		return '{"applied": false, "reason": "newer"}';
+	end if;
+	perform autopost.put_in_force(p_workspace_id, p_auth_ref, v_new, 'refresh');
+	perform autopost.forgive_credential(p_workspace_id, p_auth_ref);
+	v_until := autopost.refreshed(p_workspace_id, p_auth_ref, p_valid_seconds);
+	v_meta := jsonb_build_object('auth_ref', p_auth_ref, 'version', v_new.version, 'valid_until', v_until);
+	perform autopost.emit_note(p_workspace_id, 'auth_refreshed', 'ok', null, null, null, v_meta);
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'valid_until', v_until)
+		|| case when v_health.lost_at is not null then autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_meta) else '{}' end);
+end
+$$;
+
+
+--
 -- Name: finish_request(text, uuid, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4435,6 +4616,25 @@ $$;
 
 
 --
+-- Name: forgive_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.forgive_credential(p_workspace_id text, p_auth_ref text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The platform takes the credential again, or is to be asked anew.
+-- Locks: credential_health. Writes: credential_health, alerts.
+begin
+	update autopost.credential_health h
+	set lost_at = null, lost_version = null, lost_source = null, failures = 0, error = null,
+		next_refresh_at = case when h.failures > 0 then least(h.next_refresh_at, autopost.now_ts()) else h.next_refresh_at end
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and (h.lost_at is not null or h.failures > 0);
+	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
+end
+$$;
+
+
+--
 -- Name: free_places(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4525,6 +4725,31 @@ begin
 		'state', autopost.queue_of(p_workspace_id, array[p_channel_id]) || jsonb_build_object(
 			'paused_until', v_channel.paused_until, 'cooldown_until', v_channel.cooldown_until, 'error_streak', v_channel.error_streak,
 			'auth_held', v_channel.auth_held, 'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
+end
+$$;
+
+
+--
+-- Name: get_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_credential(p_workspace_id text, p_auth_ref text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A credential as the engine needs it to open it: {"platform", "secret_ref", "last_version": the next one is sealed under the number after it,
+-- "stale": whether what is in force has expired, "sealed": {"version", "key_id", "wrapped_key", "sealed", "source"} if there is one}, or null
+-- where it is not bound. The engine alone may ask.
+-- Reads: credential_bindings, credential_health, sealed_secrets.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return (
+		select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'last_version', h.last_version,
+			'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
+		from autopost.credential_bindings b
+		join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
+		left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref and s.retired_at is null
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
 end
 $$;
 
@@ -5109,6 +5334,24 @@ CREATE FUNCTION autopost.hash_version() RETURNS integer
     AS $$
 -- Grows by one with every change of normalize_payload or content_hash, but for fields that no payload had before.
 select 1
+$$;
+
+
+--
+-- Name: held_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.held_channels(p_workspace_id text, p_channel_ids text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Those of these channels that wait because their credential was refused, in their order.
+-- Reads: channels.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held and c.paused_until > autopost.now_ts()
+		order by c.channel_id);
+end
 $$;
 
 
@@ -5739,6 +5982,26 @@ $$;
 
 
 --
+-- Name: keep_credential_health(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_credential_health() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Each binding has a row of its health. A secret that is kept elsewhere now is another one: what was sealed in its place is in force no
+-- more, and what was known of it holds no more.
+begin
+	if tg_op = 'INSERT' then
+		insert into autopost.credential_health (workspace_id, auth_ref) values (new.workspace_id, new.auth_ref);
+	elsif (new.secret_ref, new.platform) is distinct from (old.secret_ref, old.platform) then
+		perform autopost.reset_credential(new.workspace_id, new.auth_ref);
+	end if;
+	return null;
+end
+$$;
+
+
+--
 -- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6064,6 +6327,63 @@ $_$;
 
 
 --
+-- Name: alerts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alerts (
+    workspace_id text NOT NULL,
+    alert_id uuid NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    raised_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    error jsonb,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.alerts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
+ SELECT a.workspace_id,
+    a.alert_id,
+    a.kind,
+    a.subject,
+    a.raised_at,
+    a.ended_at,
+    a.error,
+    a.meta
+   FROM autopost.alerts a;
+
+
+--
+-- Name: list_alerts(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_alerts(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_alerts
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What people must look at, the open ones first, the newest before the others. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: list_alerts (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_alerts v
+	where v.workspace_id = p_workspace_id
+	order by v.ended_at is not null, v.alert_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_all_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6348,6 +6668,109 @@ $$;
 
 
 --
+-- Name: credential_health; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.credential_health (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    last_version integer DEFAULT 0 NOT NULL,
+    valid_until timestamp with time zone,
+    refreshed_at timestamp with time zone,
+    next_refresh_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    lease_token text,
+    lease_until timestamp with time zone,
+    checked_at timestamp with time zone,
+    account text,
+    rights jsonb DEFAULT '[]'::jsonb NOT NULL,
+    error jsonb,
+    lost_at timestamp with time zone,
+    lost_version integer,
+    lost_source text,
+    warned_until timestamp with time zone
+);
+
+ALTER TABLE ONLY autopost.credential_health FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: sealed_secrets; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.sealed_secrets (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    version integer NOT NULL,
+    key_id text NOT NULL,
+    wrapped_key bytea NOT NULL,
+    sealed bytea NOT NULL,
+    source text NOT NULL,
+    made_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    retired_at timestamp with time zone,
+    CONSTRAINT sealed_secrets_key_id_check CHECK ((key_id <> ''::text)),
+    CONSTRAINT sealed_secrets_made_by_check CHECK ((made_by = ANY (ARRAY['set'::text, 'link'::text, 'refresh'::text]))),
+    CONSTRAINT sealed_secrets_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.sealed_secrets FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_credentials; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_credentials WITH (security_invoker='true') AS
+ SELECT b.workspace_id,
+    b.auth_ref,
+    b.platform,
+    split_part(b.secret_ref, ':'::text, 1) AS kept,
+    s.version,
+    s.key_id AS master_key_id,
+    h.valid_until,
+    h.refreshed_at,
+    h.next_refresh_at,
+    h.failures,
+    h.checked_at,
+    h.account,
+    h.rights,
+    h.error,
+    h.lost_at,
+    b.rotated_at,
+    b.updated_at,
+    ( SELECT count(*) AS count
+           FROM (autopost.channels c
+             LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
+          WHERE ((c.workspace_id = b.workspace_id) AND (c.platform = b.platform) AND (COALESCE(a.auth_ref, c.auth_ref) = b.auth_ref))) AS channels
+   FROM ((autopost.credential_bindings b
+     LEFT JOIN autopost.credential_health h ON (((h.workspace_id = b.workspace_id) AND (h.auth_ref = b.auth_ref))))
+     LEFT JOIN autopost.sealed_secrets s ON (((s.workspace_id = b.workspace_id) AND (s.auth_ref = b.auth_ref) AND (s.retired_at IS NULL))));
+
+
+--
+-- Name: list_credentials(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_credentials(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_credentials
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The credentials of a workspace by name: how they are, and never the secret. Raises AP001 for a limit out of 1 to 10000.
+-- Reads: list_credentials (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_credentials v
+	where v.workspace_id = p_workspace_id
+	order by v.auth_ref
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6387,6 +6810,29 @@ begin
 	else
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, null, p_limit) d;
 	end if;
+end
+$$;
+
+
+--
+-- Name: list_due_refreshes(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_due_refreshes(p_workspace_id text, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The credentials that are to be renewed now, the most urgent first: they expire soon, or the last try failed. Who renews one asks begin_refresh.
+-- Raises AP001 for a limit out of 1 to 10000. Reads: credential_health.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select h.auth_ref from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.next_refresh_at <= autopost.now_ts() and h.lost_at is null
+	and coalesce(h.lease_until <= autopost.now_ts(), true)
+	order by h.next_refresh_at
+	limit p_limit;
 end
 $$;
 
@@ -6546,6 +6992,28 @@ begin
 	and (v_before_id is null or (v.ts, v.id) < (v_before_ts, v_before_id))
 	order by v.ts desc, v.id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_master_keys(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_master_keys() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Under which master keys secrets are sealed, and how many: {"key id": n}. Looks across workspaces. The engine alone may.
+-- Reads: sealed_secrets.
+begin
+	perform autopost.enter_all_workspaces();
+	return (
+		select coalesce(jsonb_object_agg(k.key_id, k.secrets), '{}')
+		from (
+			select s.key_id, count(*) as secrets from autopost.sealed_secrets s
+			where autopost.may_speak_for(s.workspace_id)
+			group by s.key_id) k);
 end
 $$;
 
@@ -6854,6 +7322,31 @@ begin
 	and (v_until is null or v.run_id < v_until)
 	order by v.run_id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_sealed_secrets(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_sealed_secrets(p_workspace_id text, p_not_key_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The sealed secrets of a workspace that another master key wraps than p_not_key_id: an array of what get_credential shows of one.
+-- The engine alone may. Raises AP001 for a limit out of 1 to 10000. Reads: sealed_secrets.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('not_key_id', p_not_key_id <> '');
+	perform autopost.check_read('{}', '{}', p_limit);
+	return (
+		select coalesce(jsonb_agg(autopost.shown_sealed(s.row) order by (s.row).auth_ref, (s.row).version), '[]')
+		from (
+			select x as row from autopost.sealed_secrets x
+			where x.workspace_id = p_workspace_id and x.key_id <> p_not_key_id
+			order by x.auth_ref, x.version
+			limit p_limit) s);
 end
 $$;
 
@@ -7176,6 +7669,27 @@ $$;
 
 
 --
+-- Name: lock_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_credential(p_workspace_id text, p_auth_ref text) RETURNS autopost.credential_health
+    LANGUAGE plpgsql
+    AS $$
+-- How a credential is, so that nobody changes it meanwhile; null where it is not bound.
+-- Locks: credential_health.
+declare
+	v_health autopost.credential_health;
+begin
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	select h.* into v_health from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref
+	for no key update of h;
+	return v_health;
+end
+$$;
+
+
+--
 -- Name: lock_for_commit(text, uuid[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7416,29 +7930,21 @@ $$;
 CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
--- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
--- again. At most 2000 channels and 500 deliveries at a time; gates are not touched, a claim that comes by moves them.
--- Locks: channels (skip locked), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel, or a
+-- credential, that somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call
+-- says the same again.
+-- Locks: credential_health (skip locked), channels (skip locked), deliveries (skip locked).
+-- Writes: channels, deliveries, credential_health, alerts, events(auth_lost, channel_paused, failed_permanent).
 declare
 	v_auth_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
-	v_now timestamptz := autopost.now_ts();
+	v_health autopost.credential_health;
 	v_ids text[];
 begin
-	select array_agg(l.channel_id order by l.channel_id) into v_ids
-	from (
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id <> p_channel.channel_id
-		and not (c.auth_held and c.paused_until > v_now)
-		and autopost.current_auth_ref(p_workspace_id, c) = v_auth_ref
-		limit 2000
-		for no key update of c skip locked) l;
-	update autopost.channels c
-	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
-	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
-		jsonb_build_object('until', p_until, 'auth_ref', v_auth_ref, 'refused_on', p_channel.channel_id))
-	from unnest(v_ids) u (id);
+	select h.* into v_health from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref = v_auth_ref
+	for no key update of h skip locked;
+	perform autopost.note_auth_lost(p_workspace_id, v_health, p_error);
+	v_ids := autopost.pause_for_auth(p_workspace_id, p_channel, v_auth_ref, p_error, p_until);
 	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
 end
 $$;
@@ -7865,6 +8371,17 @@ begin
 	end if;
 	return case when cardinality(v_ids) <= 2000 then array(select distinct u.id from unnest(v_ids) u (id) order by u.id desc) end;
 end
+$$;
+
+
+--
+-- Name: milliseconds(interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.milliseconds(p_interval interval) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select ceil(extract(epoch from p_interval) * 1000)::bigint
 $$;
 
 
@@ -8305,6 +8822,30 @@ $$;
 
 
 --
+-- Name: note_auth_lost(text, autopost.credential_health, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_auth_lost(p_workspace_id text, p_health autopost.credential_health, p_error jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- The platform refuses a credential: one event and one alert, the first time. Its health is locked. Returns whether it was the first time.
+-- Writes: credential_health, events(auth_lost), alerts.
+declare
+	v_meta jsonb := jsonb_build_object('auth_ref', p_health.auth_ref);
+begin
+	if p_health.auth_ref is null or p_health.lost_at is not null then
+		return false;
+	end if;
+	update autopost.credential_health h set lost_at = autopost.now_ts(), error = autopost.normalised_error(p_error)
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
+	perform autopost.emit_note(p_workspace_id, 'auth_lost', 'error', null, null, p_error, v_meta);
+	perform autopost.raise_alert(p_workspace_id, 'auth_lost', 'credential:' || p_health.auth_ref, p_error, v_meta);
+	return true;
+end
+$$;
+
+
+--
 -- Name: note_hints(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8705,6 +9246,61 @@ begin
 	return autopost.act_on_channels(p_workspace_id, array[p_channel_id], jsonb_build_object('paused_until', v_until),
 		jsonb_build_object('function', 'pause_channel', 'subject', 'channel:' || p_channel_id, 'event', 'channel_paused',
 			'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: pause_credential(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pause_credential(p_workspace_id text, p_auth_ref text, p_error jsonb) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+-- Pauses all channels of a refused credential, for as long as their queues may wait. Returns whom it paused.
+-- Locks: channels (channel_id), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
+declare
+	v_channel autopost.channels;
+	v_paused text[];
+begin
+	v_channel.platform := (select b.platform from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	perform autopost.lock_channels(p_workspace_id, autopost.channels_of_credential(p_workspace_id, p_auth_ref));
+	v_paused := autopost.pause_for_auth(p_workspace_id, v_channel, p_auth_ref, p_error, autopost.auth_hold_until());
+	perform autopost.end_held(p_workspace_id, v_paused, 500);
+	return v_paused;
+end
+$$;
+
+
+--
+-- Name: pause_for_auth(text, autopost.channels, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pause_for_auth(p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_error jsonb, p_until timestamp with time zone) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+-- Pauses the channels of a platform that use a refused credential, all but p_channel, which named the platform: the refusal came on it, or its
+-- id is null. At most 2000 at a time; gates are not touched, a claim that comes by moves them. Returns whom it paused, in their order.
+-- Locks: channels (skip locked). Writes: channels, events(channel_paused).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_ids text[];
+begin
+	select array_agg(l.channel_id order by l.channel_id) into v_ids
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id is distinct from p_channel.channel_id
+		and not (c.auth_held and c.paused_until > v_now)
+		and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
+		limit 2000
+		for no key update of c skip locked) l;
+	update autopost.channels c
+	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
+	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
+		jsonb_build_object('until', p_until, 'auth_ref', p_auth_ref, 'refused_on', p_channel.channel_id))
+	from unnest(v_ids) u (id);
+	return v_ids;
 end
 $$;
 
@@ -9693,6 +10289,33 @@ $$;
 
 
 --
+-- Name: purge_sealed_secrets(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_sealed_secrets(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes sealed secrets that another one replaced auth_keep_replaced_hours ago, at most 1,000. Returns {"purged", "more"}.
+-- Locks: sealed_secrets (skip locked). Writes: sealed_secrets.
+declare
+	v_purged int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	delete from autopost.sealed_secrets s
+	using (
+		select x.auth_ref, x.version from autopost.sealed_secrets x
+		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - autopost.setting_interval('auth_keep_replaced_hours')
+		limit 1000
+		for update of x skip locked) old
+	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;
+	get diagnostics v_purged = row_count;
+	return jsonb_build_object('purged', v_purged, 'more', v_purged = 1000);
+end
+$$;
+
+
+--
 -- Name: purge_submissions(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9900,6 +10523,28 @@ begin
 	end if;
 	perform autopost.check_endpoint(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
+end
+$$;
+
+
+--
+-- Name: put_in_force(text, text, autopost.sealed_secrets, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_in_force(p_workspace_id text, p_auth_ref text, p_sealed autopost.sealed_secrets, p_made_by text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The sealed secret takes the place of the one before it, which is kept for a while. The credential's health is locked.
+-- Writes: sealed_secrets, credential_health.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.sealed_secrets s set retired_at = v_now
+	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null;
+	insert into autopost.sealed_secrets (workspace_id, auth_ref, version, key_id, wrapped_key, sealed, source, made_by, created_at)
+	values (p_workspace_id, p_auth_ref, p_sealed.version, p_sealed.key_id, p_sealed.wrapped_key, p_sealed.sealed, p_sealed.source, p_made_by, v_now);
+	update autopost.credential_health h set last_version = p_sealed.version
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
 end
 $$;
 
@@ -10128,6 +10773,70 @@ begin
 		case t.fault when 'cannot be changed' then 'add another one, and disable this' else autopost.field_remedy(r.rule) end)) e
 	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after, 'defaults', v_defaults, 'errors', v_errors);
+end
+$$;
+
+
+--
+-- Name: put_sealed_secret(text, text, text, jsonb, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Keeps a secret that a person gave ("set") or that the platform gave to a person ("link") sealed, and binds the credential to it, whatever it was
+-- bound to: sealed_of says what p_sealed holds; its version follows get_credential's last_version, 1 for a new one. p_valid_seconds: how long it is
+-- good for, null when nobody knows. A linked one is renewed in time, one that was set is not before it is refused.
+-- Channels that wait because the old secret was refused go on. The engine alone may.
+-- Returns {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost": how many deliveries requeue_auth_lost may put
+-- back}, or {"applied": false, "dry_run", "reason": "other_platform", "platform" | "newer": somebody else changed it}. Raises AP001 for a wrong argument.
+-- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates.
+-- Writes: credential_bindings, credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_rotated, channel_enabled), admin_audit_log.
+declare
+	v_act jsonb;
+	v_new autopost.sealed_secrets;
+	v_old autopost.credential_bindings;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('platform', p_platform <> '');
+	v_new := autopost.sealed_of(p_sealed);
+	if coalesce(p_made_by not in ('set', 'link'), true) then
+		perform autopost.refuse('made_by', 'is unknown', 'use set or link');
+	elsif p_valid_seconds <= 0 then
+		perform autopost.refuse('valid_seconds', 'is not positive', 'pass how long the secret is good for, or null');
+	end if;
+	select b.* into v_old from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
+	for no key update of b;
+	if v_old.platform <> p_platform then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'other_platform', 'platform', v_old.platform);
+	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'newer');
+	end if;
+	v_answer := jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.auth_ref is null, 'version', v_new.version);
+	if p_dry_run then
+		return v_answer;
+	end if;
+	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, rotated_at, updated_at)
+	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, auth_ref) do update
+	set secret_ref = excluded.secret_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	perform autopost.reset_credential(p_workspace_id, p_auth_ref);
+	perform autopost.put_in_force(p_workspace_id, p_auth_ref, v_new, p_made_by);
+	perform autopost.refreshed(p_workspace_id, p_auth_ref, p_valid_seconds);
+	if p_made_by = 'set' then
+		update autopost.credential_health h set refreshed_at = null, next_refresh_at = null
+		where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+	end if;
+	perform autopost.emit_note(p_workspace_id, 'auth_rotated', 'ok', null, null, null,
+		v_act || jsonb_build_object('auth_ref', p_auth_ref, 'version', v_new.version, 'made_by', p_made_by));
+	v_answer := v_answer || autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_act);
+	perform autopost.audit(p_workspace_id, 'put_sealed_secret', 'credential:' || p_auth_ref, v_act,
+		jsonb_build_object('kept', v_old.secret_ref), jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version));
+	return v_answer;
 end
 $$;
 
@@ -10447,6 +11156,23 @@ begin
 	return v_quota;
 end
 $_$;
+
+
+--
+-- Name: raise_alert(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.raise_alert(p_workspace_id text, p_kind text, p_subject text, p_error jsonb, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Tells people of something, once until it has ended.
+-- Writes: alerts.
+begin
+	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta)
+	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta))
+	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+end
+$$;
 
 
 --
@@ -10809,6 +11535,61 @@ $_$;
 
 
 --
+-- Name: record_credential_check(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_credential_check(p_workspace_id text, p_auth_ref text, p_check jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Keeps what the platform said of a credential: {"account", "rights": [{"target", "title", "may_post", "reason"}]}, or {"error"} of the
+-- error contract. Nothing is paused or resumed by it. The engine alone may. Returns {"applied"}, and the reason "unknown" where it is not bound.
+-- Locks: credential_health. Writes: credential_health.
+declare
+	v_health autopost.credential_health;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('check', jsonb_typeof(p_check) = 'object');
+	if coalesce(jsonb_typeof(p_check -> 'rights') <> 'array', false) then
+		perform autopost.refuse('check', 'has rights that are no array', 'pass an object a target');
+	end if;
+	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
+	if v_health.auth_ref is null then
+		return '{"applied": false, "reason": "unknown"}';
+	end if;
+	update autopost.credential_health h
+	set checked_at = autopost.now_ts(), account = coalesce(p_check ->> 'account', h.account), rights = coalesce(p_check -> 'rights', h.rights),
+		error = case when p_check ? 'error' then autopost.normalised_error(p_check -> 'error') when h.lost_at is null and h.failures = 0 then null else h.error end
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: record_refresh_failure(text, autopost.credential_health, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_refresh_failure(p_workspace_id text, p_health autopost.credential_health, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A renewal failed: the lease is over, and the next try is due as the platform's retry policy says.
+-- Reads: credential_bindings. Writes: credential_health.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_policy autopost.retry_policies;
+begin
+	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code') from autopost.credential_bindings b
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
+	update autopost.credential_health h
+	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,
+		next_refresh_at = v_now + autopost.retry_delay(v_policy, h.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric)
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
+end
+$$;
+
+
+--
 -- Name: record_series_progress(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11009,6 +11790,28 @@ begin
 		else p_value end;
 end
 $_$;
+
+
+--
+-- Name: refreshed(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refreshed(p_workspace_id text, p_auth_ref text, p_valid_seconds integer) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+-- A secret was renewed just now: when it expires, and when it is renewed again. Returns the former.
+-- Writes: credential_health.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_life interval := make_interval(secs => p_valid_seconds);
+begin
+	update autopost.credential_health h
+	set valid_until = v_now + v_life, refreshed_at = v_now, lease_token = null, lease_until = null,
+		next_refresh_at = v_now + v_life - least(autopost.setting_interval('auth_refresh_ahead_seconds'), v_life / 3)
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+	return v_now + v_life;
+end
+$$;
 
 
 --
@@ -11593,8 +12396,9 @@ CREATE FUNCTION autopost.requeue_auth_lost(p_workspace_id text, p_auth_ref text,
 -- after rotate_auth.
 -- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
 -- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
--- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
--- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
+-- what the act would answer. Raises AP001 without operator or reason.
+-- Locks: credential_health, channels (channel_id), deliveries, channel_gates (channel_id).
+-- Writes: credential_health, alerts, channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
 declare
 	v_meta jsonb;
 	v_ids text[];
@@ -11606,12 +12410,12 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> '');
-	v_ids := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
+	v_ids := autopost.channels_of_credential(p_workspace_id, p_auth_ref);
 	if v_ids = '{}' then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
 	end if;
 	if not p_dry_run then
+		perform autopost.forgive_credential(p_workspace_id, p_auth_ref);
 		perform autopost.lock_channels(p_workspace_id, v_ids);
 		perform autopost.lock_for_requeue(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids));
 		perform 1 from autopost.channel_gates g
@@ -11620,8 +12424,7 @@ begin
 		for no key update of g;
 	end if;
 	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
-	v_held := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
+	v_held := autopost.held_channels(p_workspace_id, v_ids);
 	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
 	if v_held <> '{}' then
 		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',
@@ -11781,6 +12584,27 @@ $$;
 
 
 --
+-- Name: reset_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reset_credential(p_workspace_id text, p_auth_ref text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Another secret takes the place of all that were sealed: their version counts on, so that a renewal under way comes too late.
+-- Locks: credential_health. Writes: credential_health, sealed_secrets, alerts.
+begin
+	update autopost.credential_health h
+	set last_version = h.last_version + 1, valid_until = null, refreshed_at = null, next_refresh_at = null, failures = 0, lease_token = null, lease_until = null,
+		checked_at = null, account = null, rights = '[]', error = null, lost_at = null, lost_version = null, lost_source = null, warned_until = null
+	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
+	update autopost.sealed_secrets s set retired_at = autopost.now_ts()
+	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null;
+	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
+end
+$$;
+
+
+--
 -- Name: resolve_api_key(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11844,7 +12668,7 @@ CREATE FUNCTION autopost.resolve_signed_endpoint(p_signed_at timestamp with time
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- The enabled endpoint of that name that takes signed requests, in a workspace that is not disabled: {"workspace_id", "endpoint_id",
--- "max_payload_bytes", "secret_refs": where the keys are that are good now, the newest first, "skew_seconds": how far the database's clock is
+-- "max_payload_bytes", "auth_refs": the credentials of the keys that are good now, the newest first, "skew_seconds": how far the database's clock is
 -- past p_signed_at, "tolerance_seconds", "fresh": whether that is near enough}; null for anything else, with no word on why. The engine alone
 -- may ask: a name is no secret, and whoever calls has proven nothing yet. Looks across workspaces.
 -- Reads: workspace_endpoints, workspaces, credential_bindings.
@@ -11859,8 +12683,8 @@ begin
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes,
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds', round(extract(epoch from v_tolerance)),
 		'fresh', p_signed_at between v_now - v_tolerance and v_now + v_tolerance,
-		'secret_refs', (
-			select coalesce(jsonb_agg(b.secret_ref order by b.auth_ref <> e.signing_ref), '[]') from autopost.credential_bindings b
+		'auth_refs', (
+			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref), '[]') from autopost.credential_bindings b
 			where b.workspace_id = e.workspace_id and b.platform = 'webhook'
 			and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))))
 	into v_answer
@@ -11944,6 +12768,28 @@ begin
 	end if;
 	return autopost.act_on_channels(p_workspace_id, array[p_channel_id], autopost.resumed(),
 		jsonb_build_object('function', 'resume_channel', 'subject', 'channel:' || p_channel_id, 'event', 'channel_enabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: resume_for_auth(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resume_for_auth(p_workspace_id text, p_auth_ref text, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The channels that wait because this credential was refused go on. What failed meanwhile is put back by requeue_auth_lost alone.
+-- Returns {"resumed": n, "auth_lost": how many deliveries requeue_auth_lost may put back, 1000 at most}.
+-- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_enabled).
+declare
+	v_ids text[] := autopost.channels_of_credential(p_workspace_id, p_auth_ref);
+	v_held text[];
+begin
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_held := autopost.held_channels(p_workspace_id, v_ids);
+	perform autopost.change_channels(p_workspace_id, v_held, autopost.resumed(), 'channel_enabled', p_meta, false);
+	return jsonb_build_object('resumed', cardinality(v_held), 'auth_lost', cardinality(autopost.auth_lost_ids(p_workspace_id, v_ids)));
 end
 $$;
 
@@ -12088,6 +12934,27 @@ begin
 	order by r.platform = '*', r.code = '*'
 	limit 1;
 	return v_policy;
+end
+$$;
+
+
+--
+-- Name: rewrap_secret(text, text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rewrap_secret(p_workspace_id text, p_auth_ref text, p_version integer, p_from_key_id text, p_key_id text, p_wrapped_key text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The data key of a sealed secret is wrapped (base64) by another master key now; the secret itself stays as it is. The engine alone may.
+-- Returns {"applied"}: false when the row is not under p_from_key_id any more. Locks: sealed_secrets. Writes: sealed_secrets.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('version', p_version is not null),
+		autopost.require('from_key_id', p_from_key_id <> ''), autopost.require('key_id', p_key_id <> ''), autopost.require('wrapped_key', p_wrapped_key <> '');
+	update autopost.sealed_secrets s set key_id = p_key_id, wrapped_key = decode(p_wrapped_key, 'base64')
+	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.version = p_version and s.key_id = p_from_key_id;
+	return jsonb_build_object('applied', found);
 end
 $$;
 
@@ -12537,6 +13404,50 @@ $$;
 
 
 --
+-- Name: sealed_in_force(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sealed_in_force(p_workspace_id text, p_auth_ref text) RETURNS autopost.sealed_secrets
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The sealed secret that counts.
+-- Reads: sealed_secrets.
+declare
+	v_row autopost.sealed_secrets;
+begin
+	select s.* into v_row from autopost.sealed_secrets s
+	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null;
+	return v_row;
+end
+$$;
+
+
+--
+-- Name: sealed_of(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sealed_of(p_sealed jsonb) RETURNS autopost.sealed_secrets
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- A sealed secret as callers hand it over: {"version", "key_id", "wrapped_key", "sealed": base64, "source"}. Raises AP001 for one that is none.
+declare
+	v_row autopost.sealed_secrets;
+begin
+	v_row.version := (p_sealed ->> 'version')::int;
+	v_row.key_id := p_sealed ->> 'key_id';
+	v_row.wrapped_key := decode(p_sealed ->> 'wrapped_key', 'base64');
+	v_row.sealed := decode(p_sealed ->> 'sealed', 'base64');
+	v_row.source := coalesce(p_sealed ->> 'source', '');
+	perform autopost.require('sealed', v_row.version > 0 and v_row.key_id <> '' and v_row.wrapped_key <> '' and v_row.sealed <> '');
+	return v_row;
+exception when invalid_text_representation or invalid_parameter_value then
+	perform autopost.refuse('sealed', 'is no sealed secret', 'pass version, key_id, and in base64 wrapped_key and sealed');
+	raise;
+end
+$$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12785,8 +13696,8 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_lost boolean := autopost.is_auth_lost(p_error);
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
-		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
+	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
+		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
 	v_streak int;
 	v_answer jsonb;
 begin
@@ -13016,6 +13927,19 @@ begin
 		templates[v_n] := coalesce(v_shown ->> 'template_version', 'text-1');
 	end loop;
 end
+$$;
+
+
+--
+-- Name: shown_sealed(autopost.sealed_secrets); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shown_sealed(p_row autopost.sealed_secrets) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- A sealed secret as it is handed to the engine; null for none.
+select case when p_row.version is not null then jsonb_build_object('auth_ref', p_row.auth_ref, 'version', p_row.version, 'key_id', p_row.key_id,
+	'wrapped_key', translate(encode(p_row.wrapped_key, 'base64'), e'\n', ''), 'sealed', translate(encode(p_row.sealed, 'base64'), e'\n', ''), 'source', p_row.source) end
 $$;
 
 
@@ -15795,6 +16719,41 @@ $$;
 
 
 --
+-- Name: warn_expiring(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.warn_expiring(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Warns once of each credential that nobody renews by itself and that expires within auth_warn_days, 100 at a time. Returns {"warned"}.
+-- Locks: credential_health (skip locked). Writes: credential_health, events(auth_expiring).
+declare
+	v_row record;
+	v_count int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	for v_row in
+		select h.auth_ref, h.valid_until from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.next_refresh_at is null
+		and h.valid_until <= autopost.now_ts() + autopost.setting_interval('auth_warn_days')
+		and h.warned_until is distinct from h.valid_until
+		order by h.valid_until
+		limit 100
+		for no key update of h skip locked
+	loop
+		update autopost.credential_health h set warned_until = v_row.valid_until
+		where h.workspace_id = p_workspace_id and h.auth_ref = v_row.auth_ref;
+		perform autopost.emit_note(p_workspace_id, 'auth_expiring', 'error', null, null, null,
+			jsonb_build_object('auth_ref', v_row.auth_ref, 'valid_until', v_row.valid_until));
+		v_count := v_count + 1;
+	end loop;
+	return jsonb_build_object('warned', v_count);
+end
+$$;
+
+
+--
 -- Name: warned(text, jsonb, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16380,7 +17339,6 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -16577,6 +17535,14 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: alerts alerts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alerts
+    ADD CONSTRAINT alerts_pkey PRIMARY KEY (workspace_id, alert_id);
+
+
+--
 -- Name: api_keys api_keys_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -16657,6 +17623,14 @@ ALTER TABLE ONLY autopost.credential_bindings
 
 
 --
+-- Name: credential_health credential_health_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.credential_health
+    ADD CONSTRAINT credential_health_pkey PRIMARY KEY (workspace_id, auth_ref);
+
+
+--
 -- Name: deliveries deliveries_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -16678,6 +17652,14 @@ ALTER TABLE ONLY autopost.dispatch_cursor
 
 ALTER TABLE ONLY autopost.dispatch_runs
     ADD CONSTRAINT dispatch_runs_pkey PRIMARY KEY (run_id);
+
+
+--
+-- Name: events events_action_check; Type: CHECK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.events
+    ADD CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text]))) NOT VALID;
 
 
 --
@@ -16865,6 +17847,14 @@ ALTER TABLE ONLY autopost.schema_migrations
 
 
 --
+-- Name: sealed_secrets sealed_secrets_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sealed_secrets
+    ADD CONSTRAINT sealed_secrets_pkey PRIMARY KEY (workspace_id, auth_ref, version);
+
+
+--
 -- Name: secret_lookup secret_lookup_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -16942,6 +17932,13 @@ CREATE INDEX admin_audit_log_subject ON autopost.admin_audit_log USING btree (wo
 
 
 --
+-- Name: alerts_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX alerts_open ON autopost.alerts USING btree (workspace_id, kind, subject) WHERE (ended_at IS NULL);
+
+
+--
 -- Name: api_requests_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -16988,6 +17985,13 @@ CREATE INDEX channels_tags ON autopost.channels USING gin (tags);
 --
 
 CREATE INDEX charges_month ON autopost.charges USING btree (workspace_id, auth_ref, charged_at);
+
+
+--
+-- Name: credential_health_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_health_due ON autopost.credential_health USING btree (workspace_id, next_refresh_at) WHERE ((next_refresh_at IS NOT NULL) AND (lost_at IS NULL));
 
 
 --
@@ -17208,6 +18212,13 @@ CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id
 
 
 --
+-- Name: sealed_secrets_in_force; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX sealed_secrets_in_force ON autopost.sealed_secrets USING btree (workspace_id, auth_ref) WHERE (retired_at IS NULL);
+
+
+--
 -- Name: secret_lookup_subject; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -17334,6 +18345,13 @@ CREATE TRIGGER keep_channel_gate AFTER INSERT ON autopost.channels FOR EACH ROW 
 
 
 --
+-- Name: credential_bindings keep_credential_health; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_credential_health AFTER INSERT OR UPDATE OF secret_ref, platform ON autopost.credential_bindings FOR EACH ROW EXECUTE FUNCTION autopost.keep_credential_health();
+
+
+--
 -- Name: quotas keep_quota; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -17426,6 +18444,14 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: alerts alerts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alerts
+    ADD CONSTRAINT alerts_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: api_keys api_keys_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -17495,6 +18521,14 @@ ALTER TABLE ONLY autopost.channels
 
 ALTER TABLE ONLY autopost.credential_bindings
     ADD CONSTRAINT credential_bindings_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: credential_health credential_health_workspace_id_auth_ref_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.credential_health
+    ADD CONSTRAINT credential_health_workspace_id_auth_ref_fkey FOREIGN KEY (workspace_id, auth_ref) REFERENCES autopost.credential_bindings(workspace_id, auth_ref) ON DELETE CASCADE;
 
 
 --
@@ -17650,6 +18684,14 @@ ALTER TABLE ONLY autopost.quotas
 
 
 --
+-- Name: sealed_secrets sealed_secrets_workspace_id_auth_ref_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sealed_secrets
+    ADD CONSTRAINT sealed_secrets_workspace_id_auth_ref_fkey FOREIGN KEY (workspace_id, auth_ref) REFERENCES autopost.credential_bindings(workspace_id, auth_ref) ON DELETE CASCADE;
+
+
+--
 -- Name: signed_requests signed_requests_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -17704,6 +18746,12 @@ ALTER TABLE ONLY autopost.workspace_endpoints
 ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: alerts; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alerts ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: api_keys; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -17756,6 +18804,12 @@ ALTER TABLE autopost.charges ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.credential_bindings ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: credential_health; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: deliveries; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -17831,6 +18885,13 @@ CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING 
 
 
 --
+-- Name: alerts owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alerts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: api_keys owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -17891,6 +18952,13 @@ CREATE POLICY owner_session ON autopost.charges TO autopost_owner USING ((COALES
 --
 
 CREATE POLICY owner_session ON autopost.credential_bindings TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: credential_health owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -18020,6 +19088,13 @@ CREATE POLICY owner_session ON autopost.role_workspaces TO autopost_owner USING 
 
 
 --
+-- Name: sealed_secrets owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.sealed_secrets TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: secret_lookup owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -18104,6 +19179,12 @@ ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.role_workspaces ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: sealed_secrets; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.sealed_secrets ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: secret_lookup; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -18132,6 +19213,13 @@ ALTER TABLE autopost.templates ENABLE ROW LEVEL SECURITY;
 --
 
 CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alerts workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alerts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -18195,6 +19283,13 @@ CREATE POLICY workspace ON autopost.charges USING ((workspace_id = current_setti
 --
 
 CREATE POLICY workspace ON autopost.credential_bindings USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: credential_health workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -18321,6 +19416,13 @@ CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_settin
 --
 
 CREATE POLICY workspace ON autopost.role_workspaces USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: sealed_secrets workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.sealed_secrets USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -10,8 +10,9 @@ import (
 )
 
 func credentialCommand() *cobra.Command {
-	return family("credential", "Say where secrets are kept, change the credential of a channel, or go on with one that was refused",
-		credentialListCommand(), credentialBindCommand(), credentialRotateCommand(), credentialRequeueCommand())
+	return family("credential", "Keep credentials sealed or say where they are, see how they are, link accounts, and go on with one that was refused",
+		credentialListCommand(), credentialShowCommand(), credentialSetCommand(), credentialBindCommand(), credentialCheckCommand(), credentialLinkCommand(),
+		credentialRelinkCommand(), credentialRewrapCommand(), credentialRotateCommand(), credentialRequeueCommand())
 }
 
 func credentialRotateCommand() *cobra.Command {
@@ -62,17 +63,6 @@ the oldest 1000 at a time.`,
 	cmd.Flags().StringVar(&credential, "credential", "", "auth_ref that the channels use now (required)")
 	m.flags(cmd)
 	return cmd
-}
-
-func credentialListCommand() *cobra.Command {
-	return listing("List the credentials and where their secrets are kept", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
-		list, err := store.ListCredentialBindings(ctx, workspace, listLimit)
-		rows := make([][]any, 0, len(list))
-		for _, b := range list {
-			rows = append(rows, []any{b.AuthRef, b.Platform, b.SecretRef})
-		}
-		return []string{"auth_ref", "platform", "secret_ref"}, rows, err
-	})
 }
 
 func credentialBindCommand() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"autopost/internal/admin"
 	"autopost/internal/admin/flow"
 	"autopost/internal/config"
+	"autopost/internal/credential"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
@@ -36,6 +37,7 @@ type daemon struct {
 	db    *database
 	store *pg.Store
 	blobs *media.Store
+	vault *credential.Vault
 	bells pg.Bells
 	http  net.Listener
 	group service.Group
@@ -66,6 +68,9 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 		if err := d.store.PutSetting(ctx, key, value); err != nil {
 			return nil, err
 		}
+	}
+	if d.vault, err = newVault(cfg, d.store, log); err != nil {
+		return nil, err
 	}
 	if d.blobs, err = openMedia(ctx, cfg); err != nil {
 		return nil, err
@@ -101,7 +106,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	mux := http.NewServeMux()
 	if withIngest {
 		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
-		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.log}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.vault, d.log}, d.log))
 	}
 	records := adminStore{d.store}
 	api := admin.Handler(admin.Deps{
@@ -138,7 +143,7 @@ func (d *daemon) addIngest(runID string) error {
 	sources := pullStore{d.store}
 	loop, err := pull.NewLoop(pull.Config{
 		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
-		Fetchers: fetchers(guarded, d.store),
+		Fetchers: fetchers(guarded, d.vault),
 	})
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func (d *daemon) addDispatch(runID string) error {
 	dispatcher, err := dispatch.New(dispatch.Config{
 		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
-		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{d.store},
+		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{d.vault},
 		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, Log: d.log,
 	})
 	if err != nil {
@@ -183,7 +188,7 @@ func (d *daemon) addDispatch(runID string) error {
 func (d *daemon) addMonitor() error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Log: d.log,
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
 	})
 	if err != nil {
 		return err

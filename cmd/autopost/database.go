@@ -84,7 +84,12 @@ func (d *database) migratePrivate(ctx context.Context) error {
 
 // withStore runs work over the calls of a database that is ready for them.
 func withStore(ctx context.Context, work func(context.Context, *pg.Store) error) error {
-	return withDatabase(ctx, func(ctx context.Context, _ config.Config, db *database) error {
+	return withConfiguredStore(ctx, func(ctx context.Context, _ config.Config, store *pg.Store) error { return work(ctx, store) })
+}
+
+// withConfiguredStore is withStore for work that needs the configuration, too.
+func withConfiguredStore(ctx context.Context, work func(context.Context, config.Config, *pg.Store) error) error {
+	return withDatabase(ctx, func(ctx context.Context, cfg config.Config, db *database) error {
 		if err := db.migratePrivate(ctx); err != nil {
 			return err
 		}
@@ -96,6 +101,6 @@ func withStore(ctx context.Context, work func(context.Context, *pg.Store) error)
 		if err := store.Ready(ctx); err != nil {
 			return fmt.Errorf("the database is not ready: %w", err)
 		}
-		return work(ctx, store)
+		return work(ctx, cfg, store)
 	})
 }

@@ -14,7 +14,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the database and the media origin, and say what to do about what is wrong",
+		Short: "Check the database, the media origin and the credentials, and say what to do about what is wrong",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), func(ctx context.Context, cfg config.Config, db *database) error {
@@ -37,6 +37,13 @@ func doctor(ctx context.Context, cfg config.Config, db *database, asJSON bool) e
 		return fmt.Errorf("%w\nis DATABASE_URL right, and was autopost migrate run there?", err)
 	}
 	checks = append(checks, diagnoseMedia(ctx, cfg))
+	if store.Ready(ctx) == nil {
+		credentials, err := diagnoseCredentials(ctx, cfg, store)
+		if err != nil {
+			return err
+		}
+		checks = append(checks, credentials...)
+	}
 	rows := make([][]any, 0, len(checks))
 	ill := 0
 	for _, c := range checks {

@@ -41,15 +41,15 @@ headers, an empty line and the body, byte for byte as it came.`,
 			if request != "" && len(args) > 1 {
 				return misuse{errors.New("a body comes from a file or from --request, not from both")}
 			}
-			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
-				chosen, err := chooseWorkspace(ctx, store, workspace)
+			return withDesk(cmd.Context(), func(ctx context.Context, d desk) error {
+				chosen, err := chooseWorkspace(ctx, d.store, workspace)
 				if err != nil {
 					return err
 				}
 				if request != "" {
-					return tryRequest(ctx, store, chosen, args[0], request)
+					return tryRequest(ctx, d, chosen, args[0], request)
 				}
-				return tryBody(ctx, store, chosen, args, asJSON)
+				return tryBody(ctx, d.store, chosen, args, asJSON)
 			})
 		},
 	}
@@ -129,7 +129,7 @@ func readBody(args []string) ([]byte, error) {
 }
 
 // tryRequest judges the signature of a captured request by the keys that are good now.
-func tryRequest(ctx context.Context, store *pg.Store, workspace, endpoint, file string) error {
+func tryRequest(ctx context.Context, d desk, workspace, endpoint, file string) error {
 	header, body, err := readRequest(file)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func tryRequest(ctx context.Context, store *pg.Store, workspace, endpoint, file 
 	if err != nil {
 		return err
 	}
-	found, err := signedStore{store, slog.New(slog.NewTextHandler(os.Stderr, nil))}.ResolveSignedEndpoint(ctx, at, workspace, endpoint)
+	found, err := signedStore{d.store, d.vault, slog.New(slog.NewTextHandler(os.Stderr, nil))}.ResolveSignedEndpoint(ctx, at, workspace, endpoint)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -122,7 +123,11 @@ func trySource(ctx context.Context, cfg config.Config, store *pg.Store, source p
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	guarded := outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.DownloadTimeout})
-	fetcher, ok := fetchers(guarded, store)[source.Kind]
+	vault, err := newVault(cfg, store, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	fetcher, ok := fetchers(guarded, vault)[source.Kind]
 	if !ok {
 		return misuse{fmt.Errorf("kind %q cannot be tested: use rss, api or db", source.Kind)}
 	}

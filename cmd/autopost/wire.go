@@ -10,6 +10,7 @@ import (
 
 	"autopost"
 	"autopost/internal/admin/door"
+	"autopost/internal/credential"
 	"autopost/internal/dispatch"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
@@ -22,7 +23,6 @@ import (
 	"autopost/internal/monitor"
 	"autopost/internal/pg"
 	"autopost/internal/pg/foreign"
-	"autopost/internal/secret"
 )
 
 // The stages declare what they need in words of their own, and pg knows no
@@ -43,27 +43,6 @@ func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deli
 func (s dispatchStore) CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (dispatch.Commit, error) {
 	a, err := s.Store.CommitOutcome(ctx, workspace, deliveryID, claimToken, outcome)
 	return dispatch.Commit(a), err
-}
-
-// credentials resolves a logical credential through its binding.
-type credentials struct{ *pg.Store }
-
-func (c credentials) Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error) {
-	binding, err := c.GetCredentialBinding(ctx, workspace, authRef)
-	if err != nil {
-		return autopost.Secret{}, err
-	}
-	if binding == nil {
-		return autopost.Secret{}, fmt.Errorf("%w: %s is not in credential_bindings", dispatch.ErrNoCredential, authRef)
-	}
-	if binding.Platform != string(platform) {
-		return autopost.Secret{}, fmt.Errorf("%w: %s is bound for %s", dispatch.ErrNoCredential, authRef, binding.Platform)
-	}
-	value, err := secret.Resolve(binding.SecretRef)
-	if err != nil {
-		return autopost.Secret{}, errors.Join(dispatch.ErrNoCredential, err)
-	}
-	return value, nil
 }
 
 type mediaBlobs struct{ *pg.Store }
@@ -137,10 +116,10 @@ func (s pullStore) FailPoll(ctx context.Context, workspace, sourceID string, f p
 }
 
 // sourceCredentials resolve the auth_ref of a source, for the platform that its kind wants.
-type sourceCredentials struct{ *pg.Store }
+type sourceCredentials struct{ *credential.Vault }
 
 func (c sourceCredentials) Credential(ctx context.Context, workspace, authRef, platform string) (autopost.Secret, error) {
-	return credentials(c).Credential(ctx, workspace, authRef, autopost.Platform(platform))
+	return c.Vault.Credential(ctx, workspace, authRef, autopost.Platform(platform))
 }
 
 // foreignDatabases are those that sources of kind db read from.
@@ -155,8 +134,8 @@ func (foreignDatabases) Read(ctx context.Context, q query.Question) (query.Answe
 }
 
 // fetchers are the kinds of sources, by pull_sources.kind.
-func fetchers(doer web.Doer, store *pg.Store) map[string]pull.Fetcher {
-	secrets := sourceCredentials{store}
+func fetchers(doer web.Doer, vault *credential.Vault) map[string]pull.Fetcher {
+	secrets := sourceCredentials{vault}
 	return map[string]pull.Fetcher{"rss": rss.New(doer), "api": api.New(doer, secrets), "db": query.New(foreignDatabases{}, secrets)}
 }
 
@@ -176,7 +155,8 @@ func (s pushStore) GuardIngress(ctx context.Context, workspace, endpoint string,
 type signedStore struct {
 	*pg.Store
 
-	log *slog.Logger
+	vault *credential.Vault
+	log   *slog.Logger
 }
 
 func (s signedStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {
@@ -193,10 +173,10 @@ func (s signedStore) ResolveSignedEndpoint(ctx context.Context, signedAt time.Ti
 		Endpoint: push.Endpoint{WorkspaceID: e.WorkspaceID, EndpointID: e.EndpointID, MaxPayloadBytes: e.MaxPayloadBytes},
 		Skew:     time.Duration(e.SkewSeconds) * time.Second, Tolerance: time.Duration(e.ToleranceSeconds) * time.Second, Fresh: e.Fresh,
 	}
-	for _, ref := range e.SecretRefs {
-		key, err := secret.Resolve(ref)
+	for _, ref := range e.AuthRefs {
+		key, err := s.vault.Open(ctx, workspace, ref)
 		if err != nil {
-			s.log.Error("push.key_not_at_hand", "workspace_id", workspace, "endpoint_id", endpoint, "error", err)
+			s.log.Error("push.key_not_at_hand", "workspace_id", workspace, "endpoint_id", endpoint, "auth_ref", ref, "error", err)
 			continue
 		}
 		found.Keys = append(found.Keys, key)

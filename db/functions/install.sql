@@ -28,7 +28,8 @@
 \ir lib/render.sql
 \ir lib/routing.sql
 
--- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, quotas, the lookup of secrets.
+-- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, quotas, the lookup of secrets,
+-- credentials and what people must look at.
 \ir lib/guard_transition.sql
 \ir lib/posting_window.sql
 \ir lib/gates.sql
@@ -36,6 +37,8 @@
 \ir lib/put_row.sql
 \ir lib/budget.sql
 \ir lib/secret_lookup.sql
+\ir lib/alerts.sql
+\ir lib/credentials.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
 \ir lib/known_endpoint.sql
@@ -83,6 +86,7 @@
 \ir lib/retry_policy.sql
 \ir lib/settle.sql
 \ir lib/auth_lost.sql
+\ir lib/refresh.sql
 \ir lib/settle_failure.sql
 \ir lib/commit_items.sql
 \ir lib/hand_back.sql
@@ -95,6 +99,10 @@
 \ir dispatch/end_dispatch.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential_binding.sql
+\ir dispatch/get_credential.sql
+\ir dispatch/begin_refresh.sql
+\ir dispatch/finish_refresh.sql
+\ir dispatch/fail_refresh.sql
 \ir dispatch/start_call.sql
 \ir dispatch/record_series_progress.sql
 \ir dispatch/extend_lease.sql
@@ -111,6 +119,8 @@
 \ir monitor/rearm_gates.sql
 \ir monitor/expire_auth_lost.sql
 \ir monitor/close_ingress_floods.sql
+\ir monitor/list_due_refreshes.sql
+\ir monitor/warn_expiring.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -130,6 +140,7 @@
 \ir monitor/purge_deliveries.sql
 \ir monitor/purge_messages.sql
 \ir monitor/purge_audit_log.sql
+\ir monitor/purge_sealed_secrets.sql
 \ir monitor/audit_head.sql
 \ir monitor/report_orphans.sql
 \ir monitor/list_unreferenced_origins.sql
@@ -201,6 +212,13 @@
 \ir admin/enable_group.sql
 \ir admin/rotate_auth.sql
 \ir admin/requeue_auth_lost.sql
+\ir admin/put_sealed_secret.sql
+\ir admin/record_credential_check.sql
+\ir admin/list_credentials.sql
+\ir admin/list_alerts.sql
+\ir admin/list_master_keys.sql
+\ir admin/list_sealed_secrets.sql
+\ir admin/rewrap_secret.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_media_origins.sql

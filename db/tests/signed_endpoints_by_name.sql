@@ -14,7 +14,7 @@ $$;
 create function test.keys() returns jsonb
 language sql
 as $$
-select test.resolve('signed') -> 'secret_refs'
+select test.resolve('signed') -> 'auth_refs'
 $$;
 create function test.rotate(p_fields jsonb) returns jsonb
 language sql
@@ -23,32 +23,32 @@ select autopost.rotate_endpoint('w', 'signed', p_fields, 'olga', 'a test', false
 $$;
 
 select is(autopost.put_endpoint('w', 'signed', '{"kind": "webhook_push", "signing_ref": "key-1"}', 'olga', 'a test', false) - 'after', '{"applied": true, "dry_run": false, "endpoint_id": "signed", "created": true, "before": {}, "bound": true}');
-select is(test.resolve('signed'), '{"workspace_id": "w", "endpoint_id": "signed", "max_payload_bytes": 262144, "skew_seconds": 0, "tolerance_seconds": 300, "fresh": true, "secret_refs": ["env:ONE"]}');
+select is(test.resolve('signed'), '{"workspace_id": "w", "endpoint_id": "signed", "max_payload_bytes": 262144, "skew_seconds": 0, "tolerance_seconds": 300, "fresh": true, "auth_refs": ["key-1"]}');
 select is(test.resolve('in'), null, 'an endpoint that takes no signatures');
 select is(test.resolve('nowhere'), null);
 select is(autopost.resolve_signed_endpoint(autopost.now_ts(), 'nowhere', 'signed'), null, 'an unknown workspace is answered as an unknown endpoint');
 
 -- The clock that counts is the database's.
 select is(test.resolve('signed', '-5 minutes') -> 'fresh', 'true');
-select is(test.resolve('signed', '-5 minutes -1 second') - '{workspace_id,endpoint_id,max_payload_bytes,secret_refs}'::text[], '{"skew_seconds": 301, "tolerance_seconds": 300, "fresh": false}');
+select is(test.resolve('signed', '-5 minutes -1 second') - '{workspace_id,endpoint_id,max_payload_bytes,auth_refs}'::text[], '{"skew_seconds": 301, "tolerance_seconds": 300, "fresh": false}');
 select is(test.resolve('signed', '5 minutes') -> 'fresh', 'true');
 select is(test.resolve('signed', '5 minutes 1 second') -> 'fresh', 'false');
 select is(test.resolve('signed', '5 minutes 1 second') -> 'skew_seconds', '-301');
 
 -- Rotation: the previous key is good for a time.
 select is(test.rotate('{"signing_ref": "key-2", "keep_seconds": 3600}') - '{before,after}'::text[], '{"applied": true, "dry_run": false, "endpoint_id": "signed", "created": false, "bound": true}');
-select is(test.keys(), '["env:TWO", "env:ONE"]', 'two keys live, the new one first');
+select is(test.keys(), '["key-2", "key-1"]', 'two keys live, the new one first');
 select is(test.rotate('{"signing_ref": "key-3"}') - 'until', '{"applied": false, "dry_run": false, "reason": "rotating"}', 'a third must wait');
 select test.tick('1 hour');
-select is(test.keys(), '["env:TWO"]', 'the previous one is over');
+select is(test.keys(), '["key-2"]', 'the previous one is over');
 select is(test.rotate('{"signing_ref": "key-3"}') -> 'applied', 'true');
 select test.tick('23 hours 59 minutes');
-select is(test.keys(), '["env:THREE", "env:TWO"]', 'a day, unless it is said');
+select is(test.keys(), '["key-3", "key-2"]', 'a day, unless it is said');
 select is(test.rotate('{"signing_ref": "key-1", "keep_seconds": 0}') -> 'applied', 'true', 'a key that leaked is ended at once');
-select is(test.keys(), '["env:ONE"]');
+select is(test.keys(), '["key-1"]');
 select is(test.rotate('{"signing_ref": "key-1"}') ->> 'reason', 'unchanged');
 select is(test.rotate('{"signing_ref": "bot"}') -> 'bound', 'false', 'a credential of another platform is none');
-select is(test.keys(), '["env:ONE"]', 'the one before is still good');
+select is(test.keys(), '["key-1"]', 'the one before is still good');
 select is(autopost.get_endpoint('w', 'signed') -> 'bound', 'false');
 
 select throws_ok($$select autopost.put_endpoint('w', 'signed', '{"signing_ref": null}', 'olga', 'a test', false)$$, 'AP001', null, 'its only secret stays');

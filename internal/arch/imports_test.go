@@ -52,6 +52,8 @@ var rules = []rule{
 	{under: "internal/telemetry", may: []string{root}, because: "telemetry serves everyone"},
 	{under: "internal/service", may: []string{root}, because: "the run group serves everyone"},
 	{under: "internal/secret", may: []string{root}, because: "credentials are resolved where they are used, by whoever calls"},
+	{under: "internal/credential", may: []string{root, "internal/secret"},
+		because: "the keeper of credentials knows neither who uses them nor where they are stored: cmd introduces it"},
 	{under: "internal/config", may: []string{root}, because: "only cmd reads the configuration and hands its values on"},
 	{under: "internal/blueprint", because: "what a configuration file says is known without a database"},
 	{under: "internal/pg", may: []string{root, "db"},

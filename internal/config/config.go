@@ -40,6 +40,9 @@ type Config struct {
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
+	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
+	// first needed, unless the operator named it.
+	MasterKeyFile string
 	// BlobURL is the media origin, in the form of gocloud.dev/blob.
 	BlobURL string
 	// TelegramAPIURL, MAXAPIURL, XAPIURL and YouTubeAPIURL are base URLs without a trailing slash.
@@ -210,6 +213,9 @@ func (c *Config) complete() error {
 	}
 	if c.BlobURL == "" {
 		c.BlobURL = "file://" + filepath.ToSlash(filepath.Join(c.DataDir, "media")) + "?create_dir=true&no_tmp_dir=true"
+	}
+	if c.MasterKeyFile == "" {
+		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	longest := longestAttempt(c.SendingLease)
 	if c.AdapterTimeout <= longest {

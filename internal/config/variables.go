@@ -25,6 +25,9 @@ const (
 	maxMediaBytesVideo  = "MAX_MEDIA_BYTES_VIDEO"
 )
 
+// MasterKeyFile is the variable that names the file of the master key.
+const MasterKeyFile = "AUTOPOST_MASTER_KEY_FILE"
+
 // Variable is one name that an operator may set.
 type Variable struct {
 	Name string
@@ -44,7 +47,7 @@ var variables = []Variable{
 		dsn(func(c *Config) *DSN { return &c.ListenURL })},
 	{"AUTOPOST_PG_BIN", "", "folder of initdb and postgres for the private PostgreSQL. Not set: the machine is searched",
 		path(func(c *Config) *string { return &c.PostgresBin })},
-	{"AUTOPOST_DATA_DIR", "./autopost-data", "private PostgreSQL and media files of a single-machine install",
+	{"AUTOPOST_DATA_DIR", "./autopost-data", "private PostgreSQL, media files and master key of a single-machine install",
 		path(func(c *Config) *string { return &c.DataDir })},
 	{"AUTOPOST_LISTEN", "127.0.0.1:8080", "host:port of ingress, API, pages and health. Any host but loopback opens them to the network",
 		hostPort(func(c *Config) *string { return &c.Listen })},
@@ -52,6 +55,8 @@ var variables = []Variable{
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
 	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket (by its interoperability keys), azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",
 		blobURL},
+	{MasterKeyFile, "", "the keys that wrap sealed credentials, readable by its owner alone. Not set: master.key in AUTOPOST_DATA_DIR, made when it is first needed",
+		path(func(c *Config) *string { return &c.MasterKeyFile })},
 	{"AUTOPOST_TELEGRAM_API_URL", "https://api.telegram.org", "base URL of the Telegram Bot API",
 		baseURL(func(c *Config) *string { return &c.TelegramAPIURL })},
 	{"AUTOPOST_MAX_API_URL", "https://platform-api2.max.ru", "base URL of the MAX Bot API",

@@ -11,9 +11,8 @@ import (
 
 // Codes of the attempts that came to nothing before the platform was called.
 const (
-	codeNoAdapter             = "no_adapter"
-	codeCredentialUnavailable = "credential_unavailable"
-	codeNotCalled             = "not_called"
+	codeNoAdapter = "no_adapter"
+	codeNotCalled = "not_called"
 )
 
 // credentialPauseMS keeps a rate group from burning its attempts while the store
@@ -36,7 +35,7 @@ func noCredential(authRef string) autopost.Error {
 
 func credentialUnavailable(authRef string) autopost.Error {
 	return autopost.Error{
-		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeCredentialUnavailable, Known: true,
+		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: autopost.CodeCredentialUnavailable, Known: true,
 		RetryAfterMS: credentialPauseMS,
 		Message:      fmt.Sprintf("credential %q cannot be looked up at the moment", authRef),
 	}

@@ -45,9 +45,19 @@ type Runs interface {
 // other error of Credentials means that it could not be looked up just now.
 var ErrNoCredential = errors.New("no such credential")
 
-// Credentials resolves a logical credential key to the credential.
+// Refused is a credential that could not be renewed: the attempt comes to Failure.
+type Refused struct{ Failure autopost.Error }
+
+// Error implements error.
+func (r *Refused) Error() string { return "renew the credential: " + r.Failure.String() }
+
+// Credentials resolves a logical credential key to the credential. Its errors are
+// ErrNoCredential, a *Refused, or that the answer is not to be had just now.
 type Credentials interface {
 	Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error)
+	// Renew returns a secret in place of one that the platform took for the reason of
+	// the failure not to be good; a zero one when another would not help.
+	Renew(ctx context.Context, d autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error)
 }
 
 // Media gives an adapter its view of the media of one delivery.

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -121,33 +120,6 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	return report{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
-// credential asks until it is answered: a connection that was cut is no reason to
-// rest the whole rate group.
-func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Error) {
-	var secret autopost.Secret
-	var missing bool
-	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
-		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		defer cancel()
-		var err error
-		secret, err = d.deps.Credentials.Credential(ctx, p.WorkspaceID, p.AuthRef, p.Platform)
-		if missing = errors.Is(err, ErrNoCredential); missing {
-			return nil
-		}
-		return err
-	})
-	if missing || (err == nil && secret.IsZero()) {
-		e := noCredential(p.AuthRef)
-		return autopost.Secret{}, &e
-	}
-	if err != nil {
-		d.log.Error("delivery.credential_unavailable", append(ids(p), "auth_ref", p.AuthRef, "error", err)...)
-		e := credentialUnavailable(p.AuthRef)
-		return autopost.Secret{}, &e
-	}
-	return secret, nil
-}
-
 // begin records the start and waits for the slot. A start that this daemon then
 // missed is asked for again, so that it gets a slot of its own.
 func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
@@ -192,10 +164,24 @@ func (d *Dispatcher) start(l life, p *pass) (Start, time.Time, error) {
 	return start, asked, nil
 }
 
-// call lets the adapter speak, until it is done or its time is over.
-func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) (outcome autopost.Outcome) {
+// call lets the adapter speak, until it is done or its time is over. When the
+// platform refuses the credential, and nothing else, it speaks once more with a renewed one.
+func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) autopost.Outcome {
 	limit := newLimit(ctx, d.callTime(p))
 	defer limit.end()
+	outcome := d.speak(ctx, p, secret, limit)
+	renewed, failure := d.renew(limit, p, secret, outcome.Error)
+	switch {
+	case failure != nil:
+		return autopost.Failed(*failure)
+	case renewed.IsZero():
+		return outcome
+	}
+	limit.renew(d.callTime(p))
+	return d.speak(ctx, p, renewed, limit)
+}
+
+func (d *Dispatcher) speak(ctx context.Context, p *pass, secret autopost.Secret, limit *limit) (outcome autopost.Outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			// The value may hold a URL with a token; its type and the stack do not.
@@ -218,7 +204,7 @@ func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) 
 		},
 		Renew: func(context.Context) error {
 			limit.hold()
-			if err := d.renew(ctx, p, limit); err != nil {
+			if err := d.prolong(ctx, p, limit); err != nil {
 				limit.end()
 				return err
 			}
@@ -253,6 +239,7 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 	if !progress.Applied {
 		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
 	}
+	p.RenderMeta.Progress = p.RenderMeta.Progress.With(step)
 	if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
 		return err
 	}
@@ -263,8 +250,8 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 	return nil
 }
 
-// renew gives a step that goes on the time of one call anew.
-func (d *Dispatcher) renew(ctx context.Context, p *pass, limit *limit) error {
+// prolong gives a step that goes on the time of one call anew.
+func (d *Dispatcher) prolong(ctx context.Context, p *pass, limit *limit) error {
 	if err := d.keepLease(ctx, p, 0); err != nil {
 		return err
 	}

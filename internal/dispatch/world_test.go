@@ -57,6 +57,7 @@ type world struct {
 	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
 	onNext     func() (time.Duration, bool, error)
 	onSecret   func() (autopost.Secret, error)
+	onRenew    func(used autopost.Secret) (autopost.Secret, error)
 
 	// adapter speaks in the world's place where it is set.
 	adapter autopost.Adapter
@@ -251,6 +252,14 @@ func (w *world) Credential(context.Context, string, string, autopost.Platform) (
 		return w.onSecret()
 	}
 	return autopost.NewSecret("canary-secret"), nil
+}
+
+func (w *world) Renew(_ context.Context, _ autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
+	w.note("renew " + failure.Code)
+	if w.onRenew != nil {
+		return w.onRenew(used)
+	}
+	return autopost.Secret{}, nil
 }
 
 func (w *world) MaterialsFor(autopost.Delivery) autopost.Materials { return nil }

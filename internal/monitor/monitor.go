@@ -1,8 +1,9 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It ends expired leases, ends what waited too long for a refused credential,
-// writes the events of requests that were dropped in numbers, re-arms gates whose
-// wake-up was lost, keeps the event partitions ahead of the calendar, removes what
-// is past its time, media included, and looks for what should not be.
+// It ends expired leases, renews credentials before they expire, ends what waited too
+// long for a refused one, writes the events of requests that were dropped in numbers,
+// re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
+// calendar, removes what is past its time, media included, and looks for what should
+// not be.
 //
 // Each duty is one database function, or the few of a protocol, and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
@@ -22,8 +23,8 @@ import (
 // means its default.
 type Config struct {
 	// Interval is the time between two sweeps for expired leases,
-	// for what waited too long for a refused credential, and for floods of dropped
-	// requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
+	// for credentials that expire, for what waited too long for a refused one, and for
+	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
 	// are not. Default 30 s.
@@ -77,6 +78,8 @@ type Deps struct {
 	Archive    Archive
 	Integrity  Integrity
 	Media      *MediaSweep
+	Expiry     Expiry
+	Renewer    Renewer
 	Log        *slog.Logger
 }
 
@@ -111,6 +114,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{m.cfg.Interval, m.recoverLeases},
 		{m.cfg.Interval, m.expireAuthLost},
 		{m.cfg.Interval, m.closeFloods},
+		{m.cfg.Interval, m.renewCredentials},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 		{m.cfg.Retention, m.purgeAll},

@@ -89,6 +89,20 @@ func (s *store) RearmGates(ctx context.Context, workspace string) (int, error) {
 	return s.ask(ctx, "gates "+workspace)
 }
 
+func (s *store) ListDueRefreshes(ctx context.Context, workspace string, _ int) ([]string, error) {
+	_, err := s.ask(ctx, "due "+workspace)
+	return []string{"x1", "x2"}, err
+}
+
+func (s *store) Refresh(ctx context.Context, workspace, authRef string) error {
+	_, err := s.ask(ctx, "refresh "+workspace+" "+authRef)
+	return err
+}
+
+func (s *store) WarnExpiring(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "warn "+workspace)
+}
+
 func (s *store) ExpireAuthLost(ctx context.Context, workspace string) (int, error) {
 	return s.ask(ctx, "auth "+workspace)
 }
@@ -107,7 +121,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
-			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s,
+			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
 			Log:   slog.New(slog.NewJSONHandler(s, nil)),
 		})
@@ -125,17 +139,19 @@ func TestDutiesAreDoneAtTheirPace(t *testing.T) {
 	require.Equal(t, 25*60, s.count("claimed zeta"))
 	require.Equal(t, 25*60, s.count("auth zeta"))
 	require.Equal(t, 25*60, s.count("flood zeta"))
+	require.Equal(t, 25*60, s.count("refresh zeta x2"))
+	require.Equal(t, 25*60, s.count("warn zeta"))
 	require.Equal(t, 25*120, s.count("gates zeta"))
 	require.Equal(t, 2, s.count("partitions"))
 }
 
 func TestOneFailureStopsNothingElse(t *testing.T) {
-	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "flood acme", "gates acme", "partitions"} {
+	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "flood acme", "gates acme", "partitions", "due acme", "refresh acme x1", "warn acme"} {
 		t.Run(fails, func(t *testing.T) {
 			s := newStore()
 			s.fails[fails] = true
 			watch(t, s, 10*time.Second)
-			for _, what := range []string{"sending acme", "sending zeta", "claimed acme", "claimed zeta", "gates acme", "gates zeta", "partitions"} {
+			for _, what := range []string{"sending acme", "sending zeta", "claimed acme", "claimed zeta", "gates acme", "gates zeta", "partitions", "due zeta", "refresh zeta x1", "refresh zeta x2", "warn zeta"} {
 				require.Equal(t, 1, s.count(what), what)
 			}
 			require.Contains(t, s.logged(), errGone.Error())

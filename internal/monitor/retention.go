@@ -63,6 +63,7 @@ func (m *Monitor) purgeAll(ctx context.Context) bool {
 		{"deliveries", m.deps.Archive.PurgeDeliveries},
 		{"messages", m.deps.Archive.PurgeMessages},
 		{"audit_log", again(m.deps.Archive.PurgeAuditLog)},
+		{"sealed_secrets", again(m.deps.Expiry.PurgeSealedSecrets)},
 	} {
 		n, fine := m.purge(ctx, duty.what, duty.once)
 		ok, did, counts = ok && fine, did || n > 0, append(counts, duty.what, n)

@@ -57,6 +57,10 @@ func (s *store) PurgeMessages(ctx context.Context, workspace, after string) (int
 	return s.goingOn(ctx, "messages "+workspace, after)
 }
 
+func (s *store) PurgeSealedSecrets(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "sealed "+workspace)
+}
+
 func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
 	return s.rounds(ctx, "audit "+workspace)
 }
@@ -87,11 +91,11 @@ func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
 	var purges []string
 	for _, name := range order {
 		switch name {
-		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit":
+		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed":
 			purges = append(purges, name)
 		}
 	}
-	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit"}, purges)
+	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed"}, purges)
 	require.Equal(t, 1, s.count("messages paused "), "a workspace that rests is looked after, too")
 	require.NotContains(t, s.logged(), "monitor.purged", "nothing was there")
 }
@@ -114,7 +118,7 @@ func TestWhatIsLeftIsComeBackTo(t *testing.T) {
 	require.Equal(t, 1, s.count("deliveries zeta "))
 	require.Equal(t, 1, s.count("deliveries zeta +"))
 	require.Equal(t, 1, s.count("deliveries zeta ++"), "it goes on where it stopped")
-	require.Contains(t, s.logged(), `"msg":"monitor.purged","receipts":30,"runs":15,"submissions":15,"deliveries":25,"messages":15,"audit_log":15`)
+	require.Contains(t, s.logged(), `"msg":"monitor.purged","receipts":30,"runs":15,"submissions":15,"deliveries":25,"messages":15,"audit_log":15,"sealed_secrets":15`)
 	require.Contains(t, s.logged(), `"msg":"monitor.partitions_dropped","partitions":15`)
 }
 

@@ -2,9 +2,12 @@ package pg
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"autopost"
 )
 
 // APIKey is what resolve_api_key answers.
@@ -268,6 +271,81 @@ func (s *Store) RequeueAuthLost(ctx context.Context, a Act, authRef string) (Act
 func (s *Store) ReleaseStale(ctx context.Context, a Act, olderThan time.Duration) (ActAnswer, error) {
 	return s.act(ctx, "release stale", a.Workspace, `select * from autopost.release_stale($1, $2, $3, $4, $5)`,
 		a.Workspace, int(olderThan/time.Second), a.Operator, a.Reason, a.DryRun)
+}
+
+// SealedAnswer is what put_sealed_secret answers.
+type SealedAnswer struct {
+	Applied bool `json:"applied"`
+	// Reason is other_platform or newer where nothing was applied.
+	Reason   string `json:"reason"`
+	Platform string `json:"platform"`
+	Created  bool   `json:"created"`
+	Version  int    `json:"version"`
+	// Resumed counts channels that go on; AuthLost deliveries that may be put back.
+	Resumed  int `json:"resumed"`
+	AuthLost int `json:"auth_lost"`
+}
+
+// SecretToPut is a sealed secret that a person gave, or the platform gave to a person.
+type SecretToPut struct {
+	AuthRef  string
+	Platform string
+	Sealed   SealedSecret
+	// MadeBy is "set" or "link".
+	MadeBy string
+	// ValidFor is how long it is good for; 0 = nobody knows.
+	ValidFor time.Duration
+}
+
+// PutSealedSecret keeps a secret sealed and binds the credential to it.
+func (s *Store) PutSealedSecret(ctx context.Context, a Act, put SecretToPut) (SealedAnswer, error) {
+	answer, err := call[SealedAnswer](ctx, s, `select * from autopost.put_sealed_secret($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		a.Workspace, put.AuthRef, put.Platform, put.Sealed, put.MadeBy, wholeSeconds(put.ValidFor), a.Operator, a.Reason, a.DryRun)
+	if err != nil {
+		return answer, fmt.Errorf("put sealed secret of %s ws=%s: %w", put.AuthRef, a.Workspace, err)
+	}
+	return answer, nil
+}
+
+// RecordCredentialCheck keeps what the platform said of a credential; failure is nil when it said it.
+func (s *Store) RecordCredentialCheck(ctx context.Context, workspace, authRef string, standing autopost.Standing, failure *autopost.Error) error {
+	var check any = map[string]any{"error": failure}
+	if failure == nil {
+		check = standing
+	}
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.record_credential_check($1, $2, $3)`, workspace, authRef, check)
+	if err != nil {
+		return fmt.Errorf("record check of %s ws=%s: %w", authRef, workspace, err)
+	}
+	return nil
+}
+
+// ListMasterKeys counts the sealed secrets by the master key that wraps them.
+func (s *Store) ListMasterKeys(ctx context.Context) (map[string]int, error) {
+	keys, err := call[map[string]int](ctx, s, `select * from autopost.list_master_keys()`)
+	if err != nil {
+		return nil, fmt.Errorf("list master keys: %w", err)
+	}
+	return keys, nil
+}
+
+// ListSealedSecrets returns sealed secrets of a workspace that another master key than the given one wraps; limit is 1 to 10,000.
+func (s *Store) ListSealedSecrets(ctx context.Context, workspace, notKeyID string, limit int) ([]SealedSecret, error) {
+	list, err := call[[]SealedSecret](ctx, s, `select * from autopost.list_sealed_secrets($1, $2, $3)`, workspace, notKeyID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list sealed secrets ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// RewrapSecret lets another master key wrap a secret's data key; false means that it is under from no more.
+func (s *Store) RewrapSecret(ctx context.Context, workspace, from string, sealed SealedSecret) (bool, error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.rewrap_secret($1, $2, $3, $4, $5, $6)`,
+		workspace, sealed.AuthRef, sealed.Version, from, sealed.KeyID, base64.StdEncoding.EncodeToString(sealed.WrappedKey))
+	if err != nil {
+		return false, fmt.Errorf("rewrap secret of %s ws=%s: %w", sealed.AuthRef, workspace, err)
+	}
+	return a.Applied, nil
 }
 
 // Template is how a template is written; all but Body may be left out.

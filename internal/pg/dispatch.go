@@ -192,6 +192,94 @@ func (s *Store) GetCredentialBinding(ctx context.Context, workspace, authRef str
 	return binding, nil
 }
 
+// SealedSecret is a row of autopost.sealed_secrets; the bytes are base64 on the way.
+type SealedSecret struct {
+	AuthRef    string `json:"auth_ref,omitempty"`
+	Version    int    `json:"version"`
+	KeyID      string `json:"key_id"`
+	WrappedKey []byte `json:"wrapped_key"`
+	Sealed     []byte `json:"sealed"`
+	// Source is the digest of the first secret that it was renewed from, "" where there is none.
+	Source string `json:"source"`
+}
+
+// Credential is what get_credential answers.
+type Credential struct {
+	Platform    string `json:"platform"`
+	SecretRef   string `json:"secret_ref"`
+	LastVersion int    `json:"last_version"`
+	// Stale says that what is in force has expired.
+	Stale  bool          `json:"stale"`
+	Sealed *SealedSecret `json:"sealed"`
+}
+
+// GetCredential returns nil for a credential that is not bound.
+func (s *Store) GetCredential(ctx context.Context, workspace, authRef string) (*Credential, error) {
+	c, err := call[*Credential](ctx, s, `select * from autopost.get_credential($1, $2)`, workspace, authRef)
+	if err != nil {
+		return nil, fmt.Errorf("get credential ws=%s: %w", workspace, err)
+	}
+	return c, nil
+}
+
+// RefreshLease is what begin_refresh answers.
+type RefreshLease struct {
+	Granted bool `json:"granted"`
+	// Reason says why not: unknown, other, newer, leased, waiting or lost.
+	Reason string `json:"reason"`
+	Token  string `json:"token"`
+	// Version is what the new secret is sealed under.
+	Version int `json:"version"`
+	// WaitMS is how long the lease lasts, or when to look again.
+	WaitMS int64           `json:"wait_ms"`
+	Error  *autopost.Error `json:"error"`
+}
+
+// SecretInUse says which secret of a credential is meant.
+type SecretInUse struct {
+	AuthRef string
+	// Version is 0 for the first one, of the digest Source.
+	Version int
+	Source  string
+}
+
+// BeginRefresh asks to renew a secret. refused is the failure for which it is asked, nil to renew ahead of time.
+func (s *Store) BeginRefresh(ctx context.Context, workspace string, use SecretInUse, refused *autopost.Error) (RefreshLease, error) {
+	l, err := call[RefreshLease](ctx, s, `select * from autopost.begin_refresh($1, $2, $3, $4, $5)`, workspace, use.AuthRef, use.Version, use.Source, refused)
+	if err != nil {
+		return l, fmt.Errorf("begin refresh ws=%s: %w", workspace, err)
+	}
+	return l, nil
+}
+
+// FinishRefresh puts a renewed secret in force; false means that another one came first.
+func (s *Store) FinishRefresh(ctx context.Context, workspace, authRef string, sealed SealedSecret, validFor time.Duration) (bool, error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.finish_refresh($1, $2, $3, $4)`, workspace, authRef, sealed, wholeSeconds(validFor))
+	if err != nil {
+		return false, fmt.Errorf("finish refresh ws=%s: %w", workspace, err)
+	}
+	return a.Applied, nil
+}
+
+// FailRefresh records why the renewal that the token stands for came to nothing.
+func (s *Store) FailRefresh(ctx context.Context, workspace string, use SecretInUse, token string, failure autopost.Error) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.fail_refresh($1, $2, $3, $4, $5, $6)`,
+		workspace, use.AuthRef, token, use.Version, use.Source, failure)
+	if err != nil {
+		return fmt.Errorf("fail refresh ws=%s: %w", workspace, err)
+	}
+	return nil
+}
+
+// wholeSeconds is nil for no duration.
+func wholeSeconds(d time.Duration) *int {
+	if d <= 0 {
+		return nil
+	}
+	seconds := int(d / time.Second)
+	return &seconds
+}
+
 // texts runs a call that answers rows of one text.
 func (s *Store) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
 	answers, err := query(ctx, s, sql, args...)

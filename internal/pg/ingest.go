@@ -59,8 +59,8 @@ type SignedEndpoint struct {
 	WorkspaceID     string `json:"workspace_id"`
 	EndpointID      string `json:"endpoint_id"`
 	MaxPayloadBytes int    `json:"max_payload_bytes"`
-	// SecretRefs say where the keys are kept that are good now.
-	SecretRefs []string `json:"secret_refs"`
+	// AuthRefs name the keys that are good now, the newest first.
+	AuthRefs []string `json:"auth_refs"`
 	// SkewSeconds is how far the database's clock is past the instant asked about.
 	SkewSeconds      int64 `json:"skew_seconds"`
 	ToleranceSeconds int64 `json:"tolerance_seconds"`

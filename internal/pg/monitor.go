@@ -251,3 +251,18 @@ func (s *Store) Verify(ctx context.Context, workspace string) ([]Finding, error)
 	}
 	return list, nil
 }
+
+// ListDueRefreshes names the credentials to renew now, the most urgent first; limit is 1 to 10,000.
+func (s *Store) ListDueRefreshes(ctx context.Context, workspace string, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.list_due_refreshes($1, $2)`, workspace, limit)
+}
+
+// WarnExpiring warns once of each credential that expires soon and that nobody renews.
+func (s *Store) WarnExpiring(ctx context.Context, workspace string) (int, error) {
+	return s.counted(ctx, "warn_expiring", "warned", workspace)
+}
+
+// PurgeSealedSecrets removes sealed secrets that were replaced long enough ago.
+func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_sealed_secrets", workspace)
+}

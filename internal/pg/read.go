@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost"
 )
 
 // DeliveryRow is a row of the read model list_deliveries.
@@ -159,6 +161,52 @@ func (s *Store) ListTemplates(ctx context.Context, workspace string, limit int) 
 	return read[TemplateRow](ctx, s, "list templates ws="+workspace, `
 		select template_id, platform, version, body, defaults, vars, sanitize, parse_mode, coalesce(max_length, 0), enabled, created_at
 		from autopost.list_templates($1, '{}', $2)`, workspace, limit)
+}
+
+// CredentialRow is a row of the read model list_credentials: how a credential is, never the secret.
+type CredentialRow struct {
+	AuthRef  string
+	Platform string
+	// Kept is env, file or sealed.
+	Kept string
+	// Version is of the sealed secret in force, 0 where the first one of env or file is.
+	Version     int
+	MasterKeyID *string
+	// ValidUntil is nil where nobody knows; NextRefreshAt where nobody renews it by itself.
+	ValidUntil    *time.Time
+	RefreshedAt   *time.Time
+	NextRefreshAt *time.Time
+	Failures      int
+	CheckedAt     *time.Time
+	Account       *string
+	Rights        []autopost.Right
+	Error         *autopost.Error
+	LostAt        *time.Time
+	Channels      int64
+}
+
+// ListCredentials returns the credentials of a workspace by name; limit is 1 to 10,000.
+func (s *Store) ListCredentials(ctx context.Context, workspace string, limit int) ([]CredentialRow, error) {
+	return read[CredentialRow](ctx, s, "list credentials ws="+workspace, `
+		select auth_ref, platform, kept, coalesce(version, 0), master_key_id, valid_until, refreshed_at, next_refresh_at, coalesce(failures, 0), checked_at, account,
+			coalesce(rights, '[]'), error, lost_at, channels
+		from autopost.list_credentials($1, $2)`, workspace, limit)
+}
+
+// AlertRow is a row of the read model list_alerts.
+type AlertRow struct {
+	Kind     string
+	Subject  string
+	RaisedAt time.Time
+	// EndedAt is nil while it is open.
+	EndedAt *time.Time
+	Error   json.RawMessage
+}
+
+// ListAlerts returns what people must look at, the open ones first; limit is 1 to 10,000.
+func (s *Store) ListAlerts(ctx context.Context, workspace string, limit int) ([]AlertRow, error) {
+	return read[AlertRow](ctx, s, "list alerts ws="+workspace, `
+		select kind, subject, raised_at, ended_at, error from autopost.list_alerts($1, $2)`, workspace, limit)
 }
 
 // read collects the rows of a read model into T by position.

@@ -1,6 +1,11 @@
 // Package secret turns the reference of a credential (credential_bindings.secret_ref)
-// into the credential itself. Nothing is kept: a changed file or a re-bound
-// reference counts from the next call on.
+// into the credential itself, and seals the credentials that the database keeps.
+// Nothing is kept here: a changed file, key or reference counts from the next call on.
+//
+// A sealed secret is encrypted by AES-256-GCM with a data key of its own, bound to
+// its workspace, credential and version; the data key is wrapped by the master key
+// of a file that the database never sees. The file may hold several master keys: the
+// first one seals, all of them open.
 package secret
 
 import (
@@ -32,7 +37,7 @@ func Resolve(ref string) (autopost.Secret, error) {
 	case "file":
 		return fromFile(rest)
 	case "sealed":
-		return autopost.Secret{}, errors.New("resolve credential: sealed: references are not available in this version: use env:NAME or file:/path")
+		return autopost.Secret{}, errors.New("resolve credential: nothing is sealed for it: give it one by autopost credential set or link")
 	}
 	return autopost.Secret{}, errors.New("resolve credential: the reference is of no known form: use env:NAME or file:/path")
 }

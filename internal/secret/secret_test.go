@@ -39,7 +39,7 @@ func TestResolve(t *testing.T) {
 		"folder":              {ref: "file:" + dir, wantErr: "no regular file"},
 		"pipe does not hang":  {ref: "file:" + filepath.Join(dir, "pipe"), wantErr: "no regular file"},
 		"relative path":       {ref: "file:token", wantErr: "must be absolute"},
-		"sealed":              {ref: "sealed:main", wantErr: "not available in this version: use env:NAME or file:/path"},
+		"sealed":              {ref: "sealed:main", wantErr: "nothing is sealed for it: give it one by autopost credential set or link"},
 		"a token by mistake":  {ref: "12345:hunter2", wantErr: "use env:NAME or file:/path"},
 		"a word by mistake":   {ref: "hunter2", wantErr: "use env:NAME or file:/path"},
 		"nothing":             {ref: "", wantErr: "use env:NAME or file:/path"},

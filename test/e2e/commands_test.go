@@ -62,7 +62,8 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"workspace"}, {"workspace", "add"}, {"workspace", "set"}, {"workspace", "list"}, {"workspace", "show"}, {"workspace", "pause"}, {"workspace", "resume"}, {"workspace", "disable"},
 		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},
 		{"config"}, {"config", "export"}, {"config", "diff"}, {"config", "apply"}, {"completion", "bash"},
-		{"credential"}, {"credential", "list"}, {"credential", "bind"}, {"credential", "rotate"}, {"release-stale"},
+		{"credential"}, {"credential", "list"}, {"credential", "bind"}, {"credential", "rotate"}, {"credential", "show"}, {"credential", "set"}, {"credential", "check"}, {"credential", "link"},
+		{"credential", "relink"}, {"credential", "rewrap"}, {"channel", "check"}, {"release-stale"},
 	} {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)

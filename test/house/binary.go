@@ -1,6 +1,7 @@
 package house
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -70,16 +71,35 @@ func (h *House) Run(extra []string, args ...string) Result {
 // RunWithin is Run with a patience of the caller's.
 func (h *House) RunWithin(patience time.Duration, extra []string, args ...string) Result {
 	h.t.Helper()
-	return h.runOn(nil, patience, extra, args)
+	return h.runOn(nil, patience, extra, args, nil)
 }
 
 // RunOn is Run with something on standard input.
 func (h *House) RunOn(stdin string, args ...string) Result {
 	h.t.Helper()
-	return h.runOn(strings.NewReader(stdin), commandPatience, nil, args)
+	return h.runOn(strings.NewReader(stdin), commandPatience, nil, args, nil)
 }
 
-func (h *House) runOn(stdin io.Reader, patience time.Duration, extra, args []string) Result {
+// RunTalking is Run with something on standard input, and with heard called for each
+// line on standard error while the command runs, on a goroutine of its own.
+func (h *House) RunTalking(extra []string, stdin string, heard func(line string), args ...string) Result {
+	h.t.Helper()
+	reader, writer := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			heard(lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	result := h.runOn(strings.NewReader(stdin), commandPatience, extra, args, writer)
+	_ = writer.Close()
+	<-done
+	return result
+}
+
+func (h *House) runOn(stdin io.Reader, patience time.Duration, extra, args []string, listener io.Writer) Result {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
@@ -88,6 +108,9 @@ func (h *House) runOn(stdin io.Reader, patience time.Duration, extra, args []str
 	cmd.Stdin = stdin
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, append(h.environment(), extra...), &stdout, &stderr
 	cmd.SysProcAttr = attributes()
+	if listener != nil {
+		cmd.Stderr = io.MultiWriter(&stderr, listener)
+	}
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

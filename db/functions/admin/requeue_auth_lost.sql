@@ -26,8 +26,9 @@ as $$
 -- after rotate_auth.
 -- Returns {"applied", "dry_run", "waiting", "sending", "channels": as resume_channel, "requeued", "more": more than these failed, "results": as
 -- manual_requeue}, {"applied": false, "dry_run", "reason": "unknown_auth_ref"} where no channel uses it; of a dry run, which changes nothing,
--- what the act would answer. Raises AP001 without operator or reason. Locks: channels (channel_id), deliveries, channel_gates (channel_id).
--- Writes: channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
+-- what the act would answer. Raises AP001 without operator or reason.
+-- Locks: credential_health, channels (channel_id), deliveries, channel_gates (channel_id).
+-- Writes: credential_health, alerts, channels, deliveries, channel_gates, events(channel_enabled, manual_requeue), admin_audit_log.
 declare
 	v_meta jsonb;
 	v_ids text[];
@@ -39,12 +40,12 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> '');
-	v_ids := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref);
+	v_ids := autopost.channels_of_credential(p_workspace_id, p_auth_ref);
 	if v_ids = '{}' then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
 	end if;
 	if not p_dry_run then
+		perform autopost.forgive_credential(p_workspace_id, p_auth_ref);
 		perform autopost.lock_channels(p_workspace_id, v_ids);
 		perform autopost.lock_for_requeue(p_workspace_id, autopost.auth_lost_ids(p_workspace_id, v_ids));
 		perform 1 from autopost.channel_gates g
@@ -53,8 +54,7 @@ begin
 		for no key update of g;
 	end if;
 	v_deliveries := autopost.auth_lost_ids(p_workspace_id, v_ids);
-	v_held := array(select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.paused_until > autopost.now_ts());
+	v_held := autopost.held_channels(p_workspace_id, v_ids);
 	v_answer := autopost.queue_of(p_workspace_id, v_ids) || '{"channels": []}';
 	if v_held <> '{}' then
 		v_answer := v_answer || autopost.act_on_channels(p_workspace_id, v_held, autopost.resumed(), jsonb_build_object('function', 'requeue_auth_lost',

@@ -2,7 +2,7 @@ create or replace function autopost.resolve_signed_endpoint(p_signed_at timestam
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- The enabled endpoint of that name that takes signed requests, in a workspace that is not disabled: {"workspace_id", "endpoint_id",
--- "max_payload_bytes", "secret_refs": where the keys are that are good now, the newest first, "skew_seconds": how far the database's clock is
+-- "max_payload_bytes", "auth_refs": the credentials of the keys that are good now, the newest first, "skew_seconds": how far the database's clock is
 -- past p_signed_at, "tolerance_seconds", "fresh": whether that is near enough}; null for anything else, with no word on why. The engine alone
 -- may ask: a name is no secret, and whoever calls has proven nothing yet. Looks across workspaces.
 -- Reads: workspace_endpoints, workspaces, credential_bindings.
@@ -17,8 +17,8 @@ begin
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes,
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds', round(extract(epoch from v_tolerance)),
 		'fresh', p_signed_at between v_now - v_tolerance and v_now + v_tolerance,
-		'secret_refs', (
-			select coalesce(jsonb_agg(b.secret_ref order by b.auth_ref <> e.signing_ref), '[]') from autopost.credential_bindings b
+		'auth_refs', (
+			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref), '[]') from autopost.credential_bindings b
 			where b.workspace_id = e.workspace_id and b.platform = 'webhook'
 			and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))))
 	into v_answer

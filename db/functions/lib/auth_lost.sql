@@ -29,30 +29,52 @@ $$;
 create or replace function autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamptz) returns void
 language plpgsql
 as $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
--- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
--- again. At most 2000 channels and 500 deliveries at a time; gates are not touched, a claim that comes by moves them.
--- Locks: channels (skip locked), deliveries (skip locked). Writes: channels, deliveries, events(channel_paused, failed_permanent).
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel, or a
+-- credential, that somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call
+-- says the same again.
+-- Locks: credential_health (skip locked), channels (skip locked), deliveries (skip locked).
+-- Writes: channels, deliveries, credential_health, alerts, events(auth_lost, channel_paused, failed_permanent).
 declare
 	v_auth_ref text := autopost.current_auth_ref(p_workspace_id, p_channel);
+	v_health autopost.credential_health;
+	v_ids text[];
+begin
+	select h.* into v_health from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref = v_auth_ref
+	for no key update of h skip locked;
+	perform autopost.note_auth_lost(p_workspace_id, v_health, p_error);
+	v_ids := autopost.pause_for_auth(p_workspace_id, p_channel, v_auth_ref, p_error, p_until);
+	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
+end
+$$;
+
+create or replace function autopost.pause_for_auth(
+	p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_error jsonb, p_until timestamptz
+) returns text[]
+language plpgsql
+as $$
+-- Pauses the channels of a platform that use a refused credential, all but p_channel, which named the platform: the refusal came on it, or its
+-- id is null. At most 2000 at a time; gates are not touched, a claim that comes by moves them. Returns whom it paused, in their order.
+-- Locks: channels (skip locked). Writes: channels, events(channel_paused).
+declare
 	v_now timestamptz := autopost.now_ts();
 	v_ids text[];
 begin
 	select array_agg(l.channel_id order by l.channel_id) into v_ids
 	from (
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id <> p_channel.channel_id
+		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id is distinct from p_channel.channel_id
 		and not (c.auth_held and c.paused_until > v_now)
-		and autopost.current_auth_ref(p_workspace_id, c) = v_auth_ref
+		and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
 		limit 2000
 		for no key update of c skip locked) l;
 	update autopost.channels c
 	set paused_until = greatest(c.paused_until, p_until), auth_held = true, auth_lost_at = v_now
 	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids);
 	perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', u.id, null, p_error,
-		jsonb_build_object('until', p_until, 'auth_ref', v_auth_ref, 'refused_on', p_channel.channel_id))
+		jsonb_build_object('until', p_until, 'auth_ref', p_auth_ref, 'refused_on', p_channel.channel_id))
 	from unnest(v_ids) u (id);
-	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
+	return v_ids;
 end
 $$;
 

@@ -113,8 +113,8 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_lost boolean := autopost.is_auth_lost(p_error);
-	v_paused_until timestamptz := v_now + autopost.setting_interval('pause_on_permanent_seconds')
-		+ case when v_lost then autopost.setting_interval('auth_lost_hold_days') else '0' end;
+	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
+		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
 	v_streak int;
 	v_answer jsonb;
 begin

@@ -31,6 +31,9 @@ const (
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
+// sealedSecret is what finish_refresh and put_sealed_secret are given.
+const sealedSecret = `{"version": 1, "key_id": "k1", "wrapped_key": "AAAA", "sealed": "BBBB"}`
+
 // inOrder is how rows are edited that functions lock: many at once only in the order of the house.
 const inOrder = `select x.channel_id from autopost.channels x where x.workspace_id = 'w' order by x.channel_id for no key update of x`
 
@@ -107,6 +110,12 @@ var acts = []act{
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
 	{"close_ingress_floods", "", `select autopost.close_ingress_floods('w')`, true},
+	{"begin_refresh", "", `select autopost.begin_refresh('w', 'g', 0, '', null)`, false},
+	{"finish_refresh", "", `select autopost.finish_refresh('w', 'g', '` + sealedSecret + `', 3600)`, false},
+	{"fail_refresh", "refused", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "PERMANENT", "scope": "channel", "code": "auth_lost"}')`, false},
+	{"fail_refresh", "later", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "TRANSIENT", "scope": "platform", "code": "http_500"}')`, false},
+	{"warn_expiring", "", `select autopost.warn_expiring('w')`, true},
+	{"purge_sealed_secrets", "", `select autopost.purge_sealed_secrets('w')`, true},
 	{"drop_event_partitions", "", `select autopost.drop_event_partitions()`, false},
 	{"purge_receipts", "", `select autopost.purge_receipts('w')`, false},
 	{"purge_runs", "", `select autopost.purge_runs('w')`, false},
@@ -125,6 +134,7 @@ var acts = []act{
 	{"put_source", "a new one", `select autopost.put_source('w', 'wire', '{"kind": "rss", "config_json": {"url": "https://example.org/feed"}}', {by}, false)`, false},
 	{"put_source", "disabled", `select autopost.put_source('w', 'feed', '{"enabled": false}', {by}, false)`, false},
 	{"poll_source_now", "", `select autopost.poll_source_now('w', 'feed', {by}, false)`, false},
+	{"requeue_auth_lost", "of a bound credential", `select autopost.requeue_auth_lost('w', 'g', {by}, false)`, false},
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
@@ -134,6 +144,9 @@ var acts = []act{
 	{"enable_group", "", `select autopost.enable_group('w', 'telegram', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
+	{"put_sealed_secret", "", `select autopost.put_sealed_secret('w', 'g', 'telegram', '` + sealedSecret + `', 'set', 86400, {by}, false)`, false},
+	{"record_credential_check", "", `select autopost.record_credential_check('w', 'g', '{"account": "@bot", "rights": []}')`, false},
+	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
 	{"put_endpoint", "a new one", `select autopost.put_endpoint('w', 'more', jsonb_build_object('kind', 'webhook_push', 'secret_hash', repeat('e', 64)), {by}, false)`, false},
 	{"put_endpoint", "another rate", `select autopost.put_endpoint('w', 'in', '{"ingress_rps": 7}', {by}, false)`, false},
@@ -177,14 +190,15 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential_binding",
-	"get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source", "get_workspace",
-	"list_all_workspaces", "list_api_keys", "list_audit", "list_channels", "list_configuration", "list_credential_bindings", "list_deliveries",
-	"list_endpoints", "list_events", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups",
-	"list_runs", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_workspaces",
-	"manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces", "ready_submission_workspaces",
-	"ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify",
-	"why",
+	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential",
+	"get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
+	"get_workspace", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit", "list_channels", "list_configuration",
+	"list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events",
+	"list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
+	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
+	"list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
+	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
+	"resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -213,6 +227,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"export_config":               `'w'`,
 		"functions_digest":            ``,
 		"get_channel":                 `'w', 'a'`,
+		"get_credential":              `'w', 'bot'`,
 		"get_credential_binding":      `'w', 'bot'`,
 		"get_delivery":                `'w', {dead}`,
 		"get_endpoint":                `'w', 'in'`,
@@ -222,21 +237,26 @@ func TestReadersWriteNothing(t *testing.T) {
 		"get_run":                     `'w', {run}`,
 		"get_source":                  `'w', 'feed'`,
 		"get_workspace":               `'w'`,
+		"list_alerts":                 `'w', 10`,
 		"list_all_workspaces":         ``,
 		"list_api_keys":               `'w', '{}', 10`,
 		"list_audit":                  `'w', '{}', 10`,
 		"list_channels":               `'w', 10`,
 		"list_configuration":          `'w', 'channel', '{}', 10`,
 		"list_credential_bindings":    `'w', 10`,
+		"list_credentials":            `'w', 10`,
 		"list_deliveries":             `'w', '{}', 10`,
+		"list_due_refreshes":          `'w', 10`,
 		"list_endpoints":              `'w', 10`,
 		"list_events":                 `'w', '{}', 10`,
+		"list_master_keys":            ``,
 		"list_media_origins":          `'w', 10`,
 		"list_media_removals":         `10`,
 		"list_messages":               `'w', '{}', 10`,
 		"list_quotas":                 `'w', 10`,
 		"list_rate_groups":            `'w', 10`,
 		"list_runs":                   `'w', '{}', 10`,
+		"list_sealed_secrets":         `'w', 'k2', 10`,
 		"list_settings":               ``,
 		"list_sources":                `'w', 10`,
 		"list_templates":              `'w', '{}', 10`,

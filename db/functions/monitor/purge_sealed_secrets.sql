@@ -1,0 +1,20 @@
+create or replace function autopost.purge_sealed_secrets(p_workspace_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Removes sealed secrets that another one replaced auth_keep_replaced_hours ago, at most 1,000. Returns {"purged", "more"}.
+-- Locks: sealed_secrets (skip locked). Writes: sealed_secrets.
+declare
+	v_purged int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	delete from autopost.sealed_secrets s
+	using (
+		select x.auth_ref, x.version from autopost.sealed_secrets x
+		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - autopost.setting_interval('auth_keep_replaced_hours')
+		limit 1000
+		for update of x skip locked) old
+	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;
+	get diagnostics v_purged = row_count;
+	return jsonb_build_object('purged', v_purged, 'more', v_purged = 1000);
+end
+$$;

@@ -1,0 +1,173 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autopost"
+)
+
+// TokenEndpoint is where an OAuth 2.0 platform gives tokens, for secrets that are
+// JSON objects with client_id, client_secret (unless the app is a public one),
+// refresh_token and access_token. It is an autopost.Refresher.
+type TokenEndpoint struct {
+	// URL is the endpoint. Required.
+	URL string
+	// Client makes the calls. Required.
+	Client Doer
+	// SecretInForm puts the app's secret into the form instead of the header.
+	SecretInForm bool
+	// Revoked are the names of errors that mean that the grant is worth nothing any
+	// more; RevokedCode and AppCode are our codes for that, and for an app that is not taken.
+	Revoked              []string
+	RevokedCode, AppCode string
+}
+
+// Renewal implements autopost.Refresher. What is no such object is never renewed.
+func (TokenEndpoint) Renewal(secret autopost.Secret) autopost.Renewal {
+	fields, _ := readFields(secret)
+	switch {
+	case fields["client_id"] == "", fields["refresh_token"] == "":
+		return autopost.RenewNever
+	case fields["access_token"] == "":
+		return autopost.RenewFirst
+	}
+	return autopost.RenewLater
+}
+
+// Refresh implements autopost.Refresher.
+func (t TokenEndpoint) Refresh(ctx context.Context, secret autopost.Secret) (autopost.Renewed, *autopost.Error) {
+	fields, _ := readFields(secret)
+	return t.ask(ctx, secret, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {fields["refresh_token"]}})
+}
+
+// Exchange gives the secret of an account for the code that the platform gave to its
+// owner; app holds client_id and client_secret. A secret that could not be renewed is refused.
+func (t TokenEndpoint) Exchange(ctx context.Context, app autopost.Secret, code, verifier, redirect string) (autopost.Renewed, *autopost.Error) {
+	renewed, failure := t.ask(ctx, app, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect},
+	})
+	if failure == nil && t.Renewal(renewed.Secret) != autopost.RenewLater {
+		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing,
+			"the platform gave no refresh token: take the app's access away in the account's settings, and link again")
+	}
+	return renewed, failure
+}
+
+// ask makes one request for tokens. Of the answer nothing is kept but the error's name and description.
+func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url.Values) (autopost.Renewed, *autopost.Error) {
+	fields, err := readFields(secret)
+	if err != nil {
+		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, err.Error())
+	}
+	hide := Hide(secret, autopost.NewSecret(fields["client_secret"]), autopost.NewSecret(fields["refresh_token"]),
+		autopost.NewSecret(fields["access_token"]), autopost.NewSecret(form.Get("code")), autopost.NewSecret(form.Get("code_verifier")))
+	req, err := t.request(ctx, fields["client_id"], fields["client_secret"], form)
+	if err != nil {
+		return autopost.Renewed{}, t.unavailable("the token endpoint's address cannot be read")
+	}
+	answer, failure := Exchange(t.Client, req, hide)
+	if failure != nil {
+		// Nothing was posted, so nothing is unknown about a post.
+		return autopost.Renewed{}, t.unavailable(failure.Message)
+	}
+	return t.read(answer, secret, hide)
+}
+
+func (t TokenEndpoint) request(ctx context.Context, id, secret string, form url.Values) (*http.Request, error) {
+	if secret == "" || t.SecretInForm {
+		form.Set("client_id", id)
+	}
+	if secret != "" && t.SecretInForm {
+		form.Set("client_secret", secret)
+	}
+	body := form.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, io.NopCloser(strings.NewReader(body)))
+	if err != nil {
+		return nil, err
+	}
+	req.ContentLength = int64(len(body))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if secret != "" && !t.SecretInForm {
+		req.SetBasicAuth(id, secret)
+	}
+	return req, nil
+}
+
+func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, hide Redactor) (autopost.Renewed, *autopost.Error) {
+	var said struct {
+		AccessToken  string `json:"access_token"`
+		RefreshToken string `json:"refresh_token"`
+		ExpiresIn    int64  `json:"expires_in"` // seconds
+		Error        string `json:"error"`
+		Description  string `json:"error_description"`
+	}
+	err := json.Unmarshal(answer.Body, &said)
+	if err == nil && answer.Status == http.StatusOK && said.AccessToken != "" {
+		renewed, err := withTokens(secret, said.AccessToken, said.RefreshToken)
+		if err != nil {
+			return autopost.Renewed{}, t.unavailable(err.Error())
+		}
+		return autopost.Renewed{Secret: renewed, ValidFor: time.Duration(said.ExpiresIn) * time.Second}, nil
+	}
+	words := "no error of OAuth's form"
+	if err == nil && said.Error != "" {
+		words = hide.Text(said.Error + ": " + said.Description)
+	}
+	switch {
+	case answer.Status == http.StatusBadRequest && slices.Contains(t.Revoked, said.Error):
+		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.RevokedCode,
+			"the platform does not renew the credential ("+words+"): link the account again")
+	case said.Error != "" && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden):
+		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.AppCode,
+			"the platform does not take the app's client_id and client_secret ("+words+"): correct them")
+	}
+	failure := t.unavailable("the token endpoint answers " + strconv.Itoa(answer.Status) + ", " + words)
+	failure.RetryAfterMS = answer.RetryAfterMS()
+	return autopost.Renewed{}, failure
+}
+
+func (t TokenEndpoint) unavailable(message string) *autopost.Error {
+	return Refusal(autopost.Transient, autopost.ScopePlatform, autopost.CodeCredentialUnavailable, message)
+}
+
+// readFields reads the text fields of a secret that is a JSON object. The error does
+// not quote the secret, as the decoder's own might.
+func readFields(secret autopost.Secret) (map[string]string, error) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(secret.Reveal()), &object) != nil {
+		return nil, errors.New("the secret is no JSON object")
+	}
+	fields := make(map[string]string, len(object))
+	for name, raw := range object {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			fields[name] = text
+		}
+	}
+	return fields, nil
+}
+
+// withTokens is the secret with other tokens; all else in it stays, and so does the
+// refresh token where none was given.
+func withTokens(secret autopost.Secret, access, refresh string) (autopost.Secret, error) {
+	var object map[string]any
+	if json.Unmarshal([]byte(secret.Reveal()), &object) != nil {
+		return autopost.Secret{}, errors.New("the secret is no JSON object")
+	}
+	object["access_token"] = access
+	if refresh != "" {
+		object["refresh_token"] = refresh
+	}
+	return autopost.NewSecret(string(encode(object, false))), nil
+}
+
+var _ autopost.Refresher = TokenEndpoint{}

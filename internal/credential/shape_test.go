@@ -1,0 +1,49 @@
+package credential_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/credential"
+)
+
+func TestShapeNamesTheFieldAndTheRemedy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		platform autopost.Platform
+		text     string
+		wants    string // "" is a good one
+	}{
+		{"telegram", "123456789:AAcanary-TOKEN_of-thirty-five-chars", ""},
+		{"telegram", "canary", "bot token: it is not of the form"},
+		{"telegram", "123456789:AAcanary TOKEN", "@BotFather"},
+		{"max", "f9LHod-canary", ""},
+		{"max", "canary with spaces", "bot token: it has spaces"},
+		{"x", "canary-bare-token", ""},
+		{"x", "canary bare", "access token: it has spaces"},
+		{"x", `{"access_token": "canary"}`, ""},
+		{"x", `{"client_id": "a", "refresh_token": "canary"}`, ""},
+		{"x", `{"refresh_token": "canary"}`, "client_id: it is missing"},
+		{"x", `{"consumer_key": "canary", "consumer_secret": "b", "access_token": "c"}`, "access_token_secret: it is missing"},
+		{"x", `{"canary`, "secret: it is no JSON object"},
+		{"youtube", `{"client_id": "a", "client_secret": "b", "refresh_token": "canary"}`, ""},
+		{"youtube", `{"client_id": "a", "client_secret": "canary"}`, "refresh_token: it is missing"},
+		{"youtube", "canary", "secret: it is no JSON object"},
+		{"youtube", `{"client_id": "a", "client_secret": "b", "refresh_token": "can\nary"}`, "refresh_token: it has spaces"},
+		{"webhook", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", ""},
+		{"webhook", "whsec_canary", "signing secret"},
+		{"mastodon", "canary", ""},
+		{"mastodon", " \n", "secret: it is empty"},
+	} {
+		err := credential.CheckShape(c.platform, autopost.NewSecret(c.text))
+		if c.wants == "" {
+			require.NoError(t, err, c.text)
+			continue
+		}
+		require.ErrorContains(t, err, c.wants, c.text)
+		require.False(t, strings.Contains(err.Error(), "canary"), err.Error())
+	}
+}
