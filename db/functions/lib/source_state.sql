@@ -8,89 +8,66 @@ select case when jsonb_typeof(c.masked -> 'url') = 'string' then c.masked || jso
 from (select autopost.redact(p_config) as masked) c
 $$;
 
-create or replace function autopost.source_state(p_workspace_id text, p_source_id text) returns jsonb
-language plpgsql stable
+create or replace function autopost.source_rules(p_source_id text) returns jsonb
+language sql immutable parallel safe
 as $$
--- What acts change of a source, secrets masked; {} where there is none.
+-- The fields of a source. Its endpoint has by default its own id.
+select '{
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
+	"config_json": {"is": "object", "default": {}},
+	"enabled": {"is": "boolean", "default": true}}'::jsonb
+	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
+$$;
+
+create or replace function autopost.source_fields(p_source autopost.pull_sources) returns jsonb
+language sql stable
+as $$
+-- The fields of a stored source; endpoint_id is null where it has none. Null for no source.
 -- Reads: list_sources (view).
-begin
-	return coalesce((
-		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.masked_config(v.config_json),
-			'endpoint_id', v.endpoint_id))
-		from autopost.list_sources v
-		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');
-end
+select case when p_source.source_id is not null then
+	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled, 'endpoint_id', (
+		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
 $$;
 
-create or replace function autopost.check_source_fields(p_fields jsonb) returns void
-language plpgsql stable
+create or replace function autopost.fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) returns jsonb
+language sql immutable
 as $$
--- Raises AP001 for fields that a source does not have, or of another type.
-declare
-	v_field record;
-	v_type text;
-begin
-	if jsonb_typeof(p_fields) is distinct from 'object' then
-		perform autopost.refuse('fields', 'is no JSON object', 'pass what changes, as in {"enabled": false}');
-	end if;
-	for v_field in select f.key, jsonb_typeof(f.value) as type from jsonb_each(p_fields) f order by f.key loop
-		if v_field.key not in ('kind', 'config_json', 'enabled', 'endpoint_id') then
-			perform autopost.refuse('fields', format('has the unknown field %L', v_field.key), 'use kind, config_json, enabled, endpoint_id');
-		end if;
-		v_type := case v_field.key when 'config_json' then 'object' when 'enabled' then 'boolean' else 'string' end;
-		if v_field.type <> v_type then
-			perform autopost.refuse('fields', format('%s is no %s', v_field.key, v_type), 'correct it, or leave it out');
-		end if;
-	end loop;
-	if p_fields ? 'kind' and p_fields ->> 'kind' not in ('rss', 'api', 'db', 'filebus') then
-		perform autopost.refuse('fields', format('kind %s is unknown', p_fields ->> 'kind'), 'use rss, api, db or filebus');
-	end if;
-end
+-- p_fields with the whole config_json that they make: key by key of what was, null taking one away; another kind begins anew. A source
+-- without an endpoint gets one.
+select case when jsonb_typeof(p_fields) <> 'object' then p_fields
+	else case when p_before ->> 'endpoint_id' is null then jsonb_build_object('endpoint_id', p_source_id) else '{}' end || p_fields
+	|| case
+		when jsonb_typeof(p_fields -> 'config_json') = 'object' or n.other and not p_fields ? 'config_json' then jsonb_build_object('config_json', (
+			select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+			from jsonb_each(case when n.other then '{}' else coalesce(p_before -> 'config_json', '{}') end || coalesce(p_fields -> 'config_json', '{}')) m
+			where m.value <> 'null'))
+		else '{}' end end
+from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
 $$;
 
-create or replace function autopost.changed_source(p_workspace_id text, p_source_id text, p_old autopost.pull_sources, p_fields jsonb) returns autopost.pull_sources
+create or replace function autopost.source_errors(p_workspace_id text, p_before jsonb, p_after jsonb) returns jsonb
 language plpgsql stable
 as $$
--- The source as it will be. Raises AP001 for a new one without a kind.
-declare
-	v_new autopost.pull_sources := p_old;
-begin
-	v_new.workspace_id := p_workspace_id;
-	v_new.source_id := p_source_id;
-	v_new.kind := coalesce(p_fields ->> 'kind', p_old.kind);
-	if v_new.kind is null then
-		perform autopost.refuse('fields', format('source %s is new and has no kind', p_source_id), 'pass kind: rss, api, db or filebus');
-	end if;
-	v_new.config_json := (
-		select coalesce(jsonb_object_agg(m.key, m.value), '{}')
-		from jsonb_each(case when v_new.kind is distinct from p_old.kind then '{}' else p_old.config_json end || coalesce(p_fields -> 'config_json', '{}')) m
-		where m.value <> 'null');
-	v_new.enabled := coalesce((p_fields -> 'enabled')::boolean, p_old.enabled, true);
-	if v_new.enabled then
-		v_new.stopped := null;
-	end if;
-	return v_new;
-end
-$$;
-
-create or replace function autopost.source_endpoint(p_workspace_id text, p_source_id text, p_endpoint_id text) returns text
-language plpgsql stable
-as $$
--- The endpoint that a source has, else the one it is to get. Raises AP001 where that name is taken, or the source has another already.
+-- What is wrong with a source, and with the endpoint that it is to have: an array of {field, reason, remedy}.
 -- Reads: workspace_endpoints.
 declare
-	v_has text := (
-		select e.endpoint_id from autopost.workspace_endpoints e
-		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source'
-		order by e.enabled desc, e.endpoint_id
-		limit 1);
-	v_wanted text := coalesce(p_endpoint_id, v_has, p_source_id);
+	v_has text := p_before ->> 'endpoint_id';
+	v_wanted text := p_after ->> 'endpoint_id';
 begin
-	if v_wanted is distinct from v_has and (v_has is not null or exists (
-		select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)) then
-		perform autopost.refuse('fields', case when v_has is not null then format('the source has the endpoint %s already', v_has)
-			else format('there is another endpoint %s', v_wanted) end, 'pass another endpoint_id, or leave it out');
-	end if;
-	return v_wanted;
+	-- A source that nobody could repair any more could not be disabled either.
+	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind', p_after -> 'config_json') else '[]' end
+	|| case
+		when v_has <> v_wanted
+			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted), format('write %s', v_has))
+		when v_has is null and exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)
+			then autopost.field_error('endpoint_id', format('%s is there already', v_wanted), 'write an id that is free')
+		else '[]' end;
 end
+$$;
+
+create or replace function autopost.masked_fields(p_fields jsonb) returns jsonb
+language sql immutable
+as $$
+-- Fields of a source for eyes.
+select p_fields || case when p_fields ? 'config_json' then jsonb_build_object('config_json', autopost.masked_config(p_fields -> 'config_json')) else '{}' end
 $$;
