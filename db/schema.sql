@@ -2792,29 +2792,29 @@ declare
 begin
 	return case when (v_kind = 'pull_source') <> (p_after ->> 'source_id' is not null)
 		then autopost.field_error('source_id', 'does not fit kind ' || v_kind, 'an endpoint of kind pull_source, and no other, has a source_id') else '[]' end
-	|| case when v_kind = 'pull_source' and not exists (
+	|| case when v_kind = 'pull_source' and p_after ->> 'source_id' is not null and not exists (
 			select 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_after ->> 'source_id')
 		then autopost.field_error('source_id', format('there is no source %s', p_after ->> 'source_id'), 'add the source first') else '[]' end
 	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
 		then autopost.field_error('ingress_rps', '0 is out of range', autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
 	|| case
 		when v_kind <> 'webhook_push' and v_signing is not null
-			then autopost.field_error('signing_ref', format('an endpoint of kind %s takes no signatures', v_kind), 'leave it out')
+			then autopost.field_error('signing_ref', format('is nothing for kind %s', v_kind), 'leave it out')
 		when v_signing = ''
 			then autopost.field_error('signing_ref', 'is empty', 'write the auth_ref of a credential of platform webhook, or leave it out')
 		when p_old.signing_ref <> v_signing
-			then autopost.field_error('signing_ref', 'the endpoint has a key already', 'use rotate_endpoint, which leaves no gap')
+			then autopost.field_error('signing_ref', 'is another key than it has', 'use rotate_endpoint, which leaves no gap')
 		when p_old.signing_ref is not null and v_signing is null and p_old.secret_hash is null
-			then autopost.field_error('signing_ref', 'is the only secret of the endpoint', 'disable the endpoint, or keep it')
+			then autopost.field_error('signing_ref', 'is its only secret', 'keep it, or disable the endpoint')
 		else '[]' end
 	|| case
 		when p_secret is null then '[]'
 		when v_kind = 'pull_source'
-			then autopost.field_error('secret_hash', 'an endpoint of kind pull_source has no secret', 'leave it out')
+			then autopost.field_error('secret_hash', 'is nothing for kind pull_source', 'leave it out')
 		when coalesce(p_secret #>> '{}', '') !~ '^[0-9a-f]{64}$'
 			then autopost.field_error('secret_hash', 'is no SHA-256', 'pass that of the secret as 64 lower-case hexadecimal digits')
 		when p_old.secret_hash <> p_secret #>> '{}'
-			then autopost.field_error('secret_hash', 'the endpoint has a secret already', 'use rotate_endpoint, which leaves no gap')
+			then autopost.field_error('secret_hash', 'is another secret than it has', 'use rotate_endpoint, which leaves no gap')
 		else '[]' end;
 end
 $_$;
@@ -8890,9 +8890,9 @@ begin
 		when v_answer -> 'applied' = 'true' then
 			jsonb_build_object('before', autopost.fields_that_differ(v_before, v_after), 'after', autopost.fields_that_differ(v_after, v_before))
 		when v_answer ->> 'reason' = 'secret_in_use' then jsonb_build_object('errors',
-			autopost.field_error('enabled', 'another endpoint has its secret', 'disable that one first, or give this one another secret'))
+			autopost.field_error('enabled', 'cannot be: another endpoint has its secret', 'disable that one first'))
 		when v_answer ->> 'reason' = 'source_in_use' then jsonb_build_object('errors',
-			autopost.field_error('source_id', 'the source has another enabled endpoint', 'disable that one first'))
+			autopost.field_error('source_id', 'has another enabled endpoint', 'disable that one first'))
 		else '{}' end;
 end
 $$;
@@ -10960,7 +10960,7 @@ CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text
     LANGUAGE plpgsql
     AS $$
 -- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
--- the endpoint by which a source is polled goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
 -- credentials have no such state and stay, unchanged.
 -- Reads: templates, list_sources (view).
 declare
@@ -10987,7 +10987,7 @@ begin
 	when 'endpoint' then
 		if exists (
 			select 1 from autopost.list_sources v
-			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.enabled and v.endpoint_enabled
+			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
 		) then
 			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
 		end if;
@@ -12004,9 +12004,9 @@ begin
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind', p_after -> 'config_json') else '[]' end
 	|| case
 		when v_has <> v_wanted
-			then autopost.field_error('endpoint_id', format('the source has the endpoint %s already', v_has), format('write %s', v_has))
+			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted), format('write %s', v_has))
 		when v_has is null and exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)
-			then autopost.field_error('endpoint_id', format('there is another endpoint %s', v_wanted), 'write an id that is free')
+			then autopost.field_error('endpoint_id', format('%s is there already', v_wanted), 'write an id that is free')
 		else '[]' end;
 end
 $$;

@@ -121,7 +121,7 @@ select is(test.apply('[{"kind": "endpoint", "id": "twin", "fields": {"kind": "bo
 select autopost.put_endpoint('wire', 'feed', '{"moderated": true}', 'olga', 'r', false);
 select is((select array_agg((i.value ->> 'id') || ' ' || (i.value ->> 'after')) from jsonb_array_elements(test.apply('[{"kind": "source", "id": "other", "retire": true}, {"kind": "endpoint", "id": "bot", "retire": true},
 	{"kind": "endpoint", "id": "feed", "retire": true}, {"kind": "endpoint", "id": "other-in", "retire": true}, {"kind": "endpoint", "id": "signed", "retire": true}]', 'wire') -> 'items') i),
-	'{"bot {\"enabled\": false}","feed {\"moderated\": false}","other-in {\"enabled\": false}","signed {\"enabled\": false}"}', 'the endpoint of a source that stays is as the source made it');
+	'{"bot {\"enabled\": false}","feed {\"moderated\": false}","other-in {\"moderated\": false}","signed {\"enabled\": false}"}', 'the endpoint of a source is as the source made it');
 
 -- Settings, together.
 select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', true),

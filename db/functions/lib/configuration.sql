@@ -187,7 +187,7 @@ create or replace function autopost.retire_item(p_workspace_id text, p_kind text
 language plpgsql
 as $$
 -- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
--- the endpoint by which a source is polled goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
 -- credentials have no such state and stay, unchanged.
 -- Reads: templates, list_sources (view).
 declare
@@ -214,7 +214,7 @@ begin
 	when 'endpoint' then
 		if exists (
 			select 1 from autopost.list_sources v
-			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.enabled and v.endpoint_enabled
+			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
 		) then
 			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
 		end if;
