@@ -1319,14 +1319,18 @@ CREATE FUNCTION autopost.change_endpoint(p_old autopost.workspace_endpoints, p_n
     LANGUAGE plpgsql
     AS $$
 -- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
--- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"}, with "bound" or a "note" where put_endpoint says so, or {"applied": false, "dry_run", "reason": unchanged |
--- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
+-- secret_in_use | source_in_use}, with "bound" and "note" where put_endpoint has them. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
 	v_after jsonb := autopost.endpoint_json(p_new);
 	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
 	v_reason text;
 begin
+	if p_new.awaits_secret then
+		v_answer := v_answer || jsonb_build_object('note',
+			format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id));
+	end if;
 	if p_old.endpoint_id is null then
 		v_before := '{}';
 	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
@@ -1342,9 +1346,7 @@ begin
 	return v_answer || jsonb_build_object('applied', true, 'endpoint_id', p_new.endpoint_id, 'created', p_old.endpoint_id is null, 'before', v_before, 'after', v_after)
 		|| case when p_new.signing_ref is null then '{}' else jsonb_build_object('bound', exists (
 			select 1 from autopost.credential_bindings b
-			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end
-		|| case when p_new.awaits_secret
-			then jsonb_build_object('note', format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id)) else '{}' end;
+			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end;
 end
 $$;
 
@@ -3754,27 +3756,6 @@ CREATE FUNCTION autopost.fields_that_differ(p_fields jsonb, p_from jsonb) RETURN
 -- Of these fields those that are others in p_from; one that is not there is null.
 select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_fields) f
 where f.value is distinct from coalesce(p_from -> f.key, 'null')
-$$;
-
-
---
--- Name: fields_to_put(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE
-    AS $$
--- p_fields with the whole config_json that they make: key by key of what was, null taking one away; another kind begins anew. A source
--- without an endpoint gets one.
-select case when jsonb_typeof(p_fields) <> 'object' then p_fields
-	else case when p_before ->> 'endpoint_id' is null then jsonb_build_object('endpoint_id', p_source_id) else '{}' end || p_fields
-	|| case
-		when jsonb_typeof(p_fields -> 'config_json') = 'object' or n.other and not p_fields ? 'config_json' then jsonb_build_object('config_json', (
-			select coalesce(jsonb_object_agg(m.key, m.value), '{}')
-			from jsonb_each(case when n.other then '{}' else coalesce(p_before -> 'config_json', '{}') end || coalesce(p_fields -> 'config_json', '{}')) m
-			where m.value <> 'null'))
-		else '{}' end end
-from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
 $$;
 
 
@@ -8885,6 +8866,9 @@ declare
 	v_before jsonb := autopost.row_fields(v_answer -> 'before', v_rules);
 	v_after jsonb := autopost.row_fields(v_answer -> 'after', v_rules);
 begin
+	if v_answer -> 'bound' = 'false' then
+		v_answer := v_answer || '{"note": "its signing_ref names no credential of platform webhook: nothing signed is taken until it does"}';
+	end if;
 	return v_answer || case
 		when v_answer -> 'created' = 'true' then jsonb_build_object('after', autopost.fields_that_differ(v_after, autopost.default_fields(v_rules)))
 		when v_answer -> 'applied' = 'true' then
@@ -9180,7 +9164,7 @@ begin
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 	v_put := autopost.source_fields(v_old);
-	v_put := autopost.put_row(autopost.fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
+	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.source_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' <> 'true' then
@@ -12045,6 +12029,27 @@ CREATE FUNCTION autopost.source_fields(p_source autopost.pull_sources) RETURNS j
 select case when p_source.source_id is not null then
 	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled, 'endpoint_id', (
 		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+$$;
+
+
+--
+-- Name: source_fields_to_put(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- p_fields with the whole config_json that they make: key by key of what was, null taking one away; another kind begins anew. A source
+-- without an endpoint gets one.
+select case when jsonb_typeof(p_fields) <> 'object' then p_fields
+	else case when p_before ->> 'endpoint_id' is null then jsonb_build_object('endpoint_id', p_source_id) else '{}' end || p_fields
+	|| case
+		when jsonb_typeof(p_fields -> 'config_json') = 'object' or n.other and not p_fields ? 'config_json' then jsonb_build_object('config_json', (
+			select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+			from jsonb_each(case when n.other then '{}' else coalesce(p_before -> 'config_json', '{}') end || coalesce(p_fields -> 'config_json', '{}')) m
+			where m.value <> 'null'))
+		else '{}' end end
+from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
 $$;
 
 

@@ -27,9 +27,10 @@ func endpointRotateCommand() *cobra.Command {
 		Short: "Give an endpoint another secret without a gap",
 		Long: `Give an endpoint another secret. A copy of it, ID-2 unless you name it, has the new
 one, which is printed this once; both take posts until you run
-"autopost endpoint disable ID". An endpoint that has none yet, as after "autopost
-config apply", keeps its id and takes posts from now on. With --signing-ref it is the signing key that
-changes: the endpoint keeps its id, and the previous key is good for --keep.`,
+"autopost endpoint disable ID". One that has no secret yet, as after "autopost
+config apply", keeps its id and takes posts from now on. With --signing-ref it is
+the signing key that changes: the endpoint keeps its id, and the previous key is
+good for --keep.`,
 		Args: oneArgument("id of an endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fields := map[string]any{}
@@ -191,11 +192,11 @@ func (m *manual) tellEndpoint(change pg.EndpointChange, new issued) error {
 			fmt.Fprintf(os.Stdout, "to try it:\n%s\n", line)
 		}
 	}
-	if !change.Applied {
-		return fmt.Errorf("nothing was changed: %s", endpointRefusals[change.Reason])
-	}
 	if change.Note != "" {
 		fmt.Fprintln(os.Stderr, "autopost: "+change.Note)
+	}
+	if !change.Applied {
+		return fmt.Errorf("nothing was changed: %s", endpointRefusals[change.Reason])
 	}
 	if change.Bound != nil && !*change.Bound {
 		fmt.Fprintln(os.Stderr, "autopost: its signing_ref has no row of platform webhook in autopost.credential_bindings: nothing signed can be verified until it has")

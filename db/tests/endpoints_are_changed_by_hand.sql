@@ -104,7 +104,8 @@ select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (
 select is(test.put('later', '{"kind": "webhook_push"}') - 'before' - 'after', '{"applied": true, "dry_run": false, "endpoint_id": "later", "created": true,
 	"note": "it has no secret, and is disabled until it has: autopost endpoint rotate later makes one"}');
 select is((select row(l.enabled, l.has_secret, l.awaits_secret)::text from autopost.list_endpoints('w', 100) l where l.endpoint_id = 'later'), '(f,f,t)');
-select is(test.put('later', '{"enabled": true}') ->> 'reason', 'unchanged');
+select is(test.put('later', '{"enabled": true}'), '{"applied": false, "dry_run": false, "reason": "unchanged",
+	"note": "it has no secret, and is disabled until it has: autopost endpoint rotate later makes one"}');
 select throws_ok($$select test.rotate('later', jsonb_build_object('secret_hash', repeat('5', 64), 'new_endpoint_id', 'other-id'))$$, 'AP001');
 select is(test.rotate('later', jsonb_build_object('secret_hash', repeat('5', 64)), true) -> 'after' -> 'enabled', 'true');
 select is(autopost.resolve_endpoint('webhook_push', repeat('5', 64)), null, 'a dry run gives none');

@@ -23,7 +23,7 @@ begin
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 	v_put := autopost.source_fields(v_old);
-	v_put := autopost.put_row(autopost.fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
+	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.source_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' <> 'true' then

@@ -130,6 +130,9 @@ declare
 	v_before jsonb := autopost.row_fields(v_answer -> 'before', v_rules);
 	v_after jsonb := autopost.row_fields(v_answer -> 'after', v_rules);
 begin
+	if v_answer -> 'bound' = 'false' then
+		v_answer := v_answer || '{"note": "its signing_ref names no credential of platform webhook: nothing signed is taken until it does"}';
+	end if;
 	return v_answer || case
 		when v_answer -> 'created' = 'true' then jsonb_build_object('after', autopost.fields_that_differ(v_after, autopost.default_fields(v_rules)))
 		when v_answer -> 'applied' = 'true' then

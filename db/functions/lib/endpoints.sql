@@ -151,14 +151,18 @@ create or replace function autopost.change_endpoint(p_old autopost.workspace_end
 language plpgsql
 as $$
 -- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
--- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"}, with "bound" or a "note" where put_endpoint says so, or {"applied": false, "dry_run", "reason": unchanged |
--- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
+-- secret_in_use | source_in_use}, with "bound" and "note" where put_endpoint has them. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
 	v_after jsonb := autopost.endpoint_json(p_new);
 	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
 	v_reason text;
 begin
+	if p_new.awaits_secret then
+		v_answer := v_answer || jsonb_build_object('note',
+			format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id));
+	end if;
 	if p_old.endpoint_id is null then
 		v_before := '{}';
 	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
@@ -174,9 +178,7 @@ begin
 	return v_answer || jsonb_build_object('applied', true, 'endpoint_id', p_new.endpoint_id, 'created', p_old.endpoint_id is null, 'before', v_before, 'after', v_after)
 		|| case when p_new.signing_ref is null then '{}' else jsonb_build_object('bound', exists (
 			select 1 from autopost.credential_bindings b
-			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end
-		|| case when p_new.awaits_secret
-			then jsonb_build_object('note', format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id)) else '{}' end;
+			where b.workspace_id = p_new.workspace_id and b.auth_ref = p_new.signing_ref and b.platform = 'webhook')) end;
 end
 $$;
 

@@ -29,7 +29,7 @@ select case when p_source.source_id is not null then
 		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
 $$;
 
-create or replace function autopost.fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) returns jsonb
+create or replace function autopost.source_fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) returns jsonb
 language sql immutable
 as $$
 -- p_fields with the whole config_json that they make: key by key of what was, null taking one away; another kind begins anew. A source
