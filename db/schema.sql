@@ -8859,7 +8859,7 @@ $$;
 CREATE FUNCTION autopost.put_endpoint_item(p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- put_endpoint, with the fields that differ in "before" and "after", and what is in use already as errors.
+-- put_endpoint, with the fields that differ in "before" and "after", what is in use already as errors, and a note where its signing key is not there.
 declare
 	v_rules jsonb := autopost.endpoint_rules();
 	v_answer jsonb := autopost.put_endpoint(p_workspace_id, p_endpoint_id, p_fields, p_operator, p_reason, p_dry_run);
