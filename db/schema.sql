@@ -379,12 +379,14 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
--- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota, "id", "fields": as the function of its kind
--- takes them}, or {"kind", "id", "retire": true} for what is to be disabled. An item of kind workspace adds one that is not there. The engine alone may.
--- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after"}]}, or
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint, "id", "fields": as the
+-- function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
+-- kind workspace adds one that is not there. The engine alone may.
+-- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after", and
+-- perhaps "note": what is left to do by hand}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks, of what is not so already: workspaces, platform_limits, quotas, channels, channel_gates, audit_heads.
+-- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, audit_heads.
 -- Writes: what the functions of the kinds write.
 declare
 	v_items jsonb;
@@ -415,8 +417,9 @@ begin
 				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
 			exit when v_errors is not null;
 			if v_answer -> 'applied' = 'true' then
-				v_changes := v_changes || jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
-					'created', v_answer -> 'created', 'before', v_answer -> 'before', 'after', v_answer -> 'after');
+				v_changes := v_changes || (jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
+					'created', v_answer -> 'created', 'before', v_answer -> 'before', 'after', v_answer -> 'after')
+					|| case when v_answer ? 'note' then jsonb_build_object('note', v_answer -> 'note') else '{}' end);
 			end if;
 		end loop;
 		if p_dry_run or v_errors is not null then
@@ -1568,14 +1571,16 @@ CREATE TABLE autopost.workspace_endpoints (
     old_signing_ref text,
     old_signing_until timestamp with time zone,
     rotated_from text,
+    awaits_secret boolean DEFAULT false NOT NULL,
+    CONSTRAINT workspace_endpoints_awaits CHECK ((NOT (awaits_secret AND enabled))),
     CONSTRAINT workspace_endpoints_check CHECK (((kind = 'pull_source'::text) = (source_id IS NOT NULL))),
-    CONSTRAINT workspace_endpoints_check1 CHECK ((((kind = 'pull_source'::text) = (secret_hash IS NULL)) OR ((kind = 'webhook_push'::text) AND (signing_ref IS NOT NULL)))),
     CONSTRAINT workspace_endpoints_check2 CHECK (((old_signing_ref IS NULL) = (old_signing_until IS NULL))),
     CONSTRAINT workspace_endpoints_endpoint_id_check CHECK ((endpoint_id <> ''::text)),
     CONSTRAINT workspace_endpoints_hash_drop_window_sec_check CHECK ((hash_drop_window_sec >= 0)),
     CONSTRAINT workspace_endpoints_ingress_rps_check CHECK ((ingress_rps > (0)::numeric)),
     CONSTRAINT workspace_endpoints_kind_check CHECK ((kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text, 'pull_source'::text]))),
     CONSTRAINT workspace_endpoints_max_payload_bytes_check CHECK ((max_payload_bytes > 0)),
+    CONSTRAINT workspace_endpoints_secret CHECK ((((kind = 'pull_source'::text) = (secret_hash IS NULL)) OR ((kind = 'webhook_push'::text) AND (signing_ref IS NOT NULL)) OR ((kind <> 'pull_source'::text) AND (NOT enabled)))),
     CONSTRAINT workspace_endpoints_secret_hash_check CHECK ((secret_hash ~ '^[0-9a-f]{64}$'::text))
 );
 
@@ -1591,13 +1596,17 @@ CREATE FUNCTION autopost.change_endpoint(p_old autopost.workspace_endpoints, p_n
     AS $$
 -- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
 -- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
--- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- secret_in_use | source_in_use}, with "bound" and "note" where put_endpoint has them. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
 	v_after jsonb := autopost.endpoint_json(p_new);
 	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
 	v_reason text;
 begin
+	if p_new.awaits_secret then
+		v_answer := v_answer || jsonb_build_object('note',
+			format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id));
+	end if;
 	if p_old.endpoint_id is null then
 		v_before := '{}';
 	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
@@ -1671,57 +1680,6 @@ CREATE FUNCTION autopost.changed(p_changes jsonb, p_key text, p_side text) RETUR
     AS $$
 -- One side ("before" or "after") of a list of changes, by the id of each row.
 select coalesce(jsonb_object_agg(c.value ->> p_key, c.value -> p_side), '{}') from jsonb_array_elements(p_changes) c
-$$;
-
-
---
--- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_sources (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    kind text NOT NULL,
-    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    stopped jsonb,
-    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
-    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
-    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: changed_source(text, text, autopost.pull_sources, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.changed_source(p_workspace_id text, p_source_id text, p_old autopost.pull_sources, p_fields jsonb) RETURNS autopost.pull_sources
-    LANGUAGE plpgsql STABLE
-    AS $$
--- The source as it will be. Raises AP001 for a new one without a kind.
-declare
-	v_new autopost.pull_sources := p_old;
-begin
-	v_new.workspace_id := p_workspace_id;
-	v_new.source_id := p_source_id;
-	v_new.kind := coalesce(p_fields ->> 'kind', p_old.kind);
-	if v_new.kind is null then
-		perform autopost.refuse('fields', format('source %s is new and has no kind', p_source_id), 'pass kind: rss, api, db or filebus');
-	end if;
-	v_new.config_json := (
-		select coalesce(jsonb_object_agg(m.key, m.value), '{}')
-		from jsonb_each(case when v_new.kind is distinct from p_old.kind then '{}' else p_old.config_json end || coalesce(p_fields -> 'config_json', '{}')) m
-		where m.value <> 'null');
-	v_new.enabled := coalesce((p_fields -> 'enabled')::boolean, p_old.enabled, true);
-	if v_new.enabled then
-		v_new.stopped := null;
-	end if;
-	return v_new;
-end
 $$;
 
 
@@ -1924,76 +1882,6 @@ $$;
 
 
 --
--- Name: check_endpoint(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.check_endpoint(p_endpoint autopost.workspace_endpoints) RETURNS void
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Raises AP001 for fields that do not go together.
--- Reads: pull_sources.
-begin
-	if p_endpoint.kind is null then
-		perform autopost.refuse('fields', 'has no kind', 'a new endpoint is webhook_push, bot_webhook or pull_source');
-	elsif (p_endpoint.kind = 'pull_source') <> (p_endpoint.source_id is not null) then
-		perform autopost.refuse('fields', format('source_id does not fit kind %s', p_endpoint.kind), 'an endpoint of kind pull_source, and no other, has a source_id');
-	elsif p_endpoint.kind = 'pull_source' and coalesce(p_endpoint.secret_hash, p_endpoint.signing_ref) is not null then
-		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'leave secret_hash and signing_ref out');
-	elsif p_endpoint.kind = 'bot_webhook' and p_endpoint.signing_ref is not null then
-		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'leave signing_ref out');
-	elsif p_endpoint.kind <> 'pull_source' and p_endpoint.secret_hash is null and p_endpoint.signing_ref is null then
-		perform autopost.refuse('fields', 'has no secret', case p_endpoint.kind when 'bot_webhook' then 'pass secret_hash' else 'pass secret_hash, signing_ref or both' end);
-	elsif p_endpoint.source_id is not null and not exists (
-		select 1 from autopost.pull_sources s where s.workspace_id = p_endpoint.workspace_id and s.source_id = p_endpoint.source_id) then
-		perform autopost.refuse('fields', format('there is no source %s', p_endpoint.source_id), 'add the source first');
-	end if;
-end
-$$;
-
-
---
--- Name: check_endpoint_fields(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.check_endpoint_fields(p_fields jsonb, p_known text[]) RETURNS void
-    LANGUAGE plpgsql STABLE
-    AS $_$
--- Raises AP001 for what is no object, for a field that is not among the known ones, and for a value of the wrong form.
-declare
-	v_field text;
-	v_remedy text;
-begin
-	if jsonb_typeof(p_fields) is distinct from 'object' then
-		perform autopost.refuse('fields', 'is no JSON object', 'pass the fields that change');
-	end if;
-	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (p_known) order by k.key limit 1;
-	if v_field is not null then
-		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(p_known, ', '));
-	end if;
-	select f.field, f.remedy into v_field, v_remedy from (values
-		('kind', p_fields ->> 'kind' in ('webhook_push', 'bot_webhook', 'pull_source'), 'use webhook_push, bot_webhook or pull_source'),
-		('source_id', jsonb_typeof(p_fields -> 'source_id') = 'string', 'pass the id of a source'),
-		('secret_hash', p_fields ->> 'secret_hash' ~ '^[0-9a-f]{64}$', 'pass the SHA-256 of the secret as 64 lower-case hexadecimal digits'),
-		('signing_ref', jsonb_typeof(p_fields -> 'signing_ref') = 'null' or p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook, or null for none'),
-		('enabled', jsonb_typeof(p_fields -> 'enabled') = 'boolean', 'pass true or false'),
-		('ingress_rps', p_fields @? '$.ingress_rps ? (@.type() == "number" && @ > 0 && @ <= 1000000)', 'pass posts a second, above 0 and up to 1000000'),
-		('max_payload_bytes', p_fields @? '$.max_payload_bytes ? (@.type() == "number" && @ >= 1 && @ <= 16777216 && @.floor() == @)', 'pass a whole number of bytes from 1 to 16777216'),
-		('hash_drop_window_sec', p_fields @? '$.hash_drop_window_sec ? (@.type() == "number" && @ >= 0 && @ <= 86400 && @.floor() == @)', 'pass whole seconds from 0 to 86400'),
-		('moderated', jsonb_typeof(p_fields -> 'moderated') = 'boolean', 'pass true or false'),
-		('meta', jsonb_typeof(p_fields -> 'meta') = 'object', 'pass an object without secrets'),
-		('new_endpoint_id', p_fields ->> 'new_endpoint_id' <> '', 'pass the id of the endpoint that takes over'),
-		('keep_seconds', p_fields @? '$.keep_seconds ? (@.type() == "number" && @ >= 0 && @ <= 2592000 && @.floor() == @)', 'pass whole seconds from 0 to 2592000, 30 days')
-	) f (field, fine, remedy)
-	where p_fields ? f.field and f.fine is not true
-	limit 1;
-	if v_field is not null then
-		perform autopost.refuse('fields', format('has a wrong value for %s', v_field), v_remedy);
-	end if;
-end
-$_$;
-
-
---
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2074,34 +1962,60 @@ $$;
 
 
 --
--- Name: check_source_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: check_rotated(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.check_source_fields(p_fields jsonb) RETURNS void
-    LANGUAGE plpgsql STABLE
+CREATE FUNCTION autopost.check_rotated(p_endpoint autopost.workspace_endpoints) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
     AS $$
--- Raises AP001 for fields that a source does not have, or of another type.
-declare
-	v_field record;
-	v_type text;
+-- Raises AP001 for a secret that an endpoint of this kind cannot have.
 begin
-	if jsonb_typeof(p_fields) is distinct from 'object' then
-		perform autopost.refuse('fields', 'is no JSON object', 'pass what changes, as in {"enabled": false}');
-	end if;
-	for v_field in select f.key, jsonb_typeof(f.value) as type from jsonb_each(p_fields) f order by f.key loop
-		if v_field.key not in ('kind', 'config_json', 'enabled', 'endpoint_id') then
-			perform autopost.refuse('fields', format('has the unknown field %L', v_field.key), 'use kind, config_json, enabled, endpoint_id');
-		end if;
-		v_type := case v_field.key when 'config_json' then 'object' when 'enabled' then 'boolean' else 'string' end;
-		if v_field.type <> v_type then
-			perform autopost.refuse('fields', format('%s is no %s', v_field.key, v_type), 'correct it, or leave it out');
-		end if;
-	end loop;
-	if p_fields ? 'kind' and p_fields ->> 'kind' not in ('rss', 'api', 'db', 'filebus') then
-		perform autopost.refuse('fields', format('kind %s is unknown', p_fields ->> 'kind'), 'use rss, api, db or filebus');
+	if p_endpoint.kind = 'pull_source' then
+		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'there is nothing to rotate');
+	elsif p_endpoint.kind = 'bot_webhook' and p_endpoint.signing_ref is not null then
+		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'pass secret_hash');
 	end if;
 end
 $$;
+
+
+--
+-- Name: check_rotation(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_rotation(p_fields jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Raises AP001 for fields that rotate_endpoint does not take, for values of the wrong form, and for what does not go together.
+declare
+	v_known constant text[] := '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}';
+	v_field text;
+	v_remedy text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.refuse('fields', 'is no JSON object', 'pass the new secret');
+	end if;
+	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (v_known) order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(v_known, ', '));
+	end if;
+	select f.field, f.remedy into v_field, v_remedy from (values
+		('secret_hash', p_fields ->> 'secret_hash' ~ '^[0-9a-f]{64}$', 'pass the SHA-256 of the secret as 64 lower-case hexadecimal digits'),
+		('signing_ref', p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook'),
+		('new_endpoint_id', p_fields ->> 'new_endpoint_id' <> '', 'pass the id of the endpoint that takes over'),
+		('keep_seconds', p_fields @? '$.keep_seconds ? (@.type() == "number" && @ >= 0 && @ <= 2592000 && @.floor() == @)', 'pass whole seconds from 0 to 2592000, 30 days')
+	) f (field, fine, remedy)
+	where p_fields ? f.field and f.fine is not true
+	limit 1;
+	if v_field is not null then
+		perform autopost.refuse('fields', format('has a wrong value for %s', v_field), v_remedy);
+	elsif (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
+		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
+	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
+		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
+	end if;
+end
+$_$;
 
 
 --
@@ -2957,6 +2871,7 @@ begin
 	end if;
 	v_new := v_old;
 	v_new.enabled := false;
+	v_new.awaits_secret := false;
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;
@@ -3392,6 +3307,62 @@ $$;
 
 
 --
+-- Name: endpoint_errors(text, autopost.workspace_endpoints, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.endpoint_errors(p_workspace_id text, p_old autopost.workspace_endpoints, p_after jsonb, p_secret jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What is wrong with the fields of an endpoint taken together, and with its secret_hash (null: it is not given): an array of {field, reason, remedy}.
+-- Reads: pull_sources.
+declare
+	v_kind text := p_after ->> 'kind';
+	v_signing text := p_after ->> 'signing_ref';
+begin
+	return case when (v_kind = 'pull_source') <> (p_after ->> 'source_id' is not null)
+		then autopost.field_error('source_id', 'does not fit kind ' || v_kind, 'an endpoint of kind pull_source, and no other, has a source_id') else '[]' end
+	|| case when v_kind = 'pull_source' and p_after ->> 'source_id' is not null and not exists (
+			select 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_after ->> 'source_id')
+		then autopost.field_error('source_id', format('there is no source %s', p_after ->> 'source_id'), 'add the source first') else '[]' end
+	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
+		then autopost.field_error('ingress_rps', '0 is out of range', autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
+	|| case
+		when v_kind <> 'webhook_push' and v_signing is not null
+			then autopost.field_error('signing_ref', format('is nothing for kind %s', v_kind), 'leave it out')
+		when v_signing = ''
+			then autopost.field_error('signing_ref', 'is empty', 'write the auth_ref of a credential of platform webhook, or leave it out')
+		when p_old.signing_ref <> v_signing
+			then autopost.field_error('signing_ref', 'is another key than it has', 'use rotate_endpoint, which leaves no gap')
+		when p_old.signing_ref is not null and v_signing is null and p_old.secret_hash is null
+			then autopost.field_error('signing_ref', 'is its only secret', 'keep it, or disable the endpoint')
+		else '[]' end
+	|| case
+		when p_secret is null then '[]'
+		when v_kind = 'pull_source'
+			then autopost.field_error('secret_hash', 'is nothing for kind pull_source', 'leave it out')
+		when coalesce(p_secret #>> '{}', '') !~ '^[0-9a-f]{64}$'
+			then autopost.field_error('secret_hash', 'is no SHA-256', 'pass that of the secret as 64 lower-case hexadecimal digits')
+		when p_old.secret_hash <> p_secret #>> '{}'
+			then autopost.field_error('secret_hash', 'is another secret than it has', 'use rotate_endpoint, which leaves no gap')
+		else '[]' end;
+end
+$_$;
+
+
+--
+-- Name: endpoint_fields(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.endpoint_fields(p_endpoint autopost.workspace_endpoints) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- The fields of a stored endpoint; one that only awaits its secret is as good as enabled. Null for no endpoint.
+select case when p_endpoint.endpoint_id is not null then
+	autopost.row_fields(to_jsonb(p_endpoint), autopost.endpoint_rules()) || jsonb_build_object('enabled', p_endpoint.enabled or p_endpoint.awaits_secret) end
+$$;
+
+
+--
 -- Name: endpoint_json(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3401,6 +3372,27 @@ CREATE FUNCTION autopost.endpoint_json(p_endpoint autopost.workspace_endpoints) 
 -- An endpoint as it is shown: whether it has a secret, and not its hash.
 select to_jsonb(p_endpoint) - '{workspace_id,secret_hash,admitted_until,created_at,updated_at}'::text[]
 	|| jsonb_build_object('has_secret', p_endpoint.secret_hash is not null)
+$$;
+
+
+--
+-- Name: endpoint_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.endpoint_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of an endpoint, but for its secret.
+select '{
+	"kind": {"is": "text", "required": true, "fixed": true, "in": ["webhook_push", "bot_webhook", "pull_source"]},
+	"source_id": {"is": "text", "fixed": true},
+	"signing_ref": {"is": "text"},
+	"enabled": {"is": "boolean", "default": true},
+	"ingress_rps": {"is": "number", "default": 5, "min": 0, "max": 1000000, "remedy": "write posts a second, above 0 and up to 1000000"},
+	"max_payload_bytes": {"is": "integer", "default": 262144, "min": 1, "max": 16777216},
+	"hash_drop_window_sec": {"is": "integer", "default": 10, "min": 0, "max": 86400},
+	"moderated": {"is": "boolean", "default": false},
+	"meta": {"is": "object", "default": {}, "remedy": "write an object without secrets"}}'::jsonb
 $$;
 
 
@@ -3760,8 +3752,9 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
--- the default, and without secrets: of those only where they are kept. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas.
+-- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
+-- made it is not told. The engine alone may ask.
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -3791,7 +3784,19 @@ begin
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
 			union all
 			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
-			from autopost.quotas q where q.workspace_id = p_workspace_id) i);
+			from autopost.quotas q where q.workspace_id = p_workspace_id
+			union all
+			select 7, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
+				autopost.default_fields(autopost.source_rules(f.id)))
+			from (
+				select s.source_id as id, autopost.source_fields(s) as fields
+				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
+			union all
+			select 8, 'endpoint', f.id, f.fields
+			from (
+				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
+				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
+			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')) i);
 end
 $$;
 
@@ -6903,7 +6908,8 @@ CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
     e.moderated,
     e.meta,
     e.created_at,
-    e.updated_at
+    e.updated_at,
+    e.awaits_secret
    FROM autopost.workspace_endpoints e;
 
 
@@ -7417,6 +7423,27 @@ ALTER TABLE ONLY autopost.pull_receipts FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_sources (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    kind text NOT NULL,
+    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    stopped jsonb,
+    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
+    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
+    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -7819,14 +7846,22 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates.
 declare
+	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
+	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
 	v_subjects text[] := array(
 		select case i.value ->> 'kind' when 'group' then 'group:' || (i.value ->> 'id') else regexp_replace(i.value ->> 'id', '/[^/]*$', '') end
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' in ('group', 'quota'));
 	v_targets jsonb;
 begin
 	perform autopost.lock_configuration(p_workspace_id);
+	perform 1 from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = any (v_endpoints) order by e.endpoint_id for no key update of e;
+	perform 1 from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = any (v_sources) order by s.source_id for no key update of s;
+	perform 1 from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = any (v_sources) order by c.source_id for no key update of c;
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
 	order by l.platform, l.rate_group for no key update of l;
@@ -8168,6 +8203,18 @@ select case when jsonb_typeof(c.masked -> 'url') = 'string' then c.masked || jso
 	'://[^/?#@]*@', '://[redacted]@'), '([?&][^=&#]*(?:key|token|auth|sig|pass|secret|code|hash)[^=&#]*=)[^&#]+', '\1[redacted]', 'gi'))
 	else c.masked end
 from (select autopost.redact(p_config) as masked) c
+$$;
+
+
+--
+-- Name: masked_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.masked_fields(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Fields of a source for eyes.
+select p_fields || case when p_fields ? 'config_json' then jsonb_build_object('config_json', autopost.masked_config(p_fields -> 'config_json')) else '{}' end
 $$;
 
 
@@ -10491,38 +10538,74 @@ CREATE FUNCTION autopost.put_endpoint(p_workspace_id text, p_endpoint_id text, p
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Makes an endpoint, or changes the fields of it that p_fields holds: kind and source_id (of a new one), secret_hash and signing_ref (where it has
--- none; rotate_endpoint exchanges them), enabled, ingress_rps, max_payload_bytes, hash_drop_window_sec, moderated, meta. The secret itself
--- never comes here: secret_hash is its SHA-256, signing_ref the auth_ref of a credential of platform webhook (null takes it away).
--- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential}, or
--- {"applied": false, "dry_run", "reason": "unchanged" | "secret_in_use" | "source_in_use"}. Raises AP001 for wrong fields.
+-- Makes an endpoint, or changes one. p_fields hold what changes (endpoint_rules names them); null is the default, or empties a field. kind and
+-- source_id stay. A secret is given where there is none, rotate_endpoint exchanges it: secret_hash is its SHA-256, signing_ref the auth_ref of a
+-- credential of platform webhook. A webhook that has neither is disabled until it has one, and says so by awaits_secret.
+-- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential, "note": what
+-- is left to do}, the last two only where they apply, or {"applied": false, "dry_run"} with reason unchanged, secret_in_use, source_in_use, or
+-- invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.workspace_endpoints;
 	v_new autopost.workspace_endpoints;
+	v_put jsonb;
+	v_errors jsonb;
+	v_wanted boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_endpoint_fields(p_fields,
-		'{kind,source_id,secret_hash,signing_ref,enabled,ingress_rps,max_payload_bytes,hash_drop_window_sec,moderated,meta}');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
-	v_new := v_old;
-	if v_old.endpoint_id is null then
-		v_new := jsonb_populate_record(v_new, jsonb_build_object('workspace_id', p_workspace_id, 'endpoint_id', p_endpoint_id, 'enabled', true,
-			'ingress_rps', 5, 'max_payload_bytes', 262144, 'hash_drop_window_sec', 10, 'moderated', false, 'meta', '{}'::jsonb));
+	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
+		autopost.endpoint_rules(), autopost.endpoint_fields(v_old));
+	if v_put -> 'errors' = '[]' then
+		v_errors := autopost.endpoint_errors(p_workspace_id, v_old, v_put -> 'after', p_fields -> 'secret_hash');
 	end if;
-	v_new := jsonb_populate_record(v_new, p_fields);
-	if v_old.kind <> v_new.kind or v_old.source_id <> v_new.source_id then
-		perform autopost.refuse('fields', 'kind and source_id of an endpoint stay', 'make another endpoint and disable this one');
-	elsif v_old.secret_hash <> v_new.secret_hash or v_old.signing_ref <> v_new.signing_ref then
-		perform autopost.refuse('fields', 'the endpoint has a secret already', 'use rotate_endpoint, which leaves no gap');
-	elsif v_new.signing_ref is null then
+	if v_errors is distinct from '[]' then
+		return autopost.put_answer(v_put, v_errors, p_dry_run);
+	end if;
+	v_new := jsonb_populate_record(v_old, v_put -> 'after');
+	v_new.workspace_id := p_workspace_id;
+	v_new.endpoint_id := p_endpoint_id;
+	v_new.secret_hash := coalesce(p_fields ->> 'secret_hash', v_old.secret_hash);
+	v_wanted := v_new.enabled;
+	v_new.enabled := v_wanted and (v_new.kind = 'pull_source' or coalesce(v_new.secret_hash, v_new.signing_ref) is not null);
+	v_new.awaits_secret := v_wanted and not v_new.enabled;
+	if v_new.signing_ref is null then
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
 	end if;
-	perform autopost.check_endpoint(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
+end
+$$;
+
+
+--
+-- Name: put_endpoint_item(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_endpoint_item(p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- put_endpoint, with the fields that differ in "before" and "after", what is in use already as errors, and a note where its signing key is not there.
+declare
+	v_rules jsonb := autopost.endpoint_rules();
+	v_answer jsonb := autopost.put_endpoint(p_workspace_id, p_endpoint_id, p_fields, p_operator, p_reason, p_dry_run);
+	v_before jsonb := autopost.row_fields(v_answer -> 'before', v_rules);
+	v_after jsonb := autopost.row_fields(v_answer -> 'after', v_rules);
+begin
+	if v_answer -> 'bound' = 'false' then
+		v_answer := v_answer || '{"note": "its signing_ref names no credential of platform webhook: nothing signed is taken until it does"}';
+	end if;
+	return v_answer || case
+		when v_answer -> 'created' = 'true' then jsonb_build_object('after', autopost.fields_that_differ(v_after, autopost.default_fields(v_rules)))
+		when v_answer -> 'applied' = 'true' then
+			jsonb_build_object('before', autopost.fields_that_differ(v_before, v_after), 'after', autopost.fields_that_differ(v_after, v_before))
+		when v_answer ->> 'reason' = 'secret_in_use' then jsonb_build_object('errors',
+			autopost.field_error('enabled', 'cannot be: another endpoint has its secret', 'disable that one first'))
+		when v_answer ->> 'reason' = 'source_in_use' then jsonb_build_object('errors',
+			autopost.field_error('source_id', 'has another enabled endpoint', 'disable that one first'))
+		else '{}' end;
 end
 $$;
 
@@ -10582,8 +10665,13 @@ begin
 		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'quota' then
 		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
+	when 'source' then
+		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'endpoint' then
+		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
-		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')), 'use workspace, credential, group, template, channel or quota');
+		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
+			'use workspace, credential, group, template, channel, quota, source or endpoint');
 	end case;
 	return null;
 end
@@ -10870,57 +10958,70 @@ CREATE FUNCTION autopost.put_source(p_workspace_id text, p_source_id text, p_fie
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Makes a source, or changes what p_fields names of it: {"kind", "config_json", "enabled", "endpoint_id"}. config_json is merged key by key,
+-- Makes a source, or changes one. p_fields hold what changes (source_rules names them); null is the default. config_json is merged key by key,
 -- null takes a key away; a change of kind replaces it. A new source gets an endpoint of kind pull_source, with the id of the source unless
 -- endpoint_id says otherwise. What is changed or enabled is polled at once. To take a source away, disable it.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, a dry run too, which changes nothing, or {"applied": false, "dry_run",
--- "reason": unchanged | invalid, "errors": [{"field", "reason", "remedy"}]}. Raises AP001 for a wrong argument and an unknown field.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, secrets masked, or {"applied": false, "dry_run"} with reason unchanged, or
+-- invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks, in this order: workspaces, pull_sources, pull_cursors, audit_heads. Writes: pull_sources, workspace_endpoints, pull_cursors,
 -- admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.pull_sources;
 	v_new autopost.pull_sources;
-	v_endpoint_id text;
-	v_before jsonb;
-	v_after jsonb;
-	v_faults jsonb;
+	v_put jsonb;
+	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('source_id', p_source_id <> '');
-	perform autopost.check_source_fields(p_fields);
-	if not p_dry_run then
-		perform 1 from autopost.workspaces w where w.workspace_id = p_workspace_id for no key update of w;
-	end if;
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
-	v_new := autopost.changed_source(p_workspace_id, p_source_id, v_old, p_fields);
-	v_endpoint_id := autopost.source_endpoint(p_workspace_id, p_source_id, p_fields ->> 'endpoint_id');
-	v_before := autopost.source_state(p_workspace_id, p_source_id);
-	v_after := jsonb_strip_nulls(jsonb_build_object('kind', v_new.kind, 'enabled', v_new.enabled, 'stopped', v_new.stopped,
-		'config_json', autopost.masked_config(v_new.config_json), 'endpoint_id', v_endpoint_id));
-	if v_before = v_after and v_old.config_json = v_new.config_json then
-		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	v_put := autopost.source_fields(v_old);
+	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
+		autopost.source_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' <> 'true' then
+		return v_answer;
 	end if;
-	-- A source that nobody could repair any more could not be disabled either.
-	v_faults := case when v_new.enabled then autopost.source_faults(v_new.kind, v_new.config_json) else '[]' end;
-	if v_faults <> '[]' then
-		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors', v_faults);
-	end if;
+	v_answer := v_answer || jsonb_build_object('before', autopost.masked_fields(v_answer -> 'before'), 'after', autopost.masked_fields(v_answer -> 'after'));
 	if not p_dry_run then
+		v_new := jsonb_populate_record(v_old, v_put -> 'after');
 		insert into autopost.pull_sources as s (workspace_id, source_id, kind, config_json, enabled, stopped, created_at, updated_at)
-		values (p_workspace_id, p_source_id, v_new.kind, v_new.config_json, v_new.enabled, v_new.stopped, autopost.now_ts(), autopost.now_ts())
+		values (p_workspace_id, p_source_id, v_new.kind, v_new.config_json, v_new.enabled, case when not v_new.enabled then v_old.stopped end, autopost.now_ts(), autopost.now_ts())
 		on conflict (workspace_id, source_id) do update
 		set kind = excluded.kind, config_json = excluded.config_json, enabled = excluded.enabled, stopped = excluded.stopped, updated_at = excluded.updated_at;
 		insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id)
-		values (p_workspace_id, v_endpoint_id, 'pull_source', p_source_id)
+		values (p_workspace_id, v_put -> 'after' ->> 'endpoint_id', 'pull_source', p_source_id)
 		on conflict (workspace_id, endpoint_id) do nothing;
 		update autopost.pull_cursors c
 		set next_poll_at = least(c.next_poll_at, autopost.now_ts()), failures = 0
 		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
-		perform autopost.audit(p_workspace_id, 'put_source', 'source:' || p_source_id, v_act, v_before, v_after);
+		perform autopost.audit(p_workspace_id, 'put_source', 'source:' || p_source_id, v_act, v_answer -> 'before', v_answer -> 'after');
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.source_id is null, 'before', v_before, 'after', v_after);
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_source_item(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_source_item(p_workspace_id text, p_source_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- put_source, but what config_json does not name goes.
+-- Reads: pull_sources.
+declare
+	v_gone jsonb := (
+		select coalesce(jsonb_object_agg(k.key, null), '{}')
+		from autopost.pull_sources s
+		cross join lateral jsonb_object_keys(s.config_json) k (key)
+		where s.workspace_id = p_workspace_id and s.source_id = p_source_id);
+begin
+	return autopost.put_source(p_workspace_id, p_source_id, p_fields || case jsonb_typeof(p_fields -> 'config_json')
+		when 'object' then jsonb_build_object('config_json', v_gone || (p_fields -> 'config_json')) else '{}' end, p_operator, p_reason, p_dry_run);
 end
 $$;
 
@@ -12869,12 +12970,15 @@ $$;
 CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use.
--- Answers as the function of its kind does. Quotas and credentials have no such state and stay, unchanged.
+-- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
+-- credentials have no such state and stay, unchanged.
+-- Reads: templates, list_sources (view).
 declare
 	v_key text[] := autopost.split_id(p_id);
 	v_version int;
 	v_answer jsonb := '{"applied": false, "reason": "unchanged"}';
+	v_fields jsonb := '{"enabled": false}';
 begin
 	case p_kind
 	when 'group' then
@@ -12891,9 +12995,17 @@ begin
 		return v_answer;
 	when 'quota', 'credential' then
 		return v_answer;
+	when 'endpoint' then
+		if exists (
+			select 1 from autopost.list_sources v
+			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
+		) then
+			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
+		end if;
 	else
-		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason, false);
+		null;
 	end case;
+	return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', v_fields), p_operator, p_reason, false);
 end
 $$;
 
@@ -13092,7 +13204,8 @@ CREATE FUNCTION autopost.rotate_endpoint(p_workspace_id text, p_endpoint_id text
 -- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
 -- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
 -- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
--- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
+-- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once). One that awaits its first secret
+-- keeps its id, and is enabled.
 -- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
 -- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
 -- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
@@ -13106,16 +13219,21 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_endpoint_fields(p_fields, '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}');
-	if (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
-		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
-	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
-		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
-	end if;
+	perform autopost.check_rotation(p_fields);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
 	if v_old.endpoint_id is null then
 		return v_refusal || '{"reason": "unknown_endpoint"}';
+	elsif v_old.awaits_secret then
+		if p_fields ? 'new_endpoint_id' then
+			perform autopost.refuse('fields', 'name a new id though there is no old secret', 'leave new_endpoint_id out');
+		end if;
+		v_new.secret_hash := p_fields ->> 'secret_hash';
+		v_new.signing_ref := p_fields ->> 'signing_ref';
+		v_new.enabled := true;
+		v_new.awaits_secret := false;
+		perform autopost.check_rotated(v_new);
+		return autopost.change_endpoint(v_old, v_new, v_act);
 	elsif not v_old.enabled then
 		return v_refusal || '{"reason": "disabled"}';
 	elsif p_fields ? 'secret_hash' then
@@ -13127,7 +13245,7 @@ begin
 		v_new.rotated_from := p_endpoint_id;
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
-		perform autopost.check_endpoint(v_new);
+		perform autopost.check_rotated(v_new);
 		return autopost.change_endpoint(null, v_new, v_act);
 	end if;
 	v_now := autopost.now_ts();
@@ -13140,7 +13258,7 @@ begin
 	end if;
 	v_new.old_signing_ref := case when v_keep > '0' then v_old.signing_ref end;
 	v_new.old_signing_until := case when v_keep > '0' and v_old.signing_ref is not null then v_now + v_keep end;
-	perform autopost.check_endpoint(v_new);
+	perform autopost.check_rotated(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;
@@ -14048,28 +14166,26 @@ $$;
 
 
 --
--- Name: source_endpoint(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: source_errors(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.source_endpoint(p_workspace_id text, p_source_id text, p_endpoint_id text) RETURNS text
+CREATE FUNCTION autopost.source_errors(p_workspace_id text, p_before jsonb, p_after jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- The endpoint that a source has, else the one it is to get. Raises AP001 where that name is taken, or the source has another already.
+-- What is wrong with a source, and with the endpoint that it is to have: an array of {field, reason, remedy}.
 -- Reads: workspace_endpoints.
 declare
-	v_has text := (
-		select e.endpoint_id from autopost.workspace_endpoints e
-		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source'
-		order by e.enabled desc, e.endpoint_id
-		limit 1);
-	v_wanted text := coalesce(p_endpoint_id, v_has, p_source_id);
+	v_has text := p_before ->> 'endpoint_id';
+	v_wanted text := p_after ->> 'endpoint_id';
 begin
-	if v_wanted is distinct from v_has and (v_has is not null or exists (
-		select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)) then
-		perform autopost.refuse('fields', case when v_has is not null then format('the source has the endpoint %s already', v_has)
-			else format('there is another endpoint %s', v_wanted) end, 'pass another endpoint_id, or leave it out');
-	end if;
-	return v_wanted;
+	-- A source that nobody could repair any more could not be disabled either.
+	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind', p_after -> 'config_json') else '[]' end
+	|| case
+		when v_has <> v_wanted
+			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted), format('write %s', v_has))
+		when v_has is null and exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_wanted)
+			then autopost.field_error('endpoint_id', format('%s is there already', v_wanted), 'write an id that is free')
+		else '[]' end;
 end
 $$;
 
@@ -14092,6 +14208,42 @@ from (
 	select k.key, case when p_config ? k.key then 'is not of its form' else 'is missing' end, k.remedy
 	from autopost.source_keys(p_kind) k
 	where case when p_config ? k.key then not autopost.source_value_fits(k.form, p_config -> k.key) else k.form like '!%' end) f
+$$;
+
+
+--
+-- Name: source_fields(autopost.pull_sources); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_fields(p_source autopost.pull_sources) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- The fields of a stored source; endpoint_id is null where it has none. Null for no source.
+-- Reads: list_sources (view).
+select case when p_source.source_id is not null then
+	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled, 'endpoint_id', (
+		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+$$;
+
+
+--
+-- Name: source_fields_to_put(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- p_fields with the whole config_json that they make: key by key of what was, null taking one away; another kind begins anew. A source
+-- without an endpoint gets one.
+select case when jsonb_typeof(p_fields) <> 'object' then p_fields
+	else case when p_before ->> 'endpoint_id' is null then jsonb_build_object('endpoint_id', p_source_id) else '{}' end || p_fields
+	|| case
+		when jsonb_typeof(p_fields -> 'config_json') = 'object' or n.other and not p_fields ? 'config_json' then jsonb_build_object('config_json', (
+			select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+			from jsonb_each(case when n.other then '{}' else coalesce(p_before -> 'config_json', '{}') end || coalesce(p_fields -> 'config_json', '{}')) m
+			where m.value <> 'null'))
+		else '{}' end end
+from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
 $$;
 
 
@@ -14137,21 +14289,18 @@ $_$;
 
 
 --
--- Name: source_state(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: source_rules(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.source_state(p_workspace_id text, p_source_id text) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
+CREATE FUNCTION autopost.source_rules(p_source_id text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- What acts change of a source, secrets masked; {} where there is none.
--- Reads: list_sources (view).
-begin
-	return coalesce((
-		select jsonb_strip_nulls(jsonb_build_object('kind', v.kind, 'enabled', v.enabled, 'stopped', v.stopped, 'config_json', autopost.masked_config(v.config_json),
-			'endpoint_id', v.endpoint_id))
-		from autopost.list_sources v
-		where v.workspace_id = p_workspace_id and v.source_id = p_source_id), '{}');
-end
+-- The fields of a source. Its endpoint has by default its own id.
+select '{
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
+	"config_json": {"is": "object", "default": {}},
+	"enabled": {"is": "boolean", "default": true}}'::jsonb
+	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
 $$;
 
 
@@ -17167,13 +17316,13 @@ CREATE FUNCTION autopost.write_endpoint(p_endpoint autopost.workspace_endpoints,
 declare
 	v_constraint text;
 begin
-	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
-		hash_drop_window_sec, moderated, meta, created_at, updated_at)
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, awaits_secret, ingress_rps,
+		max_payload_bytes, hash_drop_window_sec, moderated, meta, created_at, updated_at)
 	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
-		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
+		p_endpoint.enabled, p_endpoint.awaits_secret, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
 		autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, endpoint_id) do update
-	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled,
+	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled, awaits_secret = excluded.awaits_secret,
 		old_signing_ref = p_endpoint.old_signing_ref, old_signing_until = p_endpoint.old_signing_until,
 		ingress_rps = excluded.ingress_rps, max_payload_bytes = excluded.max_payload_bytes,
 		hash_drop_window_sec = excluded.hash_drop_window_sec, moderated = excluded.moderated, meta = excluded.meta, updated_at = excluded.updated_at;

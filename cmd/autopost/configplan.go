@@ -206,6 +206,9 @@ func (w planned) print() {
 				fmt.Fprintf(os.Stdout, "      %s: %s -> %s\n", field, c.Before[field], c.After[field])
 			}
 		}
+		if c.Note != "" {
+			fmt.Fprintf(os.Stdout, "      ! %s\n", c.Note)
+		}
 	}
 	for _, name := range w.left {
 		fmt.Fprintf(os.Stdout, "  not in the file: %s\n", name)

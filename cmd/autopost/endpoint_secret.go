@@ -27,8 +27,10 @@ func endpointRotateCommand() *cobra.Command {
 		Short: "Give an endpoint another secret without a gap",
 		Long: `Give an endpoint another secret. A copy of it, ID-2 unless you name it, has the new
 one, which is printed this once; both take posts until you run
-"autopost endpoint disable ID". With --signing-ref it is the signing key that
-changes: the endpoint keeps its id, and the previous key is good for --keep.`,
+"autopost endpoint disable ID". One that has no secret yet, as after "autopost
+config apply", keeps its id and takes posts from now on. With --signing-ref it is
+the signing key that changes: the endpoint keeps its id, and the previous key is
+good for --keep.`,
 		Args: oneArgument("id of an endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fields := map[string]any{}
@@ -62,7 +64,7 @@ changes: the endpoint keeps its id, and the previous key is good for --keep.`,
 				if err := m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url}); err != nil {
 					return err
 				}
-				if secret != "" && !m.act.DryRun {
+				if secret != "" && !m.act.DryRun && change.EndpointID != args[0] {
 					fmt.Fprintf(os.Stderr, "autopost: %s is good until you run: autopost endpoint disable %s\n", args[0], args[0])
 				}
 				return nil
@@ -164,6 +166,9 @@ var endpointRefusals = map[string]string{
 
 // tellEndpoint prints what became of an endpoint, and its new secret, if it has one.
 func (m *manual) tellEndpoint(change pg.EndpointChange, new issued) error {
+	if len(change.Errors) > 0 {
+		return misuse{fieldErrors(change.Errors)}
+	}
 	shown := new.secret != "" && change.Applied && !m.act.DryRun
 	line := ""
 	if shown && change.After["kind"] == "webhook_push" {
@@ -186,6 +191,9 @@ func (m *manual) tellEndpoint(change pg.EndpointChange, new issued) error {
 		if line != "" {
 			fmt.Fprintf(os.Stdout, "to try it:\n%s\n", line)
 		}
+	}
+	if change.Note != "" {
+		fmt.Fprintln(os.Stderr, "autopost: "+change.Note)
 	}
 	if !change.Applied {
 		return fmt.Errorf("nothing was changed: %s", endpointRefusals[change.Reason])

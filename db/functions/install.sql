@@ -186,7 +186,7 @@
 \ir admin/list_endpoints.sql
 \ir admin/get_endpoint.sql
 \ir lib/source_config.sql
-\ir lib/source_state.sql
+\ir lib/sources.sql
 \ir admin/put_source.sql
 \ir admin/poll_source_now.sql
 \ir admin/list_sources.sql

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(42);
+select plan(62);
 create function test.apply(p_items jsonb, p_workspace_id text default 'w', p_dry_run boolean default false) returns jsonb
 language sql
 as $$
@@ -83,6 +83,46 @@ update autopost.channels set template_ref = null where workspace_id = 'news';
 -- A template of a built-in's name that says otherwise stays what it is.
 select test.apply('[{"kind": "template", "id": "image", "fields": {"body": "{prompt}", "vars": ["prompt"], "sanitize": []}}]', 'news');
 select is((select i.value -> 'fields' from jsonb_array_elements(autopost.export_config('news')) i where i.value ->> 'id' = 'image'), '{"body": "{prompt}", "vars": ["prompt"], "sanitize": []}');
+
+-- Sources and endpoints: what a source made itself is not told, no secret is, and what has none waits for it.
+truncate file;
+insert into file values ('[
+	{"kind": "workspace", "id": "wire", "fields": {}},
+	{"kind": "source", "id": "feed", "fields": {"kind": "rss", "config_json": {"url": "https://h.example/feed?key=12345", "tags": ["a"]}}},
+	{"kind": "source", "id": "other", "fields": {"kind": "rss", "config_json": {"url": "https://h.example"}, "enabled": false, "endpoint_id": "other-in"}},
+	{"kind": "endpoint", "id": "bot", "fields": {"kind": "bot_webhook", "meta": {"auth_ref": "bot"}}},
+	{"kind": "endpoint", "id": "off", "fields": {"kind": "webhook_push", "enabled": false}},
+	{"kind": "endpoint", "id": "other-in", "fields": {"kind": "pull_source", "source_id": "other", "moderated": true}},
+	{"kind": "endpoint", "id": "signed", "fields": {"kind": "webhook_push", "signing_ref": "key", "ingress_rps": 2}}]');
+create temp table wired on commit drop as select test.apply((select items from file), 'wire', true) as dry;
+select is(test.apply((select items from file), 'wire'), (select dry || '{"dry_run": false}' from wired), 'a dry run knows endpoints of sources that are not there yet');
+select is((select dry -> 'items' -> 3 from wired), '{"kind": "endpoint", "id": "bot", "created": true, "before": {}, "after": {"kind": "bot_webhook", "enabled": false, "meta": {"auth_ref": "bot"}},
+	"note": "it has no secret, and is disabled until it has: autopost endpoint rotate bot makes one"}');
+select is((select dry #>> '{items,6,note}' from wired), 'its signing_ref names no credential of platform webhook: nothing signed is taken until it does');
+select is((select dry #>> '{items,1,after,config_json,url}' from wired), 'https://h.example/feed?key=[redacted]', 'what is shown is masked');
+select is(autopost.export_config('wire'), (select items from file));
+select is(test.apply((select items from file), 'wire') ->> 'reason', 'unchanged');
+select is((select array_agg(e.endpoint_id || ' ' || e.enabled || ' ' || e.awaits_secret order by e.endpoint_id) from autopost.workspace_endpoints e where e.workspace_id = 'wire'),
+	'{"bot false true","feed true false","off false false","other-in true false","signed true false"}');
+select autopost.put_endpoint('wire', 'bot', jsonb_build_object('secret_hash', repeat('b', 64)), 'olga', 'the secret', false);
+select is(autopost.export_config('wire'), (select items from file), 'a secret is not seen');
+select is(test.apply((select items from file), 'wire') ->> 'reason', 'unchanged', 'and a file takes none away');
+select is(test.apply('[{"kind": "source", "id": "feed", "fields": {"kind": "rss", "config_json": {"url": "https://h.example/feed?key=12345"}, "enabled": null, "endpoint_id": null}}]', 'wire') #> '{items,0,before,config_json,tags}',
+	'["a"]', 'a key of config_json that the file leaves out goes');
+select is((select config_json from autopost.pull_sources where workspace_id = 'wire' and source_id = 'feed'), '{"url": "https://h.example/feed?key=12345"}');
+select is(test.apply('[{"kind": "endpoint", "id": "signed", "fields": {"kind": "webhook_push", "signing_ref": "key", "ingress_rps": null}}]', 'wire') #> '{items,0}' #- '{note}',
+	'{"kind": "endpoint", "id": "signed", "created": false, "before": {"ingress_rps": 2}, "after": {"ingress_rps": 5}}');
+select is(test.apply(jsonb_build_array(i), 'wire') -> 'errors' -> 0 ->> 'field', f, i::text) from (values
+	('{"kind": "source", "id": "new", "fields": {"kind": "rss"}}'::jsonb, 'config_json.url'), ('{"kind": "source", "id": "new", "fields": {"kind": null}}', 'kind'),
+	('{"kind": "source", "id": "other", "fields": {"endpoint_id": null}}', 'endpoint_id'), ('{"kind": "endpoint", "id": "signed", "fields": {"signing_ref": null}}', 'signing_ref'),
+	('{"kind": "endpoint", "id": "again", "fields": {"kind": "pull_source", "source_id": "feed"}}', 'source_id'), ('{"kind": "endpoint", "id": "feed", "fields": {"kind": "webhook_push"}}', 'kind')) c (i, f);
+select autopost.put_endpoint('w', 'taken', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('c', 64)), 'olga', 'r', false),
+	autopost.put_endpoint('wire', 'twin', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('c', 64), 'enabled', false), 'olga', 'r', false);
+select is(test.apply('[{"kind": "endpoint", "id": "twin", "fields": {"kind": "bot_webhook", "enabled": null}}]', 'wire') #>> '{errors,0,field}', 'enabled', 'a secret that another has');
+select autopost.put_endpoint('wire', 'feed', '{"moderated": true}', 'olga', 'r', false);
+select is((select array_agg((i.value ->> 'id') || ' ' || (i.value ->> 'after')) from jsonb_array_elements(test.apply('[{"kind": "source", "id": "other", "retire": true}, {"kind": "endpoint", "id": "bot", "retire": true},
+	{"kind": "endpoint", "id": "feed", "retire": true}, {"kind": "endpoint", "id": "other-in", "retire": true}, {"kind": "endpoint", "id": "signed", "retire": true}]', 'wire') -> 'items') i),
+	'{"bot {\"enabled\": false}","feed {\"moderated\": false}","other-in {\"moderated\": false}","signed {\"enabled\": false}"}', 'the endpoint of a source is as the source made it');
 
 -- Settings, together.
 select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', true),

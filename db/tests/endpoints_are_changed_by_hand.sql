@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(47);
+select plan(89);
 
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
 insert into autopost.workspaces (workspace_id) values ('v');
@@ -30,7 +30,7 @@ alter table made add answer jsonb;
 update made set answer = test.put('site', test.with_secret('1', '{"ingress_rps": 2.5, "meta": {"owner": "cms"}}'));
 select is((select answer - 'dry_run' from made), (select planned - 'dry_run' from made), 'and says what the act says');
 select is((select answer -> 'after' from made), '{"endpoint_id": "site", "kind": "webhook_push", "source_id": null, "signing_ref": null, "old_signing_ref": null, "old_signing_until": null, "rotated_from": null,
-	"enabled": true, "ingress_rps": 2.5, "max_payload_bytes": 262144, "hash_drop_window_sec": 10, "moderated": false, "meta": {"owner": "cms"}, "has_secret": true}', 'with the defaults of the table');
+	"enabled": true, "ingress_rps": 2.5, "max_payload_bytes": 262144, "hash_drop_window_sec": 10, "moderated": false, "meta": {"owner": "cms"}, "has_secret": true, "awaits_secret": false}', 'with the defaults of the table');
 select is((select answer -> 'created' from made), 'true');
 select is(autopost.resolve_endpoint('webhook_push', repeat('1', 64)) ->> 'endpoint_id', 'site', 'it works at once');
 select is((select max_payload_bytes || ' ' || hash_drop_window_sec || ' ' || moderated || ' ' || enabled from autopost.workspace_endpoints where endpoint_id = 'in'),
@@ -86,6 +86,40 @@ select is(test.rotate('site-2', jsonb_build_object('secret_hash', repeat('3', 64
 select is(test.rotate('site-3', jsonb_build_object('secret_hash', repeat('4', 64), 'new_endpoint_id', 'shop')) ->> 'endpoint_id', 'shop');
 select is(test.put('other', test.with_secret('1')) -> 'applied', 'true', 'the secret of a disabled one is free');
 select is(test.put('site', '{"enabled": true}') ->> 'reason', 'secret_in_use', 'so that it cannot come back with it');
+
+-- Null is the default; what is wrong is said by field.
+select is(test.put('shop', '{"ingress_rps": null, "hash_drop_window_sec": null, "meta": null, "enabled": null, "source_id": null, "signing_ref": null}') #> '{after,ingress_rps}', '5');
+select is((select (e.ingress_rps, e.hash_drop_window_sec, e.meta, e.enabled)::text from autopost.workspace_endpoints e where e.endpoint_id = 'shop'), '(5,10,{},t)');
+select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (values
+	('in', '{"kind": "x"}'::jsonb, 'kind'), ('in', '{"kind": null}', 'kind'), ('in', '{"kind": "bot_webhook"}', 'kind'), ('in', '{"source_id": "feed"}', 'source_id'), ('in', '{"source_id": 1}', 'source_id'),
+	('in', '{"secret_hash": "plain"}', 'secret_hash'), ('in', '{"secret_hash": null}', 'secret_hash'), ('in', jsonb_build_object('secret_hash', repeat('d', 64)), 'secret_hash'),
+	('in', '{"signing_ref": ""}', 'signing_ref'), ('in', '{"enabled": 1}', 'enabled'), ('in', '{"ingress_rps": 0}', 'ingress_rps'), ('in', '{"ingress_rps": "5"}', 'ingress_rps'),
+	('in', '{"max_payload_bytes": 0}', 'max_payload_bytes'), ('in', '{"max_payload_bytes": 1.5}', 'max_payload_bytes'), ('in', '{"max_payload_bytes": 16777217}', 'max_payload_bytes'),
+	('in', '{"hash_drop_window_sec": -1}', 'hash_drop_window_sec'), ('in', '{"moderated": "yes"}', 'moderated'), ('in', '{"meta": []}', 'meta'), ('new', '{}', 'kind'),
+	('new', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('d', 64), 'signing_ref', 'k'), 'signing_ref'), ('new', '{"kind": "pull_source"}', 'source_id'),
+	('new', '{"kind": "pull_source", "source_id": "none"}', 'source_id'), ('new', jsonb_build_object('kind', 'pull_source', 'source_id', 'feed', 'secret_hash', repeat('d', 64)), 'secret_hash'),
+	('new', '{"kind": "pull_source", "source_id": "feed", "signing_ref": "k"}', 'signing_ref')) x (id, f, e);
+
+-- Without a secret it is disabled until it has one, and keeps its id then.
+select is(test.put('later', '{"kind": "webhook_push"}') - 'before' - 'after', '{"applied": true, "dry_run": false, "endpoint_id": "later", "created": true,
+	"note": "it has no secret, and is disabled until it has: autopost endpoint rotate later makes one"}');
+select is((select row(l.enabled, l.has_secret, l.awaits_secret)::text from autopost.list_endpoints('w', 100) l where l.endpoint_id = 'later'), '(f,f,t)');
+select is(test.put('later', '{"enabled": true}'), '{"applied": false, "dry_run": false, "reason": "unchanged",
+	"note": "it has no secret, and is disabled until it has: autopost endpoint rotate later makes one"}');
+select throws_ok($$select test.rotate('later', jsonb_build_object('secret_hash', repeat('5', 64), 'new_endpoint_id', 'other-id'))$$, 'AP001');
+select is(test.rotate('later', jsonb_build_object('secret_hash', repeat('5', 64)), true) -> 'after' -> 'enabled', 'true');
+select is(autopost.resolve_endpoint('webhook_push', repeat('5', 64)), null, 'a dry run gives none');
+select is(test.rotate('later', jsonb_build_object('secret_hash', repeat('5', 64))) - 'before' - 'after', '{"applied": true, "dry_run": false, "endpoint_id": "later", "created": false}');
+select is(autopost.resolve_endpoint('webhook_push', repeat('5', 64)) ->> 'endpoint_id', 'later');
+select is(test.put('signed', '{"kind": "webhook_push"}') -> 'after' -> 'awaits_secret', 'true');
+select is(test.put('signed', '{"signing_ref": "key"}') -> 'after' -> 'enabled', 'true', 'a signing key is one, too');
+select test.put('off', '{"kind": "bot_webhook"}');
+select throws_ok($$select test.rotate('off', '{"signing_ref": "key"}')$$, 'AP001');
+select is(autopost.disable_endpoint('w', 'off', 'olga', 'a test', false) #> '{after,awaits_secret}', 'false');
+select is(test.rotate('off', jsonb_build_object('secret_hash', repeat('6', 64))) ->> 'reason', 'disabled', 'one that nobody wants gets none');
+select is(test.put('off', jsonb_build_object('secret_hash', repeat('6', 64))) #> '{after,enabled}', 'false');
+select throws_ok($$update autopost.workspace_endpoints set secret_hash = null where endpoint_id = 'later'$$, '23514', null, 'none is enabled without');
+select throws_ok($$update autopost.workspace_endpoints set awaits_secret = true where endpoint_id = 'later'$$, '23514');
 
 -- Listed and told, without hashes.
 select is((select array_agg(l.endpoint_id || ' ' || l.enabled) from autopost.list_endpoints('w', 4) l), '{"bot true","feed true","feed-2 false","in true"}');

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(27);
+select plan(28);
 
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
 	('w', 'key-1', 'webhook', 'env:ONE'), ('w', 'key-2', 'webhook', 'env:TWO'), ('w', 'key-3', 'webhook', 'env:THREE'), ('w', 'bot', 'telegram', 'env:BOT');
@@ -51,7 +51,8 @@ select is(test.rotate('{"signing_ref": "bot"}') -> 'bound', 'false', 'a credenti
 select is(test.keys(), '["key-1"]', 'the one before is still good');
 select is(autopost.get_endpoint('w', 'signed') -> 'bound', 'false');
 
-select throws_ok($$select autopost.put_endpoint('w', 'signed', '{"signing_ref": null}', 'olga', 'a test', false)$$, 'AP001', null, 'its only secret stays');
+select is(autopost.put_endpoint('w', 'signed', '{"signing_ref": null}', 'olga', 'a test', false) #>> '{errors,0,field}', 'signing_ref', 'its only secret stays');
+select is(autopost.put_endpoint('w', 'signed', '{"signing_ref": "key-2"}', 'olga', 'a test', false) #>> '{errors,0,remedy}', 'use rotate_endpoint, which leaves no gap');
 update autopost.workspaces set status = 'disabled';
 select is(test.resolve('signed'), null, 'a disabled workspace');
 update autopost.workspaces set status = 'paused';

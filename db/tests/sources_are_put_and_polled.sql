@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(85);
+select plan(92);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -24,7 +24,7 @@ $$;
 
 -- One act makes source and endpoint.
 select is(test.put('feed', '{"kind": "rss", "config_json": {"url": "https://h.example/feed?token=abcdefgh"}}', true),
-	'{"applied": true, "dry_run": true, "created": true, "before": {}, "after": {"kind": "rss", "enabled": true, "endpoint_id": "feed",
+	'{"applied": true, "dry_run": true, "created": true, "before": {}, "after": {"kind": "rss",
 		"config_json": {"url": "https://h.example/feed?token=[redacted]"}}}', 'a dry run says what would be');
 select is((select count(*)::int from autopost.pull_sources), 0, 'and writes nothing');
 select is(test.put('feed', '{"kind": "rss", "config_json": {"url": "https://h.example/feed?token=abcdefgh"}}') - 'before' - 'after',
@@ -42,10 +42,17 @@ select test.put('feed', '{"config_json": {"tags": null}}');
 select is((select config_json from autopost.pull_sources), '{"url": "https://h.example/feed?token=otherkey1", "interval_seconds": 60}', 'key by key, null takes one away');
 select is(test.put('feed', '{"kind": "db"}') ->> 'reason', 'invalid', 'another kind begins anew');
 select is(test.put('other', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "endpoint_id": "other-in"}') -> 'after' ->> 'endpoint_id', 'other-in');
-select throws_ok($$select test.put('third', '{"kind": "rss", "endpoint_id": "other-in"}')$$, 'AP001', null, 'an endpoint that is another''s');
-select throws_ok($$select test.put('other', '{"endpoint_id": "more"}')$$, 'AP001', null, 'one endpoint a source');
-select throws_ok($$select test.put('third', '{}')$$, 'AP001', 'argument fields: source third is new and has no kind');
-select throws_ok($$select test.put('feed', '{"colour": 1}')$$, 'AP001', 'argument fields: has the unknown field ''colour''');
+select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (values
+	('third', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "endpoint_id": "other-in"}'::jsonb, 'endpoint_id'), ('other', '{"endpoint_id": "more"}', 'endpoint_id'),
+	('third', '{}', 'kind'), ('feed', '{"kind": null}', 'kind'), ('third', '{"kind": "gopher"}', 'kind'), ('feed', '{"enabled": "yes"}', 'enabled'), ('feed', '{"config_json": []}', 'config_json')) x (id, f, e);
+select throws_ok($$select test.put('feed', '{"colour": 1}')$$, 'AP001', 'argument fields: have the unknown field ''colour''');
+
+-- Null is the default.
+select test.put('spare', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "enabled": false, "endpoint_id": "spare"}');
+select is(test.put('spare', '{"enabled": null, "endpoint_id": null}') -> 'after', '{"enabled": true}');
+select is(test.put('spare', '{"config_json": null}') -> 'errors' -> 0 ->> 'field', 'config_json.url', 'of config_json it is nothing at all');
+select is(test.put('other', '{"endpoint_id": null}') -> 'errors' -> 0 ->> 'remedy', 'write other-in', 'the endpoint of a source stays');
+select test.put('spare', '{"enabled": false}');
 
 -- Sources made by plain SQL get what they lack.
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('w', 'plain', 'rss', '{"url": "https://h.example"}');

@@ -155,6 +155,16 @@ func TestValuesComeBack(t *testing.T) {
 	})
 }
 
+func TestPlacesInsideAField(t *testing.T) {
+	t.Parallel()
+	file, err := blueprint.Read("f", strings.NewReader("workspaces:\n  w:\n    sources:\n      feed:\n        kind: rss\n        config_json:\n          url: x\n          tags: [a]\n"))
+	require.NoError(t, err)
+	feed := file.Workspaces[0].Items[1]
+	for field, place := range map[string]string{"config_json.tags": "f:8", "config_json.url": "f:7", "config_json.media": "f:6", "kind": "f:5", "enabled": "f:4"} {
+		require.Equal(t, place, feed.Where(field).String(), field)
+	}
+}
+
 func TestTableOfChannels(t *testing.T) {
 	t.Parallel()
 	items, err := blueprint.ReadTable("c.csv", strings.NewReader("\ufeffchannel_id,platform,rate_rps,tags,enabled,route_filter,title\n"+

@@ -81,6 +81,23 @@ var Kinds = []Kind{
 	{"quota", "quotas", []Field{
 		{"max_sends", Number, "calls that may begin in the window"},
 	}},
+	{"source", "sources", []Field{
+		{"kind", Text, "rss, api, db or filebus"},
+		{"config_json", Object, "what is asked, and how often, as JSON: {\"url\": \"https://…\"}; whole"},
+		{"enabled", Boolean, "whether it is polled (default true)"},
+		{"endpoint_id", Text, "endpoint that its posts are booked on (default the id of the source); stays as it was added"},
+	}},
+	{"endpoint", "endpoints", []Field{
+		{"kind", Text, "webhook_push, bot_webhook or pull_source; stays as it was added"},
+		{"source_id", Text, "source of a pull_source; stays as it was added"},
+		{"signing_ref", Text, "credential of platform webhook by which requests are signed"},
+		{"enabled", Boolean, "whether it takes posts, as soon as it has a secret (default true)"},
+		{"ingress_rps", Number, "posts a second that it takes (default 5)"},
+		{"max_payload_bytes", Number, "largest body, in bytes (default 262144)"},
+		{"hash_drop_window_sec", Number, "seconds for which the same body without a source_ref is a repeat (default 10)"},
+		{"moderated", Boolean, "whether its posts wait for a decision (default false)"},
+		{"meta", Object, "notes about it as JSON, without secrets"},
+	}},
 }
 
 // KindOf returns the kind of a name; it must be one of Kinds.

@@ -42,8 +42,11 @@ type Item struct {
 	fields map[string]Place
 }
 
-// Where is the place of a field, or of what is inside one ("settings.utm"); of the item itself when it is not written.
+// Where is the place of a field, or of what is inside one ("settings.utm"), as near as it is written; of the item itself when it is not.
 func (i Item) Where(field string) Place {
+	if at, ok := i.fields[field]; ok {
+		return at
+	}
 	field, _, _ = strings.Cut(field, ".")
 	if at, ok := i.fields[field]; ok {
 		return at
@@ -190,6 +193,11 @@ func (r reader) item(k Kind, id *yaml.Node) Item {
 func (r reader) field(item Item, key, value *yaml.Node) error {
 	raw, err := r.json(value)
 	item.Fields[key.Value], item.fields[key.Value] = raw, r.at(key)
+	if value.Kind == yaml.MappingNode {
+		for i := 0; i < len(value.Content); i += 2 {
+			item.fields[key.Value+"."+value.Content[i].Value] = r.at(value.Content[i])
+		}
+	}
 	return err
 }
 

@@ -420,12 +420,15 @@ type EndpointChange struct {
 	Applied bool `json:"applied"`
 	Created bool `json:"created"`
 	// Reason says why nothing was applied: unchanged, secret_in_use, source_in_use,
-	// unknown_endpoint, disabled, id_in_use or rotating.
+	// unknown_endpoint, disabled, id_in_use, rotating, or invalid, with Errors.
 	Reason string `json:"reason"`
 	// EndpointID is where the new secret belongs after a rotation.
-	EndpointID string `json:"endpoint_id"`
+	EndpointID string       `json:"endpoint_id"`
+	Errors     []FieldError `json:"errors"`
 	// Bound says whether signing_ref has its credential; nil where there is no signing_ref.
-	Bound  *bool          `json:"bound"`
+	Bound *bool `json:"bound"`
+	// Note says what is left to do by hand; mostly empty.
+	Note   string         `json:"note"`
 	Before map[string]any `json:"before"`
 	After  map[string]any `json:"after"`
 	// Raw is the whole answer.

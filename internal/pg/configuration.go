@@ -107,6 +107,8 @@ type ConfigChange struct {
 	Created bool   `json:"created"`
 	Before  Fields `json:"before"`
 	After   Fields `json:"after"`
+	// Note says what is left to do by hand; mostly empty.
+	Note string `json:"note,omitempty"`
 }
 
 // ConfigAnswer is what became of a configuration that was applied.

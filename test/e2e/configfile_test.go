@@ -27,13 +27,20 @@ func furnished(t *testing.T) *house.House {
 	ok(t, h, "channel", "set", "on-max", "--template-ref", "digest", because)
 	ok(t, h, "workspace", "add", "rest", "--name", "На отдыхе", "--status", "paused", because)
 	ok(t, h, "setting", "set", "max_attempts", "7")
+	ok(t, h, "source", "add", "feed", "--workspace", "news", "--url", "https://example.org/feed", "--tag", "ru", "--interval", "60", because)
+	ok(t, h, "source", "add", "wire", "--workspace", "news", "--url", "https://example.org/wire", "--endpoint", "wire-in", because)
+	ok(t, h, "source", "disable", "wire", "--workspace", "news", because)
+	ok(t, h, "endpoint", "set", "wire-in", "--workspace", "news", "--moderated", because)
+	ok(t, h, "endpoint", "set", "cms", "--workspace", "news", "--rps", "2.5", "--meta", `{"owner": "cms"}`, because)
+	ok(t, h, "credential", "bind", "shop-key", "--workspace", "news", "--platform", "webhook", "--secret-ref", "env:SHOP_KEY", because)
+	ok(t, h, "endpoint", "add", "shop", "--workspace", "news", "--signing-ref", "shop-key", because)
 	return h
 }
 
 // wiped takes all configuration away, as if it had never been.
 func wiped(h *house.House) {
 	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
-		delete from autopost.platform_limits; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.secret_lookup;
+		delete from autopost.platform_limits; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
 }
 
@@ -44,6 +51,8 @@ func TestConfigurationMoves(t *testing.T) {
 	first := ok(t, h, "config", "export")
 	require.NotContains(t, first, "send_mode", "what is at its default is left out")
 	require.NotContains(t, first, "secret_hash")
+	require.NotContains(t, first, "      feed:\n        kind: pull_source", "what a source made itself is left out")
+	require.Contains(t, first, "      wire-in:\n        kind: pull_source\n        source_id: wire\n        moderated: true\n")
 	require.Contains(t, first, "secret_ref: env:HOUSE_TELEGRAM_TOKEN")
 	require.Equal(t, first, ok(t, h, "config", "export"))
 	h.File("house.yaml", first)
@@ -56,14 +65,24 @@ func TestConfigurationMoves(t *testing.T) {
 	require.Equal(t, 1, differs.Code)
 	require.Contains(t, differs.Stdout, "+ channel on-telegram")
 	require.Contains(t, differs.Stdout, "~ max_attempts: 5 -> 7")
-	ok(t, h, "config", "apply", "house.yaml", "--yes", "--operator", "olga")
+	unsecret := "      ! it has no secret, and is disabled until it has: autopost endpoint rotate cms makes one\n"
+	require.Contains(t, differs.Stdout, unsecret)
+	require.Contains(t, ok(t, h, "config", "apply", "house.yaml", "--yes", "--operator", "olga"), unsecret)
 	require.Equal(t, first, ok(t, h, "config", "export"))
+	require.Equal(t, []string{"cms false", "feed true", "shop true", "wire-in true"}, pgtest.Column[string](h.DB,
+		`select endpoint_id || ' ' || enabled from autopost.workspace_endpoints order by 1`), "no secret moves")
 	require.Equal(t, []string{"olga: config apply house.yaml"}, pgtest.Column[string](h.DB, `select distinct operator || ': ' || reason from autopost.admin_audit_log`))
 	h.Verified()
 
 	other := house.New(t)
 	other.File("house.yaml", first)
 	ok(t, other, "config", "apply", "house.yaml", "--yes")
+	require.Equal(t, first, ok(t, other, "config", "export"))
+	rotated := other.Run(nil, "endpoint", "rotate", "cms", "--workspace", "news", because)
+	require.Zero(t, rotated.Code, rotated.Stderr)
+	require.Contains(t, rotated.Stdout, "secret, not shown again: ")
+	require.NotContains(t, rotated.Stderr, "is good until", "there was none before")
+	require.True(t, pgtest.Value[bool](other.DB, `select enabled from autopost.workspace_endpoints where endpoint_id = 'cms'`))
 	require.Equal(t, first, ok(t, other, "config", "export"))
 	require.Equal(t, ok(t, h, "config", "export", "--workspace", "news"), ok(t, other, "config", "export", "--workspace", "news"))
 	other.Verified()
@@ -89,6 +108,46 @@ workspaces:
         body: "{title}!"
 `
 
+const taps = `workspaces:
+  news:
+    sources:
+      feed:
+        kind: rss
+        config_json:
+          url: https://example.org/feed
+          interval_seconds: 60
+          tags: [ru]
+    endpoints:
+      shop:
+        kind: webhook_push
+        signing_ref: shop-key
+`
+
+func TestAWrongSourceOrEndpointIsRefusedWithItsLine(t *testing.T) {
+	t.Parallel()
+	h := furnished(t)
+	h.File("f.yaml", taps)
+	require.NotContains(t, ok(t, h, "config", "diff", "f.yaml"), "~", "it is so already")
+	for _, c := range []struct{ from, to, says string }{
+		{"interval_seconds: 60", "interval_seconds: 0", "f.yaml:8: source feed: config_json.interval_seconds is not of its form: write seconds"},
+		{"          url: https://example.org/feed\n", "", "f.yaml:6: source feed: config_json.url is missing"},
+		{"tags: [ru]", "colour: red", "f.yaml:9: source feed: config_json.colour is unknown to kind rss"},
+		{"kind: rss", "kind: gopher", "f.yaml:5: source feed: kind \"gopher\" is unknown: use rss, api, db, filebus"},
+		{"kind: rss", "kind: rss\n        endpoint_id: shop", "f.yaml:6: source feed: endpoint_id shop is not its endpoint, which stays: write feed"},
+		{"signing_ref: shop-key", "enabled: true", "f.yaml:11: endpoint shop: signing_ref is its only secret"},
+		{"signing_ref: shop-key", "signing_ref: other", "f.yaml:13: endpoint shop: signing_ref is another key than it has: use rotate_endpoint"},
+		{"signing_ref: shop-key", "signing_ref: shop-key\n        ingress_rps: 0", "f.yaml:14: endpoint shop: ingress_rps 0 is out of range"},
+		{"signing_ref: shop-key", "secret_hash: x", "f.yaml:13: there is no field \"secret_hash\""},
+	} {
+		require.Contains(t, taps, c.from)
+		h.File("f.yaml", strings.Replace(taps, c.from, c.to, 1))
+		result := h.Run(nil, "config", "apply", "f.yaml", "--yes")
+		require.NotZero(t, result.Code, c.to)
+		require.Contains(t, result.Stderr, c.says)
+		require.Empty(t, result.Stdout)
+	}
+}
+
 func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	t.Parallel()
 	h := furnished(t)
@@ -97,7 +156,7 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	for _, line := range []string{
 		"  ~ max_attempts: 7 -> 6", "  + channel new", `      template_ref: "digest"`, "  ~ channel on-telegram", `      title: "On \"Telegram\": #1" -> "Elsewhere"`,
 		"      dedup_ttl_hours: 24 -> 168", "  ~ template digest", "  not in the file: channel on-max", "  not in the file: template digest/max",
-		"  not in the file: quota channel:on-max/3600", "  not in the file: credential telegram", "  not in the file: group telegram/telegram", "not in the file: workspace rest",
+		"  not in the file: quota channel:on-max/3600", "  not in the file: credential telegram", "  not in the file: group telegram/telegram", "  not in the file: source feed", "  not in the file: endpoint wire-in", "not in the file: workspace rest",
 	} {
 		require.Contains(t, plan, line+"\n")
 	}
@@ -137,7 +196,9 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	require.Contains(t, ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes"), `status: "paused" -> "disabled"`)
 	require.Equal(t, []string{"new", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`))
 	require.Equal(t, []string{"news active", "rest disabled"}, pgtest.Column[string](h.DB, `select workspace_id || ' ' || status from autopost.workspaces order by 1`))
-	require.Equal(t, []int{2, 2, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
+	require.Empty(t, pgtest.Column[string](h.DB, `select source_id from autopost.pull_sources where enabled`))
+	require.Empty(t, pgtest.Column[string](h.DB, `select endpoint_id from autopost.workspace_endpoints where enabled and (kind <> 'pull_source' or moderated)`))
+	require.Equal(t, []int{2, 3, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
 		(select count(*) from autopost.templates where enabled)]::int[]`), "what bounds, and what is bound, stays")
 	again := ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes")
 	require.Contains(t, again, "nothing to change", "a second time there is nothing to put out of use")

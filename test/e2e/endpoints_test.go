@@ -72,7 +72,7 @@ func TestEndpointByCommands(t *testing.T) {
 		"source_id does not fit": {"add", "feed", "--kind", "pull_source"},
 		"there is no source":     {"add", "feed", "--source", "nowhere"},
 		"needs a flag":           {"set", "shop-2"},
-		"wrong value for meta":   {"set", "shop-2", "--meta", "[]"},
+		"meta is no object":      {"set", "shop-2", "--meta", "[]"},
 		"--keep is for signing":  {"rotate", "shop-2", "--keep", "1h"},
 	} {
 		result := h.Run(nil, append([]string{"endpoint"}, append(args, because)...)...)

@@ -2,12 +2,14 @@ create or replace function autopost.apply_config(p_workspace_id text, p_items js
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
--- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota, "id", "fields": as the function of its kind
--- takes them}, or {"kind", "id", "retire": true} for what is to be disabled. An item of kind workspace adds one that is not there. The engine alone may.
--- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after"}]}, or
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint, "id", "fields": as the
+-- function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
+-- kind workspace adds one that is not there. The engine alone may.
+-- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after", and
+-- perhaps "note": what is left to do by hand}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks, of what is not so already: workspaces, platform_limits, quotas, channels, channel_gates, audit_heads.
+-- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, audit_heads.
 -- Writes: what the functions of the kinds write.
 declare
 	v_items jsonb;
@@ -38,8 +40,9 @@ begin
 				then coalesce(v_answer -> 'errors', autopost.field_error('', v_answer ->> 'reason', 'see what this kind of thing asks for')) end;
 			exit when v_errors is not null;
 			if v_answer -> 'applied' = 'true' then
-				v_changes := v_changes || jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
-					'created', v_answer -> 'created', 'before', v_answer -> 'before', 'after', v_answer -> 'after');
+				v_changes := v_changes || (jsonb_build_object('kind', v_item.value -> 'kind', 'id', v_item.value -> 'id',
+					'created', v_answer -> 'created', 'before', v_answer -> 'before', 'after', v_answer -> 'after')
+					|| case when v_answer ? 'note' then jsonb_build_object('note', v_answer -> 'note') else '{}' end);
 			end if;
 		end loop;
 		if p_dry_run or v_errors is not null then

@@ -19,6 +19,7 @@ begin
 	end if;
 	v_new := v_old;
 	v_new.enabled := false;
+	v_new.awaits_secret := false;
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;

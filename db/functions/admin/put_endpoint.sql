@@ -3,37 +3,43 @@ create or replace function autopost.put_endpoint(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Makes an endpoint, or changes the fields of it that p_fields holds: kind and source_id (of a new one), secret_hash and signing_ref (where it has
--- none; rotate_endpoint exchanges them), enabled, ingress_rps, max_payload_bytes, hash_drop_window_sec, moderated, meta. The secret itself
--- never comes here: secret_hash is its SHA-256, signing_ref the auth_ref of a credential of platform webhook (null takes it away).
--- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential}, or
--- {"applied": false, "dry_run", "reason": "unchanged" | "secret_in_use" | "source_in_use"}. Raises AP001 for wrong fields.
+-- Makes an endpoint, or changes one. p_fields hold what changes (endpoint_rules names them); null is the default, or empties a field. kind and
+-- source_id stay. A secret is given where there is none, rotate_endpoint exchanges it: secret_hash is its SHA-256, signing_ref the auth_ref of a
+-- credential of platform webhook. A webhook that has neither is disabled until it has one, and says so by awaits_secret.
+-- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential, "note": what
+-- is left to do}, the last two only where they apply, or {"applied": false, "dry_run"} with reason unchanged, secret_in_use, source_in_use, or
+-- invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.workspace_endpoints;
 	v_new autopost.workspace_endpoints;
+	v_put jsonb;
+	v_errors jsonb;
+	v_wanted boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_endpoint_fields(p_fields,
-		'{kind,source_id,secret_hash,signing_ref,enabled,ingress_rps,max_payload_bytes,hash_drop_window_sec,moderated,meta}');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
-	v_new := v_old;
-	if v_old.endpoint_id is null then
-		v_new := jsonb_populate_record(v_new, jsonb_build_object('workspace_id', p_workspace_id, 'endpoint_id', p_endpoint_id, 'enabled', true,
-			'ingress_rps', 5, 'max_payload_bytes', 262144, 'hash_drop_window_sec', 10, 'moderated', false, 'meta', '{}'::jsonb));
+	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
+		autopost.endpoint_rules(), autopost.endpoint_fields(v_old));
+	if v_put -> 'errors' = '[]' then
+		v_errors := autopost.endpoint_errors(p_workspace_id, v_old, v_put -> 'after', p_fields -> 'secret_hash');
 	end if;
-	v_new := jsonb_populate_record(v_new, p_fields);
-	if v_old.kind <> v_new.kind or v_old.source_id <> v_new.source_id then
-		perform autopost.refuse('fields', 'kind and source_id of an endpoint stay', 'make another endpoint and disable this one');
-	elsif v_old.secret_hash <> v_new.secret_hash or v_old.signing_ref <> v_new.signing_ref then
-		perform autopost.refuse('fields', 'the endpoint has a secret already', 'use rotate_endpoint, which leaves no gap');
-	elsif v_new.signing_ref is null then
+	if v_errors is distinct from '[]' then
+		return autopost.put_answer(v_put, v_errors, p_dry_run);
+	end if;
+	v_new := jsonb_populate_record(v_old, v_put -> 'after');
+	v_new.workspace_id := p_workspace_id;
+	v_new.endpoint_id := p_endpoint_id;
+	v_new.secret_hash := coalesce(p_fields ->> 'secret_hash', v_old.secret_hash);
+	v_wanted := v_new.enabled;
+	v_new.enabled := v_wanted and (v_new.kind = 'pull_source' or coalesce(v_new.secret_hash, v_new.signing_ref) is not null);
+	v_new.awaits_secret := v_wanted and not v_new.enabled;
+	if v_new.signing_ref is null then
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
 	end if;
-	perform autopost.check_endpoint(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;

@@ -6,7 +6,8 @@ as $$
 -- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
 -- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
 -- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
--- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once).
+-- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once). One that awaits its first secret
+-- keeps its id, and is enabled.
 -- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
 -- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
 -- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
@@ -20,16 +21,21 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_endpoint_fields(p_fields, '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}');
-	if (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
-		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
-	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
-		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
-	end if;
+	perform autopost.check_rotation(p_fields);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
 	if v_old.endpoint_id is null then
 		return v_refusal || '{"reason": "unknown_endpoint"}';
+	elsif v_old.awaits_secret then
+		if p_fields ? 'new_endpoint_id' then
+			perform autopost.refuse('fields', 'name a new id though there is no old secret', 'leave new_endpoint_id out');
+		end if;
+		v_new.secret_hash := p_fields ->> 'secret_hash';
+		v_new.signing_ref := p_fields ->> 'signing_ref';
+		v_new.enabled := true;
+		v_new.awaits_secret := false;
+		perform autopost.check_rotated(v_new);
+		return autopost.change_endpoint(v_old, v_new, v_act);
 	elsif not v_old.enabled then
 		return v_refusal || '{"reason": "disabled"}';
 	elsif p_fields ? 'secret_hash' then
@@ -41,7 +47,7 @@ begin
 		v_new.rotated_from := p_endpoint_id;
 		v_new.old_signing_ref := null;
 		v_new.old_signing_until := null;
-		perform autopost.check_endpoint(v_new);
+		perform autopost.check_rotated(v_new);
 		return autopost.change_endpoint(null, v_new, v_act);
 	end if;
 	v_now := autopost.now_ts();
@@ -54,7 +60,7 @@ begin
 	end if;
 	v_new.old_signing_ref := case when v_keep > '0' then v_old.signing_ref end;
 	v_new.old_signing_until := case when v_keep > '0' and v_old.signing_ref is not null then v_now + v_keep end;
-	perform autopost.check_endpoint(v_new);
+	perform autopost.check_rotated(v_new);
 	return autopost.change_endpoint(v_old, v_new, v_act);
 end
 $$;

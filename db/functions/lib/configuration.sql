@@ -99,6 +99,52 @@ begin
 end
 $$;
 
+create or replace function autopost.put_source_item(
+	p_workspace_id text, p_source_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql
+as $$
+-- put_source, but what config_json does not name goes.
+-- Reads: pull_sources.
+declare
+	v_gone jsonb := (
+		select coalesce(jsonb_object_agg(k.key, null), '{}')
+		from autopost.pull_sources s
+		cross join lateral jsonb_object_keys(s.config_json) k (key)
+		where s.workspace_id = p_workspace_id and s.source_id = p_source_id);
+begin
+	return autopost.put_source(p_workspace_id, p_source_id, p_fields || case jsonb_typeof(p_fields -> 'config_json')
+		when 'object' then jsonb_build_object('config_json', v_gone || (p_fields -> 'config_json')) else '{}' end, p_operator, p_reason, p_dry_run);
+end
+$$;
+
+create or replace function autopost.put_endpoint_item(
+	p_workspace_id text, p_endpoint_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql
+as $$
+-- put_endpoint, with the fields that differ in "before" and "after", what is in use already as errors, and a note where its signing key is not there.
+declare
+	v_rules jsonb := autopost.endpoint_rules();
+	v_answer jsonb := autopost.put_endpoint(p_workspace_id, p_endpoint_id, p_fields, p_operator, p_reason, p_dry_run);
+	v_before jsonb := autopost.row_fields(v_answer -> 'before', v_rules);
+	v_after jsonb := autopost.row_fields(v_answer -> 'after', v_rules);
+begin
+	if v_answer -> 'bound' = 'false' then
+		v_answer := v_answer || '{"note": "its signing_ref names no credential of platform webhook: nothing signed is taken until it does"}';
+	end if;
+	return v_answer || case
+		when v_answer -> 'created' = 'true' then jsonb_build_object('after', autopost.fields_that_differ(v_after, autopost.default_fields(v_rules)))
+		when v_answer -> 'applied' = 'true' then
+			jsonb_build_object('before', autopost.fields_that_differ(v_before, v_after), 'after', autopost.fields_that_differ(v_after, v_before))
+		when v_answer ->> 'reason' = 'secret_in_use' then jsonb_build_object('errors',
+			autopost.field_error('enabled', 'cannot be: another endpoint has its secret', 'disable that one first'))
+		when v_answer ->> 'reason' = 'source_in_use' then jsonb_build_object('errors',
+			autopost.field_error('source_id', 'has another enabled endpoint', 'disable that one first'))
+		else '{}' end;
+end
+$$;
+
 create or replace function autopost.put_item(p_workspace_id text, p_item jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
 language plpgsql
 as $$
@@ -128,8 +174,13 @@ begin
 		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'quota' then
 		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
+	when 'source' then
+		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'endpoint' then
+		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
-		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')), 'use workspace, credential, group, template, channel or quota');
+		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
+			'use workspace, credential, group, template, channel, quota, source or endpoint');
 	end case;
 	return null;
 end
@@ -138,12 +189,15 @@ $$;
 create or replace function autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) returns jsonb
 language plpgsql
 as $$
--- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use.
--- Answers as the function of its kind does. Quotas and credentials have no such state and stay, unchanged.
+-- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
+-- credentials have no such state and stay, unchanged.
+-- Reads: templates, list_sources (view).
 declare
 	v_key text[] := autopost.split_id(p_id);
 	v_version int;
 	v_answer jsonb := '{"applied": false, "reason": "unchanged"}';
+	v_fields jsonb := '{"enabled": false}';
 begin
 	case p_kind
 	when 'group' then
@@ -160,9 +214,17 @@ begin
 		return v_answer;
 	when 'quota', 'credential' then
 		return v_answer;
+	when 'endpoint' then
+		if exists (
+			select 1 from autopost.list_sources v
+			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
+		) then
+			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
+		end if;
 	else
-		return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', '{"enabled": false}'::jsonb), p_operator, p_reason, false);
+		null;
 	end case;
+	return autopost.put_item(p_workspace_id, jsonb_build_object('kind', p_kind, 'id', p_id, 'fields', v_fields), p_operator, p_reason, false);
 end
 $$;
 
@@ -200,14 +262,22 @@ language plpgsql
 as $$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, platform_limits, quotas, channels, channel_gates.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates.
 declare
+	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
+	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
 	v_subjects text[] := array(
 		select case i.value ->> 'kind' when 'group' then 'group:' || (i.value ->> 'id') else regexp_replace(i.value ->> 'id', '/[^/]*$', '') end
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' in ('group', 'quota'));
 	v_targets jsonb;
 begin
 	perform autopost.lock_configuration(p_workspace_id);
+	perform 1 from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = any (v_endpoints) order by e.endpoint_id for no key update of e;
+	perform 1 from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = any (v_sources) order by s.source_id for no key update of s;
+	perform 1 from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = any (v_sources) order by c.source_id for no key update of c;
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
 	order by l.platform, l.rate_group for no key update of l;

@@ -6,32 +6,87 @@ select to_jsonb(p_endpoint) - '{workspace_id,secret_hash,admitted_until,created_
 	|| jsonb_build_object('has_secret', p_endpoint.secret_hash is not null)
 $$;
 
-create or replace function autopost.check_endpoint_fields(p_fields jsonb, p_known text[]) returns void
+create or replace function autopost.endpoint_rules() returns jsonb
+language sql immutable parallel safe
+as $$
+-- The fields of an endpoint, but for its secret.
+select '{
+	"kind": {"is": "text", "required": true, "fixed": true, "in": ["webhook_push", "bot_webhook", "pull_source"]},
+	"source_id": {"is": "text", "fixed": true},
+	"signing_ref": {"is": "text"},
+	"enabled": {"is": "boolean", "default": true},
+	"ingress_rps": {"is": "number", "default": 5, "min": 0, "max": 1000000, "remedy": "write posts a second, above 0 and up to 1000000"},
+	"max_payload_bytes": {"is": "integer", "default": 262144, "min": 1, "max": 16777216},
+	"hash_drop_window_sec": {"is": "integer", "default": 10, "min": 0, "max": 86400},
+	"moderated": {"is": "boolean", "default": false},
+	"meta": {"is": "object", "default": {}, "remedy": "write an object without secrets"}}'::jsonb
+$$;
+
+create or replace function autopost.endpoint_fields(p_endpoint autopost.workspace_endpoints) returns jsonb
+language sql stable
+as $$
+-- The fields of a stored endpoint; one that only awaits its secret is as good as enabled. Null for no endpoint.
+select case when p_endpoint.endpoint_id is not null then
+	autopost.row_fields(to_jsonb(p_endpoint), autopost.endpoint_rules()) || jsonb_build_object('enabled', p_endpoint.enabled or p_endpoint.awaits_secret) end
+$$;
+
+create or replace function autopost.endpoint_errors(p_workspace_id text, p_old autopost.workspace_endpoints, p_after jsonb, p_secret jsonb) returns jsonb
 language plpgsql stable
 as $$
--- Raises AP001 for what is no object, for a field that is not among the known ones, and for a value of the wrong form.
+-- What is wrong with the fields of an endpoint taken together, and with its secret_hash (null: it is not given): an array of {field, reason, remedy}.
+-- Reads: pull_sources.
 declare
+	v_kind text := p_after ->> 'kind';
+	v_signing text := p_after ->> 'signing_ref';
+begin
+	return case when (v_kind = 'pull_source') <> (p_after ->> 'source_id' is not null)
+		then autopost.field_error('source_id', 'does not fit kind ' || v_kind, 'an endpoint of kind pull_source, and no other, has a source_id') else '[]' end
+	|| case when v_kind = 'pull_source' and p_after ->> 'source_id' is not null and not exists (
+			select 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_after ->> 'source_id')
+		then autopost.field_error('source_id', format('there is no source %s', p_after ->> 'source_id'), 'add the source first') else '[]' end
+	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
+		then autopost.field_error('ingress_rps', '0 is out of range', autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
+	|| case
+		when v_kind <> 'webhook_push' and v_signing is not null
+			then autopost.field_error('signing_ref', format('is nothing for kind %s', v_kind), 'leave it out')
+		when v_signing = ''
+			then autopost.field_error('signing_ref', 'is empty', 'write the auth_ref of a credential of platform webhook, or leave it out')
+		when p_old.signing_ref <> v_signing
+			then autopost.field_error('signing_ref', 'is another key than it has', 'use rotate_endpoint, which leaves no gap')
+		when p_old.signing_ref is not null and v_signing is null and p_old.secret_hash is null
+			then autopost.field_error('signing_ref', 'is its only secret', 'keep it, or disable the endpoint')
+		else '[]' end
+	|| case
+		when p_secret is null then '[]'
+		when v_kind = 'pull_source'
+			then autopost.field_error('secret_hash', 'is nothing for kind pull_source', 'leave it out')
+		when coalesce(p_secret #>> '{}', '') !~ '^[0-9a-f]{64}$'
+			then autopost.field_error('secret_hash', 'is no SHA-256', 'pass that of the secret as 64 lower-case hexadecimal digits')
+		when p_old.secret_hash <> p_secret #>> '{}'
+			then autopost.field_error('secret_hash', 'is another secret than it has', 'use rotate_endpoint, which leaves no gap')
+		else '[]' end;
+end
+$$;
+
+create or replace function autopost.check_rotation(p_fields jsonb) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for fields that rotate_endpoint does not take, for values of the wrong form, and for what does not go together.
+declare
+	v_known constant text[] := '{secret_hash,new_endpoint_id,signing_ref,keep_seconds}';
 	v_field text;
 	v_remedy text;
 begin
 	if jsonb_typeof(p_fields) is distinct from 'object' then
-		perform autopost.refuse('fields', 'is no JSON object', 'pass the fields that change');
+		perform autopost.refuse('fields', 'is no JSON object', 'pass the new secret');
 	end if;
-	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (p_known) order by k.key limit 1;
+	select k.key into v_field from jsonb_object_keys(p_fields) k (key) where k.key <> all (v_known) order by k.key limit 1;
 	if v_field is not null then
-		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(p_known, ', '));
+		perform autopost.refuse('fields', format('has the unknown field %L', v_field), 'use ' || array_to_string(v_known, ', '));
 	end if;
 	select f.field, f.remedy into v_field, v_remedy from (values
-		('kind', p_fields ->> 'kind' in ('webhook_push', 'bot_webhook', 'pull_source'), 'use webhook_push, bot_webhook or pull_source'),
-		('source_id', jsonb_typeof(p_fields -> 'source_id') = 'string', 'pass the id of a source'),
 		('secret_hash', p_fields ->> 'secret_hash' ~ '^[0-9a-f]{64}$', 'pass the SHA-256 of the secret as 64 lower-case hexadecimal digits'),
-		('signing_ref', jsonb_typeof(p_fields -> 'signing_ref') = 'null' or p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook, or null for none'),
-		('enabled', jsonb_typeof(p_fields -> 'enabled') = 'boolean', 'pass true or false'),
-		('ingress_rps', p_fields @? '$.ingress_rps ? (@.type() == "number" && @ > 0 && @ <= 1000000)', 'pass posts a second, above 0 and up to 1000000'),
-		('max_payload_bytes', p_fields @? '$.max_payload_bytes ? (@.type() == "number" && @ >= 1 && @ <= 16777216 && @.floor() == @)', 'pass a whole number of bytes from 1 to 16777216'),
-		('hash_drop_window_sec', p_fields @? '$.hash_drop_window_sec ? (@.type() == "number" && @ >= 0 && @ <= 86400 && @.floor() == @)', 'pass whole seconds from 0 to 86400'),
-		('moderated', jsonb_typeof(p_fields -> 'moderated') = 'boolean', 'pass true or false'),
-		('meta', jsonb_typeof(p_fields -> 'meta') = 'object', 'pass an object without secrets'),
+		('signing_ref', p_fields ->> 'signing_ref' <> '', 'pass the auth_ref of a credential of platform webhook'),
 		('new_endpoint_id', p_fields ->> 'new_endpoint_id' <> '', 'pass the id of the endpoint that takes over'),
 		('keep_seconds', p_fields @? '$.keep_seconds ? (@.type() == "number" && @ >= 0 && @ <= 2592000 && @.floor() == @)', 'pass whole seconds from 0 to 2592000, 30 days')
 	) f (field, fine, remedy)
@@ -39,29 +94,23 @@ begin
 	limit 1;
 	if v_field is not null then
 		perform autopost.refuse('fields', format('has a wrong value for %s', v_field), v_remedy);
+	elsif (p_fields ->> 'secret_hash' is null) = (p_fields ->> 'signing_ref' is null) then
+		perform autopost.refuse('fields', 'has not one secret', 'pass either secret_hash or signing_ref');
+	elsif p_fields ?& '{secret_hash,keep_seconds}' or p_fields ?& '{signing_ref,new_endpoint_id}' then
+		perform autopost.refuse('fields', 'mixes the two ways', 'new_endpoint_id goes with secret_hash, keep_seconds with signing_ref');
 	end if;
 end
 $$;
 
-create or replace function autopost.check_endpoint(p_endpoint autopost.workspace_endpoints) returns void
-language plpgsql stable
+create or replace function autopost.check_rotated(p_endpoint autopost.workspace_endpoints) returns void
+language plpgsql immutable
 as $$
--- Raises AP001 for fields that do not go together.
--- Reads: pull_sources.
+-- Raises AP001 for a secret that an endpoint of this kind cannot have.
 begin
-	if p_endpoint.kind is null then
-		perform autopost.refuse('fields', 'has no kind', 'a new endpoint is webhook_push, bot_webhook or pull_source');
-	elsif (p_endpoint.kind = 'pull_source') <> (p_endpoint.source_id is not null) then
-		perform autopost.refuse('fields', format('source_id does not fit kind %s', p_endpoint.kind), 'an endpoint of kind pull_source, and no other, has a source_id');
-	elsif p_endpoint.kind = 'pull_source' and coalesce(p_endpoint.secret_hash, p_endpoint.signing_ref) is not null then
-		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'leave secret_hash and signing_ref out');
+	if p_endpoint.kind = 'pull_source' then
+		perform autopost.refuse('fields', 'an endpoint of kind pull_source has no secret', 'there is nothing to rotate');
 	elsif p_endpoint.kind = 'bot_webhook' and p_endpoint.signing_ref is not null then
-		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'leave signing_ref out');
-	elsif p_endpoint.kind <> 'pull_source' and p_endpoint.secret_hash is null and p_endpoint.signing_ref is null then
-		perform autopost.refuse('fields', 'has no secret', case p_endpoint.kind when 'bot_webhook' then 'pass secret_hash' else 'pass secret_hash, signing_ref or both' end);
-	elsif p_endpoint.source_id is not null and not exists (
-		select 1 from autopost.pull_sources s where s.workspace_id = p_endpoint.workspace_id and s.source_id = p_endpoint.source_id) then
-		perform autopost.refuse('fields', format('there is no source %s', p_endpoint.source_id), 'add the source first');
+		perform autopost.refuse('fields', 'an endpoint of kind bot_webhook takes no signatures', 'pass secret_hash');
 	end if;
 end
 $$;
@@ -75,13 +124,13 @@ as $$
 declare
 	v_constraint text;
 begin
-	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, ingress_rps, max_payload_bytes,
-		hash_drop_window_sec, moderated, meta, created_at, updated_at)
+	insert into autopost.workspace_endpoints as e (workspace_id, endpoint_id, kind, source_id, secret_hash, signing_ref, rotated_from, enabled, awaits_secret, ingress_rps,
+		max_payload_bytes, hash_drop_window_sec, moderated, meta, created_at, updated_at)
 	values (p_endpoint.workspace_id, p_endpoint.endpoint_id, p_endpoint.kind, p_endpoint.source_id, p_endpoint.secret_hash, p_endpoint.signing_ref, p_endpoint.rotated_from,
-		p_endpoint.enabled, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
+		p_endpoint.enabled, p_endpoint.awaits_secret, p_endpoint.ingress_rps, p_endpoint.max_payload_bytes, p_endpoint.hash_drop_window_sec, p_endpoint.moderated, p_endpoint.meta,
 		autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, endpoint_id) do update
-	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled,
+	set source_id = excluded.source_id, secret_hash = excluded.secret_hash, signing_ref = excluded.signing_ref, enabled = excluded.enabled, awaits_secret = excluded.awaits_secret,
 		old_signing_ref = p_endpoint.old_signing_ref, old_signing_until = p_endpoint.old_signing_until,
 		ingress_rps = excluded.ingress_rps, max_payload_bytes = excluded.max_payload_bytes,
 		hash_drop_window_sec = excluded.hash_drop_window_sec, moderated = excluded.moderated, meta = excluded.meta, updated_at = excluded.updated_at;
@@ -103,13 +152,17 @@ language plpgsql
 as $$
 -- Writes a new or changed endpoint, recorded. p_act: {"function", "meta", "dry_run"}; p_old is null for a new one, the workspace's row is locked.
 -- Returns {"applied", "dry_run", "endpoint_id", "created", "before", "after"} or {"applied": false, "dry_run", "reason": unchanged |
--- secret_in_use | source_in_use}. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- secret_in_use | source_in_use}, with "bound" and "note" where put_endpoint has them. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_before jsonb := coalesce(autopost.endpoint_json(p_old), '{}');
 	v_after jsonb := autopost.endpoint_json(p_new);
 	v_answer jsonb := jsonb_build_object('dry_run', p_act -> 'dry_run');
 	v_reason text;
 begin
+	if p_new.awaits_secret then
+		v_answer := v_answer || jsonb_build_object('note',
+			format('it has no secret, and is disabled until it has: autopost endpoint rotate %s makes one', p_new.endpoint_id));
+	end if;
 	if p_old.endpoint_id is null then
 		v_before := '{}';
 	elsif p_old.secret_hash is not distinct from p_new.secret_hash and v_before = v_after then
