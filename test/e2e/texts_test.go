@@ -46,7 +46,8 @@ func TestLongTextsArriveInParts(t *testing.T) {
 func TestTemplatesAndAPlatformWithoutAdapter(t *testing.T) {
 	t.Parallel()
 	h, telegramChat, maxChat := newsroom(t)
-	h.Channel("news", house.Channel{ID: "on-x", Platform: "x"})
+	h.Exec(`insert into autopost.platforms select (jsonb_populate_record(p, '{"platform": "pigeon"}')).* from autopost.platforms p where p.platform = 'telegram'`)
+	h.Channel("news", house.Channel{ID: "by-pigeon", Platform: "pigeon"})
 	h.Exec(`select autopost.put_template('news', 'digest', '*', '{"body": "<b>{title}</b>: {summary?}", "parse_mode": "HTML"}', 'ann', 'test')`)
 	d := h.Serve()
 	missing := h.Push(d, "secret-cms", `{"template": {"name": "digest", "vars": {"summary": "x"}}}`)
@@ -60,8 +61,8 @@ func TestTemplatesAndAPlatformWithoutAdapter(t *testing.T) {
 		require.Equal(t, "1 < 2: <i>no markup</i>", posts[0].Text)
 		require.Len(t, posts[0].Marks, 1)
 	}
-	require.Equal(t, []string{"on-max sent digest@1", "on-telegram sent digest@1", "on-x failed_permanent digest@1"}, pgtest.Column[string](h.DB,
+	require.Equal(t, []string{"by-pigeon failed_permanent digest@1", "on-max sent digest@1", "on-telegram sent digest@1"}, pgtest.Column[string](h.DB,
 		`select channel_id || ' ' || status || ' ' || template_version from autopost.deliveries order by 1`))
-	require.Equal(t, "no_adapter", pgtest.Value[string](h.DB, `select last_error ->> 'code' from autopost.deliveries where channel_id = 'on-x'`))
+	require.Equal(t, "no_adapter", pgtest.Value[string](h.DB, `select last_error ->> 'code' from autopost.deliveries where channel_id = 'by-pigeon'`))
 	h.Verified()
 }
