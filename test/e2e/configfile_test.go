@@ -40,7 +40,7 @@ func furnished(t *testing.T) *house.House {
 // wiped takes all configuration away, as if it had never been.
 func wiped(h *house.House) {
 	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
-		delete from autopost.platform_limits; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
+		delete from autopost.platform_limits; delete from autopost.credential_health; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
 }
 
@@ -63,7 +63,7 @@ func TestConfigurationMoves(t *testing.T) {
 	require.Equal(t, "workspaces: {}\n", ok(t, h, "config", "export"))
 	differs := h.Run(nil, "config", "diff", "house.yaml", "--exit-code")
 	require.Equal(t, 1, differs.Code)
-	require.Contains(t, differs.Stdout, "+ channel on-telegram")
+	require.Contains(t, differs.Stdout, "+ channel on-telegram", differs.Stderr)
 	require.Contains(t, differs.Stdout, "~ max_attempts: 5 -> 7")
 	unsecret := "      ! it has no secret, and is disabled until it has: autopost endpoint rotate cms makes one\n"
 	require.Contains(t, differs.Stdout, unsecret)
@@ -198,7 +198,7 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	require.Equal(t, []string{"news active", "rest disabled"}, pgtest.Column[string](h.DB, `select workspace_id || ' ' || status from autopost.workspaces order by 1`))
 	require.Empty(t, pgtest.Column[string](h.DB, `select source_id from autopost.pull_sources where enabled`))
 	require.Empty(t, pgtest.Column[string](h.DB, `select endpoint_id from autopost.workspace_endpoints where enabled and (kind <> 'pull_source' or moderated)`))
-	require.Equal(t, []int{2, 3, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
+	require.Equal(t, []int{2, 4, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
 		(select count(*) from autopost.templates where enabled)]::int[]`), "what bounds, and what is bound, stays")
 	again := ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes")
 	require.Contains(t, again, "nothing to change", "a second time there is nothing to put out of use")
