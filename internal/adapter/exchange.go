@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,16 @@ func (a Answer) RetryAfterMS() int64 {
 		return 0
 	}
 	return max(0, min(until.Sub(now), maxWait)).Milliseconds()
+}
+
+// Base is the address below which a platform's paths begin. The error never repeats
+// it: there may be a key in it.
+func Base(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, errors.New("it is not an http or https address")
+	}
+	return u, nil
 }
 
 // Exchange makes one request and reads its answer. An answer of class 4xx counts by

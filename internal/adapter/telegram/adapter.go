@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,12 +32,9 @@ type Adapter struct {
 
 // New makes an adapter, without effect on the outside.
 func New(cfg Config) (*Adapter, error) {
-	if cfg.BaseURL == "" {
-		cfg.BaseURL = DefaultBaseURL
-	}
-	base, err := url.Parse(cfg.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("telegram base URL %q is not an http or https address", cfg.BaseURL)
+	base, err := adapter.Base(cmp.Or(cfg.BaseURL, DefaultBaseURL))
+	if err != nil {
+		return nil, fmt.Errorf("telegram base URL: %w", err)
 	}
 	return &Adapter{base: base, client: cfg.Client}, nil
 }
