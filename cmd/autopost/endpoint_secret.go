@@ -233,5 +233,5 @@ func (m *manual) printEndpoint(change pg.EndpointChange) error {
 		}
 	}
 	slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
-	return printTable(os.Stdout, false, []string{"field", "before", "after"}, rows)
+	return printChanges(rows)
 }

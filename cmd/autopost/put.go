@@ -185,7 +185,7 @@ func (m *manual) tellPut(subject string, a pg.PutAnswer) error {
 	for _, name := range names {
 		rows = append(rows, []any{name, shown(a.Before[name]), shown(a.After[name])})
 	}
-	return printTable(os.Stdout, false, []string{"field", "before", "after"}, rows)
+	return printChanges(rows)
 }
 
 // faults says what is wrong, a line each.

@@ -215,7 +215,7 @@ func (m *manual) tellSource(a pg.SourceAnswer) error {
 	if err != nil {
 		return err
 	}
-	return printTable(os.Stdout, false, []string{"field", "before", "after"}, rows)
+	return printChanges(rows)
 }
 
 // fieldErrors says what is wrong, a line for each field.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -35,4 +36,12 @@ func printTable(w io.Writer, asJSON bool, columns []string, rows [][]any) error 
 	}
 	t.Render()
 	return nil
+}
+
+// printChanges shows fields with what they were and are, if there are any.
+func printChanges(rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return printTable(os.Stdout, false, []string{"field", "before", "after"}, rows)
 }
