@@ -93,17 +93,15 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 		panic("youtube: encode a video: " + err.Error()) // the type has no value that JSON lacks
 	}
 	target := s.at(url.Values{"uploadType": {"resumable"}, "part": {"snippet,status"}}, "upload/youtube/v3/videos")
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		req, failure := newRequest(ctx, http.MethodPost, target)
-		if failure != nil {
-			return nil, failure
-		}
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		req.Header.Set("Content-Type", "application/json; charset=UTF-8")
-		req.Header.Set("X-Upload-Content-Type", videoType(content))
-		req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(content.Size, 10))
-		return req, nil
-	})
+	req, failure := newRequest(ctx, http.MethodPost, target)
+	if failure != nil {
+		return nil, failure
+	}
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	req.Header.Set("X-Upload-Content-Type", videoType(content))
+	req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(content.Size, 10))
+	answer, failure := s.do(req)
 	if failure != nil {
 		return nil, definite(failure, codeInterrupted, autopost.ScopeDelivery)
 	}
@@ -168,14 +166,12 @@ func (s *sender) ask(ctx context.Context, u *session, total int64) (standing, *a
 	if u.uri == "" {
 		return standing{gone: true}, nil
 	}
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		req, failure := newRequest(ctx, http.MethodPut, u.uri)
-		if failure != nil {
-			return nil, failure
-		}
-		req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
-		return req, nil
-	})
+	req, failure := newRequest(ctx, http.MethodPut, u.uri)
+	if failure != nil {
+		return standing{}, failure
+	}
+	req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
+	answer, failure := s.do(req)
 	if failure != nil {
 		return standing{}, definite(failure, codeInterrupted, autopost.ScopeDelivery)
 	}
