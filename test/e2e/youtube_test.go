@@ -154,3 +154,34 @@ func TestTheDaysQuotaIsUsedUp(t *testing.T) {
 func midnightBefore(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, at.Location())
 }
+
+// Whoever asks by hand meets an expired token as an upload does: it is renewed, and asked again.
+func TestCheckOfAChannelWhoseTokenHasExpired(t *testing.T) {
+	t.Parallel()
+	h, channel := studio(t)
+	check := func() map[string]any {
+		run := h.Run(nil, "credential", "check", "shows", "--json")
+		require.Zero(t, run.Code, "%s%s", run.Stdout, run.Stderr)
+		rows := rowsOf(t, run.Stdout)
+		require.Len(t, rows, 1)
+		return rows[0]
+	}
+	row := check()
+	require.Equal(t, []any{"shows", channel, true}, []any{row["account"], row["target"], row["ok"]})
+	require.Equal(t, 1, events(h, "auth_refreshed"))
+	check()
+	require.Equal(t, 1, events(h, "auth_refreshed"))
+	h.World.YouTube.ExpireTokens()
+	require.Equal(t, row, check())
+	require.Equal(t, 2, events(h, "auth_refreshed"))
+
+	h.Exec(`update autopost.channels set target_id = 'UChouse-other'`)
+	run := h.Run(nil, "channel", "check", "shows")
+	require.Equal(t, 1, run.Code)
+	require.Contains(t, run.Stdout, "link that channel")
+	h.World.YouTube.Disconnect(channel)
+	run = h.Run(nil, "credential", "check", "shows")
+	require.Equal(t, 1, run.Code)
+	require.Contains(t, run.Stdout, "link the account again")
+	require.Equal(t, 1, events(h, "auth_lost"))
+}

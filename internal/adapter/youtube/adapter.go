@@ -110,6 +110,19 @@ type sender struct {
 var channelForm = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
 
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s, failure := a.speaker(call)
+	if failure != nil {
+		return nil, failure
+	}
+	if !channelForm.MatchString(call.Delivery.TargetID) {
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
+	}
+	s.recall()
+	return s, nil
+}
+
+// speaker can make calls with the credential, whatever for.
+func (a *Adapter) speaker(call autopost.Call) (*sender, *autopost.Error) {
 	if call.Secret.IsZero() {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no credential")
 	}
@@ -117,12 +130,7 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	if err != nil {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, err.Error())
 	}
-	if !channelForm.MatchString(call.Delivery.TargetID) {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
-	}
-	s := &sender{Adapter: a, call: call, key: key, hide: adapter.Hide(key.secrets(call.Secret)...)}
-	s.recall()
-	return s, nil
+	return &sender{Adapter: a, call: call, key: key, hide: adapter.Hide(key.secrets(call.Secret)...)}, nil
 }
 
 // step makes one of the delivery's steps.
