@@ -1,7 +1,10 @@
 package youtube_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,13 +18,18 @@ import (
 
 // Whoever renews sends again: the session is asked, and what is done is not done again.
 func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
-	for at, starts := range map[string]int{start: 2, bytesTo: 1, "POST /upload/youtube/v3/thumbnails/set": 1, "POST /upload/youtube/v3/captions": 1} {
-		t.Run(at, func(t *testing.T) {
+	for _, c := range []struct {
+		at          string
+		nth, starts int
+	}{
+		{start, 1, 2}, {bytesTo, 1, 1}, {bytesTo, 2, 1}, {"POST /upload/youtube/v3/thumbnails/set", 1, 1}, {"POST /upload/youtube/v3/captions", 1, 1},
+	} {
+		t.Run(fmt.Sprint(c.at, c.nth), func(t *testing.T) {
 			b := newBench(t)
 			d := b.with(b.with(b.show(600*kib), "thumbnail", autopost.MediaImage), "captions", autopost.MediaFile)
 			d.RenderMeta.Video.Captions = map[string]autopost.CaptionTrack{"captions": {Language: "en"}}
 			tokens := b.count("POST /token")
-			b.expireAt(at, map[bool]int{true: 2, false: 1}[at == bytesTo])
+			b.expireAt(c.at, c.nth)
 			b.failed(b.send(d), "PERMANENT/channel yt_unauthorized")
 			require.Equal(t, tokens, b.count("POST /token"), "the adapter asks nobody for another")
 			b.renew()
@@ -31,7 +39,7 @@ func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
 			v := b.only(d)
 			require.NotEmpty(t, v.Thumbnail.Digest)
 			require.Len(t, v.Captions, 1)
-			require.Equal(t, starts, b.count(start))
+			require.Equal(t, c.starts, b.count(start))
 			var sent int64
 			for _, e := range b.core.Log.Entries(sim.Filter{Method: bytesTo}) {
 				if e.Accepted {
@@ -93,6 +101,26 @@ func TestTheAccountIsAskedForOnceWhateverItsTokens(t *testing.T) {
 	b.progress = map[string][]string{}
 	require.True(t, b.send(b.show(310*kib)).OK)
 	require.Equal(t, 2, b.count("GET /youtube/v3/channels"), "another grant may be another channel's")
+}
+
+func TestManyDeliveriesAtOnce(t *testing.T) {
+	b := newBench(t)
+	calls := make([]autopost.Call, 8)
+	for i := range calls {
+		calls[i] = b.call(b.show(40*kib + i))
+		calls[i].Emit = func(context.Context, autopost.Acknowledged) error { return nil }
+		calls[i].Renew = func(context.Context) error { return nil }
+	}
+	var group sync.WaitGroup
+	for _, call := range calls {
+		group.Go(func() {
+			if o := b.adapter.Send(t.Context(), call); !o.OK {
+				t.Errorf("%v", o.Error)
+			}
+		})
+	}
+	group.Wait()
+	require.Len(t, b.server.Videos(channelID), len(calls))
 }
 
 func TestCredentialsThatAreNone(t *testing.T) {

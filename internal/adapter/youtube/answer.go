@@ -141,9 +141,9 @@ func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 
 // definite turns what would be an unknown outcome of a message into a failure that may
 // pass: nothing was made, or what was made is asked for.
-func definite(failure *autopost.Error, code string, scope autopost.Scope) *autopost.Error {
+func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
-		failure.Known, failure.Code, failure.Scope = true, code, scope
+		failure.Known, failure.Code, failure.Scope = true, codeInterrupted, autopost.ScopeDelivery
 	}
 	return failure
 }

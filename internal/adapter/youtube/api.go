@@ -52,7 +52,7 @@ func (s *sender) list(ctx context.Context, what string, query url.Values, out an
 	}
 	answer, failure := s.do(req)
 	if failure != nil {
-		return definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return definite(failure)
 	}
 	if answer.Status != http.StatusOK || json.Unmarshal(answer.Body, out) != nil {
 		return refused(answer, s.hide)

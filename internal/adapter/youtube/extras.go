@@ -43,7 +43,7 @@ func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt
 	case failure.Category == autopost.Permanent && (failure.Scope == autopost.ScopeDelivery || failure.Code == codeForbidden || failure.Code == codeNoScope):
 		return adapter.Receipt{IDs: []string{refusedExtra + failure.Code}}, nil
 	}
-	return adapter.Receipt{}, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+	return adapter.Receipt{}, definite(failure)
 }
 
 // videoID is the id of the delivery's video, as it is recorded or was just given.

@@ -103,7 +103,7 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(content.Size, 10))
 	answer, failure := s.do(req)
 	if failure != nil {
-		return nil, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return nil, definite(failure)
 	}
 	uri := answer.Header.Get("Location")
 	if answer.Status != http.StatusOK || uri == "" {
@@ -216,7 +216,7 @@ func (s *sender) ask(ctx context.Context, u *session, total int64) (standing, *a
 	req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
 	answer, failure := s.do(req)
 	if failure != nil {
-		return standing{}, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return standing{}, definite(failure)
 	}
 	return s.hear(answer)
 }

@@ -73,7 +73,7 @@ func (s *sender) fill(ctx context.Context, content *autopost.Content) (*video, *
 				return nil, failure
 			}
 			if failure != nil {
-				return nil, definite(broken, codeInterrupted, autopost.ScopeDelivery)
+				return nil, definite(broken)
 			}
 		}
 		switch {
