@@ -36,9 +36,9 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 	if err != nil {
 		return nil, fmt.Errorf("AUTOPOST_X_API_URL: %w", err)
 	}
-	yt, err := youtube.New(youtube.Config{BaseURL: cfg.YouTubeAPIURL, TokenURL: cfg.GoogleTokenURL, Client: plain})
+	yt, err := youtube.New(youtube.Config{BaseURL: cfg.YouTubeAPIURL, Client: plain})
 	if err != nil {
-		return nil, fmt.Errorf("AUTOPOST_YOUTUBE_API_URL, AUTOPOST_GOOGLE_TOKEN_URL: %w", err)
+		return nil, fmt.Errorf("AUTOPOST_YOUTUBE_API_URL: %w", err)
 	}
 	return map[autopost.Platform]autopost.Adapter{
 		autopost.Telegram: tg,

@@ -163,9 +163,28 @@ func (d desk) check(ctx context.Context, workspace, authRef string, platform aut
 	if ok && found.failure == nil {
 		ctx, cancel := context.WithTimeout(ctx, platformPatience+time.Duration(len(targets))*time.Second)
 		defer cancel()
-		found.standing, found.failure = checker.Check(ctx, secret, targets)
+		of := autopost.Delivery{WorkspaceID: workspace, AuthRef: authRef, Platform: platform}
+		found.standing, found.failure = d.ask(ctx, checker, of, secret, targets)
 	}
 	return found, nil
+}
+
+// ask asks the platform, once more when it refuses a token that can be renewed.
+func (d desk) ask(
+	ctx context.Context, checker autopost.Checker, of autopost.Delivery, secret autopost.Secret, targets []string,
+) (autopost.Standing, *autopost.Error) {
+	standing, failure := checker.Check(ctx, secret, targets)
+	if failure == nil || failure.Category != autopost.Permanent || failure.Scope != autopost.ScopeChannel {
+		return standing, failure
+	}
+	renewed, err := d.vault.Renew(ctx, of, secret, *failure)
+	switch {
+	case err != nil:
+		return standing, failureOf(err)
+	case renewed.IsZero():
+		return standing, failure
+	}
+	return checker.Check(ctx, renewed, targets)
 }
 
 // failureOf says why there is no secret that could be used; nil where there is one.

@@ -90,6 +90,29 @@ func TestRenewedCredentialThatIsRefusedToo(t *testing.T) {
 	})
 }
 
+// An upload may outlive several tokens: each that was good for a part may be followed by another.
+func TestCredentialIsRenewedAgainAfterItWasGoodForAPart(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onRenew = func(used autopost.Secret) (autopost.Secret, error) {
+			return autopost.NewSecret(used.Reveal() + "+"), nil
+		}
+		sends := 0
+		w.onSend = func(ctx context.Context, call autopost.Call) autopost.Outcome {
+			if sends++; sends <= 3 {
+				require.NoError(t, call.Renew(ctx))
+			}
+			return autopost.Failed(unauthorized)
+		}
+		stop := w.start(dispatch.Config{})
+		synctest.Wait()
+		stop()
+		require.Equal(t, 4, sends, "the last secret was good for nothing")
+		require.Len(t, w.when("renew x_unauthorized"), 3)
+		require.Len(t, w.when("start acme-0"), 1)
+	})
+}
+
 func TestRenewalRepeatsNoAcknowledgedStep(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)

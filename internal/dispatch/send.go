@@ -34,6 +34,8 @@ type pass struct {
 	decided func()
 	// verdict is what the platform said about an earlier attempt, "" when it was not asked.
 	verdict string
+	// moved says that the present secret was good for a step, or for a part of one.
+	moved bool
 }
 
 // untilSlot is how long the delivery has to wait before it asks to start.
@@ -165,20 +167,27 @@ func (d *Dispatcher) start(l life, p *pass) (Start, time.Time, error) {
 }
 
 // call lets the adapter speak, until it is done or its time is over. When the
-// platform refuses the credential, and nothing else, it speaks once more with a renewed one.
+// platform refuses the credential, and nothing else, it speaks once more with a renewed one,
+// and again when that was good for a while: a long upload outlives several.
 func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) autopost.Outcome {
 	limit := newLimit(ctx, d.callTime(p))
 	defer limit.end()
-	outcome := d.speak(ctx, p, secret, limit)
-	renewed, failure := d.renew(limit, p, secret, outcome.Error)
-	switch {
-	case failure != nil:
-		return autopost.Failed(*failure)
-	case renewed.IsZero():
-		return outcome
+	for again := false; ; again = true {
+		p.moved = false
+		outcome := d.speak(ctx, p, secret, limit)
+		if again && !p.moved {
+			return outcome
+		}
+		renewed, failure := d.renew(limit, p, secret, outcome.Error)
+		switch {
+		case failure != nil:
+			return autopost.Failed(*failure)
+		case renewed.IsZero():
+			return outcome
+		}
+		secret = renewed
+		limit.renew(d.callTime(p))
 	}
-	limit.renew(d.callTime(p))
-	return d.speak(ctx, p, renewed, limit)
 }
 
 func (d *Dispatcher) speak(ctx context.Context, p *pass, secret autopost.Secret, limit *limit) (outcome autopost.Outcome) {
@@ -240,6 +249,7 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
 	}
 	p.RenderMeta.Progress = p.RenderMeta.Progress.With(step)
+	p.moved = true
 	if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
 		return err
 	}
@@ -252,6 +262,7 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 
 // prolong gives a step that goes on the time of one call anew.
 func (d *Dispatcher) prolong(ctx context.Context, p *pass, limit *limit) error {
+	p.moved = true
 	if err := d.keepLease(ctx, p, 0); err != nil {
 		return err
 	}

@@ -89,6 +89,42 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	h.Verified()
 }
 
+// A long upload outlives its token, twice. Each time the credential is renewed, and the
+// session goes on from where it stands: one attempt, one session, one video.
+func TestTokensThatExpireInTheMiddleOfAnUpload(t *testing.T) {
+	t.Parallel()
+	h, channel := studio(t)
+	for _, nth := range []int{2, 5} { // the second part, then, behind a question and that part, the third
+		h.Fault(sim.Fault{Method: videoBytes, From: nth, To: nth, Effect: sim.EffectStatus, Status: 401, Code: "authError"})
+	}
+	d := h.Serve()
+	h.Push(d, "secret-cms", house.Post("text", "A long one", "media", []any{film(h, "long.mp4", 20<<20)}))
+	h.UntilTrue(waitForMedia, `select count(*) = 1 from autopost.deliveries where status not in ('queued', 'sending')`)
+
+	videos := h.World.YouTube.Videos(channel)
+	require.Len(t, videos, 1)
+	require.Equal(t, digest(h, "long.mp4"), videos[0].Media.Digest)
+	require.Len(t, h.World.Log.Entries(sim.Filter{Method: videoStart}), 1)
+	var spoke []string
+	var taken int64
+	for _, e := range h.World.Log.Entries(sim.Filter{Method: videoBytes}) {
+		if len(spoke) == 0 || spoke[len(spoke)-1] != e.Credential {
+			spoke = append(spoke, e.Credential)
+		}
+		if e.Accepted {
+			taken += e.BytesIn
+		}
+	}
+	require.Len(t, spoke, 3, "three tokens, one after the other")
+	require.EqualValues(t, 20<<20, taken, "no byte twice")
+	require.Len(t, h.World.Log.Entries(sim.Filter{Method: "POST /token"}), 3, "the first, and one for each that was refused")
+	require.Equal(t, house.Toll{Deliveries: 1, Sent: 1}, h.Judge("news"))
+	require.Equal(t, 1, pgtest.Value[int](h.DB, `select attempt from autopost.deliveries`))
+	require.Equal(t, 3, events(h, "auth_refreshed"))
+	require.Zero(t, events(h, "auth_lost"))
+	h.Verified()
+}
+
 // When a day's quota is used up, the whole project waits for the next day in California.
 func TestTheDaysQuotaIsUsedUp(t *testing.T) {
 	t.Parallel()
@@ -117,4 +153,35 @@ func TestTheDaysQuotaIsUsedUp(t *testing.T) {
 
 func midnightBefore(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, at.Location())
+}
+
+// Whoever asks by hand meets an expired token as an upload does: it is renewed, and asked again.
+func TestCheckOfAChannelWhoseTokenHasExpired(t *testing.T) {
+	t.Parallel()
+	h, channel := studio(t)
+	check := func() map[string]any {
+		run := h.Run(nil, "credential", "check", "shows", "--json")
+		require.Zero(t, run.Code, "%s%s", run.Stdout, run.Stderr)
+		rows := rowsOf(t, run.Stdout)
+		require.Len(t, rows, 1)
+		return rows[0]
+	}
+	row := check()
+	require.Equal(t, []any{"shows", channel, true}, []any{row["account"], row["target"], row["ok"]})
+	require.Equal(t, 1, events(h, "auth_refreshed"))
+	check()
+	require.Equal(t, 1, events(h, "auth_refreshed"))
+	h.World.YouTube.ExpireTokens()
+	require.Equal(t, row, check())
+	require.Equal(t, 2, events(h, "auth_refreshed"))
+
+	h.Exec(`update autopost.channels set target_id = 'UChouse-other'`)
+	run := h.Run(nil, "channel", "check", "shows")
+	require.Equal(t, 1, run.Code)
+	require.Contains(t, run.Stdout, "link that channel")
+	h.World.YouTube.Disconnect(channel)
+	run = h.Run(nil, "credential", "check", "shows")
+	require.Equal(t, 1, run.Code)
+	require.Contains(t, run.Stdout, "link the account again")
+	require.Equal(t, 1, events(h, "auth_lost"))
 }

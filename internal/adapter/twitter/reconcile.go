@@ -124,18 +124,8 @@ func (s *sender) user(ctx context.Context) (string, *autopost.Error) {
 	if _, err := strconv.ParseUint(s.call.Delivery.TargetID, 10, 64); err == nil {
 		return s.call.Delivery.TargetID, nil
 	}
-	var me struct {
-		Data struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if failure := s.get(ctx, "2/users/me", nil, &me); failure != nil {
-		return "", failure
-	}
-	if me.Data.ID == "" {
-		return "", invalid("X does not say who the account is")
-	}
-	return me.Data.ID, nil
+	is, failure := s.me(ctx)
+	return is.ID, failure
 }
 
 // wanted is what a step's post must look like.

@@ -2,11 +2,8 @@ package youtube_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,69 +16,94 @@ import (
 	simyoutube "autopost/internal/sim/youtube"
 )
 
-func TestAnExpiredTokenIsExchangedWhereverItIs(t *testing.T) {
-	for _, at := range []string{start, bytesTo, "POST /upload/youtube/v3/thumbnails/set", "POST /upload/youtube/v3/captions", "GET /youtube/v3/videos"} {
-		t.Run(at, func(t *testing.T) {
+// Whoever renews sends again: the session is asked, and what is done is not done again.
+func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		at          string
+		nth, starts int
+	}{
+		{start, 1, 2}, {bytesTo, 1, 1}, {bytesTo, 2, 1}, {"POST /upload/youtube/v3/thumbnails/set", 1, 1}, {"POST /upload/youtube/v3/captions", 1, 1},
+	} {
+		t.Run(fmt.Sprint(c.at, c.nth), func(t *testing.T) {
 			b := newBench(t)
-			d := b.with(b.with(b.show(300*kib), "thumbnail", autopost.MediaImage), "captions", autopost.MediaFile)
+			d := b.with(b.with(b.show(600*kib), "thumbnail", autopost.MediaImage), "captions", autopost.MediaFile)
 			d.RenderMeta.Video.Captions = map[string]autopost.CaptionTrack{"captions": {Language: "en"}}
-			expired := false
-			b.reverse(func(_ http.ResponseWriter, r *http.Request) bool {
-				if !expired && at == r.Method+" "+r.URL.Path {
-					expired = true
-					b.server.ExpireTokens()
-				}
-				return false
-			})
+			tokens := b.count("POST /token")
+			b.expireAt(c.at, c.nth)
+			b.failed(b.send(d), "PERMANENT/channel yt_unauthorized")
+			require.Equal(t, tokens, b.count("POST /token"), "the adapter asks nobody for another")
+			b.renew()
 			o := b.send(d)
 			require.True(t, o.OK, "%v", o.Error)
 			require.Empty(t, b.told(o).Unread)
-			b.only(d)
-			require.Equal(t, 2, b.count("POST /token"))
+			v := b.only(d)
+			require.NotEmpty(t, v.Thumbnail.Digest)
+			require.Len(t, v.Captions, 1)
+			require.Equal(t, c.starts, b.count(start))
+			var sent int64
+			for _, e := range b.core.Log.Entries(sim.Filter{Method: bytesTo}) {
+				if e.Accepted {
+					sent += e.BytesIn
+				}
+			}
+			require.EqualValues(t, 600*kib, sent, "no byte is taken twice")
 		})
 	}
 }
 
-func TestATokenThatIsRefusedTwiceIsLost(t *testing.T) {
-	b := newBench(t)
-	b.fault(sim.Fault{Method: start, Effect: sim.EffectStatus, Status: 401, Code: "authError"})
-	b.failed(b.send(b.show(300*kib)), "PERMANENT/channel yt_unauthorized")
-	require.Equal(t, 2, b.count(start))
-	require.Equal(t, 2, b.count("POST /token"))
+// expireAt ends the lives of all tokens at the nth call of a method from now.
+func (b *bench) expireAt(method string, nth int) {
+	b.t.Helper()
+	b.reverse(func(_ http.ResponseWriter, r *http.Request) bool {
+		if method == r.Method+" "+r.URL.Path {
+			if nth--; nth == 0 {
+				b.server.ExpireTokens()
+			}
+		}
+		return false
+	})
 }
 
-func TestARefusedGrantIsLost(t *testing.T) {
+// What is published stays so, though its state cannot be read.
+func TestATokenThatExpiresAfterTheVideoTakesNothingBack(t *testing.T) {
 	b := newBench(t)
-	b.server.Disconnect(channelID)
-	b.failed(b.send(b.show(300*kib)), "PERMANENT/channel yt_invalid_grant")
-	require.Empty(t, b.methods())
+	d := b.show(300 * kib)
+	b.expireAt("GET /youtube/v3/videos", 1)
+	o := b.send(d)
+	require.True(t, o.OK, "%v", o.Error)
+	b.only(d)
+	require.Equal(t, "yt_unauthorized", b.told(o).Unread)
+	require.Equal(t, "public", b.told(o).Privacy, "as the end of the upload told")
 }
 
-func TestFailuresOfTheTokenEndpoint(t *testing.T) {
-	for _, c := range []struct {
-		status     int
-		code, want string
-		effect     sim.Effect
-	}{
-		{400, "invalid_grant", "PERMANENT/channel yt_invalid_grant", sim.EffectStatus},
-		{401, "invalid_client", "PERMANENT/channel yt_unauthorized", sim.EffectStatus},
-		{401, "unauthorized_client", "PERMANENT/channel yt_unauthorized", sim.EffectStatus},
-		{400, "invalid_request", "PERMANENT/channel yt_unauthorized", sim.EffectStatus},
-		{429, "rate_limited", "TRANSIENT/platform yt_token_unavailable", sim.EffectStatus},
-		{503, "internal_failure", "TRANSIENT/platform yt_token_unavailable", sim.EffectStatus},
-		{0, "", "TRANSIENT/platform yt_token_unavailable", sim.EffectReset},
-		{0, "", "TRANSIENT/platform yt_token_unavailable", sim.EffectGarbage},
-	} {
-		t.Run(fmt.Sprint(c.status, c.code, c.effect), func(t *testing.T) {
-			b := newBench(t)
-			b.fault(sim.Fault{Method: "POST /token", Effect: c.effect, Status: c.status, Code: c.code})
-			b.failed(b.send(b.show(300*kib)), c.want)
-			require.Equal(t, 1, b.count("POST /token"))
-		})
+// The line breaks, and the session's answer is that the token is good no more.
+func TestARefusalBehindABrokenLineIsTold(t *testing.T) {
+	b := newBench(t)
+	d := b.show(300 * kib)
+	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectReset, To: 1})
+	b.expireAt(bytesTo, 2)
+	b.failed(b.send(d), "PERMANENT/channel yt_unauthorized")
+	b.renew()
+	require.True(t, b.send(d).OK)
+	b.only(d)
+	require.Equal(t, 1, b.count(start))
+}
+
+func TestTheAccountIsAskedForOnceWhateverItsTokens(t *testing.T) {
+	b := newBench(t)
+	for n := range 3 {
+		b.progress = map[string][]string{}
+		require.True(t, b.send(b.show(300*kib+n)).OK)
+		b.renew()
 	}
+	require.Equal(t, 1, b.count("GET /youtube/v3/channels"))
+	b.grant(simyoutube.ScopeAll)
+	b.progress = map[string][]string{}
+	require.True(t, b.send(b.show(310*kib)).OK)
+	require.Equal(t, 2, b.count("GET /youtube/v3/channels"), "another grant may be another channel's")
 }
 
-func TestOneExchangeForManyDeliveries(t *testing.T) {
+func TestManyDeliveriesAtOnce(t *testing.T) {
 	b := newBench(t)
 	calls := make([]autopost.Call, 8)
 	for i := range calls {
@@ -98,51 +120,15 @@ func TestOneExchangeForManyDeliveries(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Equal(t, 1, b.count("POST /token"))
 	require.Len(t, b.server.Videos(channelID), len(calls))
 }
 
-func TestAnAccessTokenIsUsedUntilItIsRefused(t *testing.T) {
-	b := newBench(t)
-	b.secret = `{"access_token":"ya29.unknown"}`
-	b.failed(b.send(b.show(300*kib)), "PERMANENT/channel yt_unauthorized")
-	require.Zero(t, b.count("POST /token"))
-}
-
-// Who refreshes elsewhere gives the newest access token with the credential: it is used, and nothing exchanged.
-func TestAnAccessTokenThatIsGivenGoesBeforeOurs(t *testing.T) {
-	b := newBench(t)
-	require.True(t, b.send(b.show(300*kib)).OK)
-	b.progress = map[string][]string{}
-	ours := b.core.Log.Entries(sim.Filter{Method: start})[0].Credential
-	fresh := b.exchanged()
-	b.secret = strings.TrimSuffix(b.secret, "}") + `,"access_token":"` + fresh + `"}`
-	require.True(t, b.send(b.show(310*kib)).OK)
-	starts := b.core.Log.Entries(sim.Filter{Method: start})
-	require.Equal(t, sim.CredentialHash(fresh), starts[1].Credential)
-	require.NotEqual(t, ours, starts[1].Credential)
-	require.Equal(t, 2, b.count("POST /token"), "ours, and that of the test")
-	require.Equal(t, 1, b.count("GET /youtube/v3/channels"), "it is the same account")
-}
-
-// exchanged is an access token that somebody else got.
-func (b *bench) exchanged() string {
-	b.t.Helper()
-	answer, err := http.PostForm(b.base+"/google/token", url.Values{
-		"grant_type": {"refresh_token"}, "client_id": {"client"}, "client_secret": {"hush-hush-client"}, "refresh_token": {b.refresh},
-	})
-	require.NoError(b.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	var got struct {
-		AccessToken string `json:"access_token"`
-	}
-	require.NoError(b.t, json.NewDecoder(answer.Body).Decode(&got))
-	return got.AccessToken
-}
-
 func TestCredentialsThatAreNone(t *testing.T) {
-	for _, secret := range []string{"a token", `[]`, `{}`, `{"client_id":"c","client_secret":"s"}`, `{"refresh_token":1}`, `{"access_token":"a b"}`} {
+	for _, secret := range []string{
+		"a token", `[]`, `{}`, `{"client_id":"c","client_secret":"s","refresh_token":"r"}`, `{"access_token":1}`, `{"access_token":"a b"}`,
+	} {
 		b := newBench(t)
+		b.core.Log.Reset()
 		b.secret = secret
 		call := b.call(b.show(300 * kib))
 		o := b.adapter.Send(t.Context(), call)
@@ -193,7 +179,7 @@ func TestQuotasRestUntilTheirDayTurns(t *testing.T) {
 }
 
 func TestAddressesAreChecked(t *testing.T) {
-	for _, cfg := range []youtube.Config{{BaseURL: "ftp://a"}, {BaseURL: "x"}, {TokenURL: "/token"}, {PartBytes: 1000}} {
+	for _, cfg := range []youtube.Config{{BaseURL: "ftp://a"}, {BaseURL: "x"}, {PartBytes: 1000}} {
 		_, err := youtube.New(cfg)
 		require.Error(t, err)
 	}

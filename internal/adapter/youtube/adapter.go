@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"autopost"
@@ -17,8 +18,6 @@ import (
 const (
 	// DefaultBaseURL serves the API and its uploads.
 	DefaultBaseURL = "https://www.googleapis.com"
-	// DefaultTokenURL is where Google exchanges refresh tokens.
-	DefaultTokenURL = "https://oauth2.googleapis.com/token"
 
 	// blockBytes is what all parts of an upload but the last are a multiple of.
 	blockBytes = 256 << 10
@@ -35,8 +34,6 @@ const (
 type Config struct {
 	// BaseURL is where /youtube/v3 and /upload/youtube/v3 begin; [DefaultBaseURL] when empty.
 	BaseURL string
-	// TokenURL is [DefaultTokenURL] when empty.
-	TokenURL string
 	// Client makes the calls. Required.
 	Client adapter.Doer
 	// PartBytes is how much of a video goes into one request, a multiple of 256 KiB; 8 MiB when 0.
@@ -49,24 +46,21 @@ type Config struct {
 
 // Adapter uploads videos to YouTube. It is safe for concurrent use.
 type Adapter struct {
-	cfg      Config
-	base     *url.URL
-	accounts accounts
+	cfg  Config
+	base *url.URL
+	// accounts are those that were asked for, by the digest of what lasts of the credential.
+	accounts sync.Map
 }
 
 // New makes an adapter, without effect on the outside.
 func New(cfg Config) (*Adapter, error) {
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
-	cfg.TokenURL = cmp.Or(cfg.TokenURL, DefaultTokenURL)
 	cfg.PartBytes = cmp.Or(cfg.PartBytes, defaultPart)
 	cfg.Settle = cmp.Or(cfg.Settle, defaultSettle)
 	cfg.Watch = cmp.Or(cfg.Watch, defaultWatch)
 	base, err := address(cfg.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("youtube base URL: %w", err)
-	}
-	if _, err := address(cfg.TokenURL); err != nil {
-		return nil, fmt.Errorf("google token URL: %w", err)
 	}
 	if cfg.PartBytes < 0 || cfg.PartBytes%blockBytes != 0 {
 		return nil, fmt.Errorf("youtube part of %d bytes is no multiple of 256 KiB", cfg.PartBytes)
@@ -104,10 +98,9 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 // sender sends one delivery.
 type sender struct {
 	*Adapter
-	call    autopost.Call
-	key     key
-	account *account
-	hide    adapter.Redactor
+	call autopost.Call
+	key  key
+	hide adapter.Redactor
 	// sessions are those of this delivery, the newest last.
 	sessions []*session
 	// uploaded is the video as the end of its upload told of it; nil when that was in an earlier attempt.
@@ -117,6 +110,19 @@ type sender struct {
 var channelForm = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
 
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s, failure := a.speaker(call)
+	if failure != nil {
+		return nil, failure
+	}
+	if !channelForm.MatchString(call.Delivery.TargetID) {
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
+	}
+	s.recall()
+	return s, nil
+}
+
+// speaker can make calls with the credential, whatever for.
+func (a *Adapter) speaker(call autopost.Call) (*sender, *autopost.Error) {
 	if call.Secret.IsZero() {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no credential")
 	}
@@ -124,12 +130,7 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	if err != nil {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, err.Error())
 	}
-	if !channelForm.MatchString(call.Delivery.TargetID) {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
-	}
-	s := &sender{Adapter: a, call: call, key: key, account: a.accounts.of(key), hide: adapter.Hide(key.secrets(call.Secret)...)}
-	s.recall()
-	return s, nil
+	return &sender{Adapter: a, call: call, key: key, hide: adapter.Hide(key.secrets(call.Secret)...)}, nil
 }
 
 // step makes one of the delivery's steps.

@@ -15,16 +15,14 @@ import (
 const (
 	// codeUsageCapped: a daily quota of the Google project is used up. The name tells the
 	// database that the platform is up.
-	codeUsageCapped      = "yt_usage_capped"
-	codeRateLimited      = "yt_rate_limited"
-	codeUploadLimit      = "yt_upload_limit_exceeded"
-	codeThumbnailLimit   = "yt_upload_rate_limit_exceeded"
-	codeUnauthorized     = "yt_unauthorized"
-	codeInvalidGrant     = "yt_invalid_grant"
-	codeTokenUnavailable = "yt_token_unavailable"
-	codeForbidden        = "yt_forbidden"
-	codeCaptionExists    = "yt_caption_exists"
-	codeNoScope          = "yt_insufficient_permissions"
+	codeUsageCapped    = "yt_usage_capped"
+	codeRateLimited    = "yt_rate_limited"
+	codeUploadLimit    = "yt_upload_limit_exceeded"
+	codeThumbnailLimit = "yt_upload_rate_limit_exceeded"
+	codeUnauthorized   = "yt_unauthorized"
+	codeForbidden      = "yt_forbidden"
+	codeCaptionExists  = "yt_caption_exists"
+	codeNoScope        = "yt_insufficient_permissions"
 	// codeInterrupted: a call was cut off. What it did is asked for before anything is done again.
 	codeInterrupted = "yt_interrupted"
 	codeSessionLost = "yt_session_lost"
@@ -143,9 +141,9 @@ func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 
 // definite turns what would be an unknown outcome of a message into a failure that may
 // pass: nothing was made, or what was made is asked for.
-func definite(failure *autopost.Error, code string, scope autopost.Scope) *autopost.Error {
+func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
-		failure.Known, failure.Code, failure.Scope = true, code, scope
+		failure.Known, failure.Code, failure.Scope = true, codeInterrupted, autopost.ScopeDelivery
 	}
 	return failure
 }

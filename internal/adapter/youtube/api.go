@@ -10,37 +10,11 @@ import (
 	"autopost/internal/adapter"
 )
 
-const (
-	codeWrongChannel = "yt_wrong_channel"
-	codeNoChannel    = "yt_no_channel"
-	codeSignup       = "yt_youtube_signup_required"
-)
-
-// build makes the request of one try.
-type build func() (*http.Request, *autopost.Error)
-
-// do makes a call as the account. A refused token is exchanged, once, and the call made
-// again: who is not known has done nothing.
-func (s *sender) do(ctx context.Context, make build) (adapter.Answer, *autopost.Error) {
-	var spent string
-	for again := true; ; again = false {
-		token, failure := s.token(ctx, spent)
-		if failure != nil {
-			return adapter.Answer{}, failure
-		}
-		req, failure := make()
-		if failure != nil {
-			return adapter.Answer{}, failure
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		s.hide = adapter.Hide(append(s.key.secrets(s.call.Secret), append(s.addresses(), autopost.NewSecret(token))...)...)
-		answer, failure := adapter.Exchange(s.cfg.Client, req, s.hide)
-		expired := failure == nil && answer.Status == http.StatusUnauthorized && s.key.RefreshToken != "" && refused(answer, s.hide).Code != codeSignup
-		if !expired || !again {
-			return answer, failure
-		}
-		spent = token
-	}
+// do makes a call as the account. A token that is refused is renewed by whoever gave it.
+func (s *sender) do(req *http.Request) (adapter.Answer, *autopost.Error) {
+	req.Header.Set("Authorization", "Bearer "+s.key.AccessToken)
+	s.hide = adapter.Hide(append(s.key.secrets(s.call.Secret), s.addresses()...)...)
+	return adapter.Exchange(s.cfg.Client, req, s.hide)
 }
 
 // addresses are the secrets that the sessions' addresses are, whole and by their id.
@@ -72,55 +46,16 @@ func newRequest(ctx context.Context, method, target string) (*http.Request, *aut
 
 // list reads a list of the API into out.
 func (s *sender) list(ctx context.Context, what string, query url.Values, out any) *autopost.Error {
-	target := s.at(query, "youtube/v3", what)
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) { return newRequest(ctx, http.MethodGet, target) })
+	req, failure := newRequest(ctx, http.MethodGet, s.at(query, "youtube/v3", what))
 	if failure != nil {
-		return definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return failure
+	}
+	answer, failure := s.do(req)
+	if failure != nil {
+		return definite(failure)
 	}
 	if answer.Status != http.StatusOK || json.Unmarshal(answer.Body, out) != nil {
 		return refused(answer, s.hide)
 	}
 	return nil
-}
-
-// own finds out, once for each credential, whose it is, and answers that channel's list
-// of uploads. A video in another's channel could not be called back; a target that is too
-// short to be a channel's whole id cannot be compared.
-func (s *sender) own(ctx context.Context) (uploads string, failure *autopost.Error) {
-	a := s.account
-	if failure := a.enter(ctx); failure != nil {
-		return "", failure
-	}
-	channel, uploads := a.channel, a.uploads
-	a.leave()
-	if channel == "" {
-		var got struct {
-			Items []struct {
-				ID             string `json:"id"`
-				ContentDetails struct {
-					RelatedPlaylists struct {
-						Uploads string `json:"uploads"`
-					} `json:"relatedPlaylists"`
-				} `json:"contentDetails"`
-			} `json:"items"`
-		}
-		failure := s.list(ctx, "channels", url.Values{"part": {"id,contentDetails"}, "mine": {"true"}}, &got)
-		if failure != nil {
-			return "", failure
-		}
-		if len(got.Items) == 0 {
-			return "", adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeNoChannel, "the account has no YouTube channel")
-		}
-		channel, uploads = got.Items[0].ID, got.Items[0].ContentDetails.RelatedPlaylists.Uploads
-		if failure := a.enter(ctx); failure != nil {
-			return "", failure
-		}
-		a.channel, a.uploads = channel, uploads
-		a.leave()
-	}
-	if target := s.call.Delivery.TargetID; len(target) == len(channel) && target != channel {
-		return "", adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeWrongChannel,
-			"the credential speaks for "+channel+", not for "+target)
-	}
-	return uploads, nil
 }

@@ -55,13 +55,13 @@ func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 	}
 	require.NoError(t, b.server.AddProject(p))
 	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo"}))
-	b.grant(simyoutube.ScopeAll + " " + simyoutube.ScopeUpload)
 	listener := httptest.NewServer(mounted(b.server))
 	t.Cleanup(listener.Close)
 	t.Cleanup(listener.CloseClientConnections)
 	b.base = listener.URL
 	b.cfg = youtube.Config{PartBytes: 256 * kib, Watch: time.Nanosecond}
 	b.connect(b.base)
+	b.grant(simyoutube.ScopeAll + " " + simyoutube.ScopeUpload)
 	return b
 }
 
@@ -72,6 +72,15 @@ func (b *bench) grant(scopes string) {
 	require.NoError(b.t, err)
 	b.refresh = refresh
 	b.secret = fmt.Sprintf(`{"client_id":"client","client_secret":"hush-hush-client","refresh_token":%q}`, refresh)
+	b.renew()
+}
+
+// renew puts another access token into the credential.
+func (b *bench) renew() {
+	b.t.Helper()
+	renewed, failure := youtube.NewRefresher(b.base+"/google/token", b.cfg.Client).Refresh(b.t.Context(), autopost.NewSecret(b.secret))
+	require.Nil(b.t, failure)
+	b.secret = renewed.Secret.Reveal()
 }
 
 // connect makes the adapter anew, as another process would have it.
@@ -80,7 +89,7 @@ func (b *bench) connect(base string) {
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(b.t, err)
 	b.t.Cleanup(client.CloseIdleConnections)
-	b.cfg.BaseURL, b.cfg.TokenURL, b.cfg.Client = base, base+"/google/token", client
+	b.cfg.BaseURL, b.cfg.Client = base, client
 	b.adapter, err = youtube.New(b.cfg)
 	require.NoError(b.t, err)
 }

@@ -29,9 +29,7 @@ func TestConformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{
 		Secret: anyToken, Target: channelOf(t, "ya29.canary-access-token"), World: anyWorld,
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
-			return youtube.New(youtube.Config{
-				BaseURL: baseURL, TokenURL: baseURL + "/google/token", Client: client, PartBytes: 256 << 10, Watch: time.Nanosecond,
-			})
+			return youtube.New(youtube.Config{BaseURL: baseURL, Client: client, PartBytes: 256 << 10, Watch: time.Nanosecond})
 		},
 		Plain: plain, Asks: true,
 		TextMethod:  start,

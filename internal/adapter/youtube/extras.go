@@ -43,7 +43,7 @@ func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt
 	case failure.Category == autopost.Permanent && (failure.Scope == autopost.ScopeDelivery || failure.Code == codeForbidden || failure.Code == codeNoScope):
 		return adapter.Receipt{IDs: []string{refusedExtra + failure.Code}}, nil
 	}
-	return adapter.Receipt{}, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+	return adapter.Receipt{}, definite(failure)
 }
 
 // videoID is the id of the delivery's video, as it is recorded or was just given.
@@ -59,20 +59,18 @@ func (s *sender) videoID() (string, *autopost.Error) {
 
 func (s *sender) thumbnail(ctx context.Context, _ autopost.Step, medium autopost.Media, video string) ([]string, *autopost.Error) {
 	target := s.at(url.Values{"videoId": {video}, "uploadType": {"media"}}, "upload/youtube/v3/thumbnails/set")
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
-		if failure != nil {
-			return nil, failure
-		}
-		req, failure := newRequest(ctx, http.MethodPost, target)
-		if failure != nil {
-			_ = content.Close()
-			return nil, failure
-		}
-		attach(req, content, adapter.Exactly(content, content.Size), content.Size)
-		req.Header.Set("Content-Type", content.ContentType)
-		return req, nil
-	})
+	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
+	if failure != nil {
+		return nil, failure
+	}
+	req, failure := newRequest(ctx, http.MethodPost, target)
+	if failure != nil {
+		_ = content.Close()
+		return nil, failure
+	}
+	attach(req, content, adapter.Exactly(content, content.Size), content.Size)
+	req.Header.Set("Content-Type", content.ContentType)
+	answer, failure := s.do(req)
 	if failure == nil && answer.Status != http.StatusOK {
 		failure = refused(answer, s.hide)
 	}
@@ -82,21 +80,19 @@ func (s *sender) thumbnail(ctx context.Context, _ autopost.Step, medium autopost
 func (s *sender) captions(ctx context.Context, step autopost.Step, medium autopost.Media, video string) ([]string, *autopost.Error) {
 	track := s.wanted().Captions[step.Name]
 	target := s.at(url.Values{"uploadType": {"multipart"}, "part": {"snippet"}}, "upload/youtube/v3/captions")
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
-		if failure != nil {
-			return nil, failure
-		}
-		req, failure := newRequest(ctx, http.MethodPost, target)
-		if failure != nil {
-			_ = content.Close()
-			return nil, failure
-		}
-		related(req, content, map[string]any{"snippet": map[string]any{
-			"videoId": video, "language": track.Language, "name": track.Name, "isDraft": false,
-		}})
-		return req, nil
-	})
+	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
+	if failure != nil {
+		return nil, failure
+	}
+	req, failure := newRequest(ctx, http.MethodPost, target)
+	if failure != nil {
+		_ = content.Close()
+		return nil, failure
+	}
+	related(req, content, map[string]any{"snippet": map[string]any{
+		"videoId": video, "language": track.Language, "name": track.Name, "isDraft": false,
+	}})
+	answer, failure := s.do(req)
 	if failure != nil {
 		return nil, failure
 	}

@@ -93,19 +93,17 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 		panic("youtube: encode a video: " + err.Error()) // the type has no value that JSON lacks
 	}
 	target := s.at(url.Values{"uploadType": {"resumable"}, "part": {"snippet,status"}}, "upload/youtube/v3/videos")
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		req, failure := newRequest(ctx, http.MethodPost, target)
-		if failure != nil {
-			return nil, failure
-		}
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		req.Header.Set("Content-Type", "application/json; charset=UTF-8")
-		req.Header.Set("X-Upload-Content-Type", videoType(content))
-		req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(content.Size, 10))
-		return req, nil
-	})
+	req, failure := newRequest(ctx, http.MethodPost, target)
 	if failure != nil {
-		return nil, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return nil, failure
+	}
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	req.Header.Set("X-Upload-Content-Type", videoType(content))
+	req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(content.Size, 10))
+	answer, failure := s.do(req)
+	if failure != nil {
+		return nil, definite(failure)
 	}
 	uri := answer.Header.Get("Location")
 	if answer.Status != http.StatusOK || uri == "" {
@@ -121,6 +119,49 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	u := &session{step: sessionStep(len(s.sessions) + 1), uri: uri, began: began}
 	s.sessions = append(s.sessions, u)
 	return u, nil
+}
+
+// metadata is the video as videos.insert takes it.
+type metadata struct {
+	Snippet struct {
+		Title       string   `json:"title"`
+		Description string   `json:"description"`
+		Tags        []string `json:"tags,omitempty"`
+		CategoryID  string   `json:"categoryId,omitempty"`
+	} `json:"snippet"`
+	Status struct {
+		PrivacyStatus           string `json:"privacyStatus"`
+		PublishAt               string `json:"publishAt,omitempty"`
+		SelfDeclaredMadeForKids bool   `json:"selfDeclaredMadeForKids"`
+		ContainsSyntheticMedia  bool   `json:"containsSyntheticMedia,omitempty"`
+	} `json:"status"`
+}
+
+func (s *sender) metadata() metadata {
+	v := s.wanted()
+	var m metadata
+	m.Snippet.Title = s.call.Delivery.RenderMeta.Title
+	m.Snippet.Description = s.call.Delivery.Said(s.planned("video"))
+	m.Snippet.Tags, m.Snippet.CategoryID = v.Tags, v.CategoryID
+	m.Status.PrivacyStatus, m.Status.PublishAt = v.Privacy, v.PublishAt
+	m.Status.SelfDeclaredMadeForKids, m.Status.ContainsSyntheticMedia = v.MadeForKids, v.SyntheticMedia
+	return m
+}
+
+// wanted is what is said of the video.
+func (s *sender) wanted() autopost.Video {
+	if v := s.call.Delivery.RenderMeta.Video; v != nil {
+		return *v
+	}
+	return autopost.Video{Privacy: "private"}
+}
+
+// videoType is the content's type as YouTube takes it.
+func videoType(content *autopost.Content) string {
+	if strings.HasPrefix(content.ContentType, "video/") {
+		return content.ContentType
+	}
+	return "application/octet-stream"
 }
 
 // standing is what a session says of itself.
@@ -168,16 +209,14 @@ func (s *sender) ask(ctx context.Context, u *session, total int64) (standing, *a
 	if u.uri == "" {
 		return standing{gone: true}, nil
 	}
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		req, failure := newRequest(ctx, http.MethodPut, u.uri)
-		if failure != nil {
-			return nil, failure
-		}
-		req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
-		return req, nil
-	})
+	req, failure := newRequest(ctx, http.MethodPut, u.uri)
 	if failure != nil {
-		return standing{}, definite(failure, codeInterrupted, autopost.ScopeDelivery)
+		return standing{}, failure
+	}
+	req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
+	answer, failure := s.do(req)
+	if failure != nil {
+		return standing{}, definite(failure)
 	}
 	return s.hear(answer)
 }

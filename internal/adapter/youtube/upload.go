@@ -69,8 +69,11 @@ func (s *sender) fill(ctx context.Context, content *autopost.Content) (*video, *
 		}
 		if failure != nil { // the line broke: what has arrived is asked for
 			broken := failure
-			if at, failure = s.ask(ctx, u, content.Size); failure != nil {
-				return nil, definite(broken, codeInterrupted, autopost.ScopeDelivery)
+			if at, failure = s.ask(ctx, u, content.Size); failure != nil && failure.Category == autopost.Permanent {
+				return nil, failure
+			}
+			if failure != nil {
+				return nil, definite(broken)
 			}
 		}
 		switch {
@@ -99,23 +102,19 @@ func (s *sender) put(ctx context.Context, u *session, content *autopost.Content,
 			fmt.Sprintf("the session has %d bytes, the video only %d", from, content.Size))
 	}
 	u.whole = u.whole || from+size == content.Size
-	var sent *part
-	answer, failure := s.do(ctx, func() (*http.Request, *autopost.Error) {
-		sent.wait()
-		if _, err := content.Seek(from, io.SeekStart); err != nil {
-			return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, adapter.CodeOriginUnavailable, s.hide.Text("seek in the video: "+err.Error()))
-		}
-		req, failure := newRequest(ctx, http.MethodPut, u.uri)
-		if failure != nil {
-			return nil, failure
-		}
-		sent = &part{Reader: adapter.Exactly(content, size), closed: make(chan struct{})}
-		req.Body, req.ContentLength = sent, size
-		req.Header.Set("Content-Type", videoType(content))
-		req.Header.Set("Content-Range", contentRange(from, size, content.Size))
-		return req, nil
-	})
-	sent.wait()
+	if _, err := content.Seek(from, io.SeekStart); err != nil {
+		return standing{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, adapter.CodeOriginUnavailable, s.hide.Text("seek in the video: "+err.Error()))
+	}
+	req, failure := newRequest(ctx, http.MethodPut, u.uri)
+	if failure != nil {
+		return standing{}, failure
+	}
+	sent := &part{Reader: adapter.Exactly(content, size), closed: make(chan struct{})}
+	req.Body, req.ContentLength = sent, size
+	req.Header.Set("Content-Type", videoType(content))
+	req.Header.Set("Content-Range", contentRange(from, size, content.Size))
+	answer, failure := s.do(req)
+	<-sent.closed
 	if failure != nil {
 		return standing{next: from}, failure
 	}
@@ -144,13 +143,6 @@ func (p *part) Close() error {
 		close(p.closed)
 	}
 	return nil
-}
-
-// wait waits until nobody reads the part any more; there may be none.
-func (p *part) wait() {
-	if p != nil {
-		<-p.closed
-	}
 }
 
 // lost finds out what became of a session that YouTube does not know any more: nil says

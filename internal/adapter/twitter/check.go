@@ -1,0 +1,60 @@
+package twitter
+
+import (
+	"context"
+	"strings"
+
+	"autopost"
+	"autopost/internal/adapter"
+)
+
+// Check implements autopost.Checker: a credential speaks for one account, and posts as
+// that alone.
+func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
+	signer, secrets, failure := readCredential(secret)
+	if failure != nil {
+		return autopost.Standing{}, failure
+	}
+	s := &sender{adapter: a, call: autopost.Call{Secret: secret}, signer: signer, hide: adapter.Hide(secrets...)}
+	is, failure := s.me(ctx)
+	if failure != nil {
+		return autopost.Standing{}, failure
+	}
+	standing := autopost.Standing{Account: "@" + is.Username, Rights: make([]autopost.Right, 0, len(targets))}
+	for _, target := range targets {
+		right := autopost.Right{Target: target}
+		switch {
+		case !account.MatchString(target):
+			right.Reason = "the target is neither the id nor the name of an account: correct it"
+		case target != is.ID && !strings.EqualFold(strings.TrimPrefix(target, "@"), is.Username):
+			right.Reason = "the credential speaks for @" + is.Username + ", id " + is.ID + ": correct the target, or link that account"
+		default:
+			right.MayPost, right.Title = true, is.Name
+		}
+		standing.Rights = append(standing.Rights, right)
+	}
+	return standing, nil
+}
+
+// user is an account as X tells of it.
+type user struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Username string `json:"username"`
+}
+
+// me is whom the credential speaks for.
+func (s *sender) me(ctx context.Context) (user, *autopost.Error) {
+	var got struct {
+		Data user `json:"data"`
+	}
+	if failure := s.get(ctx, "2/users/me", nil, &got); failure != nil {
+		return user{}, failure
+	}
+	if got.Data.ID == "" {
+		return user{}, invalid("X does not say who the account is")
+	}
+	return got.Data, nil
+}
+
+var _ autopost.Checker = (*Adapter)(nil)

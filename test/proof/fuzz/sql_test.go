@@ -1,0 +1,176 @@
+package fuzz
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"autopost/internal/pg"
+	"autopost/internal/pgtest"
+	"autopost/internal/posttest"
+)
+
+var act = pg.Act{Workspace: "w", Operator: "olga", Reason: "a test"}
+
+// shop is a workspace with a channel on every platform.
+func shop(f *testing.F) *pg.Store {
+	f.Helper()
+	db := pgtest.New(f)
+	posttest.Workspace(db, "w")
+	db.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, settings)
+		select 'w', p.platform, p.platform, 'any', p.platform, p.platform, '{"long_text": "split"}' from autopost.platforms p`)
+	store, err := pg.Open(f.Context(), pg.Options{URL: db.URL("")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(store.Close)
+	return store
+}
+
+// ours fails on any error but a refusal that names an argument.
+func ours(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, pg.ErrArgument) {
+		t.Fatal(err)
+	}
+}
+
+type plan struct {
+	Status   string
+	Channels []struct {
+		Platform string `json:"platform"`
+		Verdict  string `json:"verdict"`
+		Text     string `json:"text"`
+	}
+}
+
+func planned(t *testing.T, store *pg.Store, post string) (p plan) {
+	t.Helper()
+	raw, err := store.Plan(t.Context(), "w", json.RawMessage(post), time.Time{})
+	ours(t, err)
+	if err == nil {
+		if err := json.Unmarshal(raw, &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+var tag = regexp.MustCompile(`<(/?)([a-z-]+)[^<>]*>`)
+
+// balanced fails on markup whose tags do not close as they opened.
+func balanced(t *testing.T, text string) {
+	t.Helper()
+	var open []string
+	for _, m := range tag.FindAllStringSubmatch(text, -1) {
+		switch last := len(open) - 1; {
+		case m[1] == "":
+			open = append(open, m[2])
+		case last < 0 || open[last] != m[2]:
+			t.Fatalf("%q closes %s, which is not the last that opened", text, m[2])
+		default:
+			open = open[:last]
+		}
+	}
+	if len(open) > 0 {
+		t.Fatalf("%q leaves %v open", text, open)
+	}
+}
+
+// Whatever JSON a post is, it is planned or refused by field.
+func FuzzPost(f *testing.F) {
+	store := shop(f)
+	for _, seed := range []string{
+		`{"text": "Hello"}`, `{"text": 1}`, `[]`, `{}`, `{"text": "t", "scheduled_for": "2026-12-01T10:00:00+03:00"}`, `{"text": "a\u0000b"}`,
+		`{"media": [{"type": "image", "url": "https://example.org/x.png", "caption": "c", "alt": "a"}, {"type": "video", "file_id": "f"}], "text": "t"}`,
+		`{"text": "t", "variants": {"x": {"text": "short"}, "youtube": {"title": "T"}}, "tags": ["Ru", "ru "], "routing": {"include_channels": ["x"]}}`,
+		`{"template": {"name": "digest", "vars": {"title": "T"}}}`, `{"text": "t", "buttons": [[{"text": "Open", "url": "https://example.org"}]]}`,
+		`{"text": "t", "link": "https://EXAMPLE.org:443/a?utm_source=x&b=1#f", "links": ["http://пример.рф/"]}`, `{"text": "\ud800"}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, post string) {
+		if json.Valid([]byte(post)) {
+			planned(t, store, post)
+		}
+	})
+}
+
+// Whatever a text is, in HTML or Markdown, it is refused or becomes markup that closes what it opens.
+func FuzzMarkup(f *testing.F) {
+	store := shop(f)
+	for _, seed := range []string{
+		"**b** _i_ ~~s~~ `c` [t](https://x.example) > q", "<b>b<i>x</i></b> &amp; <a href=\"https://example.org/?a=1\">t</a><pre>  k </pre>", "<b>", "&#x41;&lt;", "***a** b*",
+		"```\ncode\n```", "[a](b \"c\")", "<tg-spoiler>x</tg-spoiler>", "e\u0301 👩‍👩‍👧 \u202e", "\\*", "<a href='x'>", "</b>", "> a\n> b\n\n- c", strings.Repeat("<b>word</b> ", 700),
+	} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, html bool) {
+		mode := "Markdown"
+		if html {
+			mode = "HTML"
+		}
+		post, err := json.Marshal(map[string]string{"text": text, "parse_mode": mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range planned(t, store, string(post)).Channels {
+			if slices.Contains([]string{"telegram", "max"}, c.Platform) && c.Verdict == "queued" {
+				balanced(t, c.Text)
+			}
+		}
+	})
+}
+
+// Whatever a route is, it is refused by field, or posts are routed by it.
+func FuzzRoute(f *testing.F) {
+	store := shop(f)
+	for _, seed := range []string{
+		`{"include_any": ["ru"]}`, `{"include_all": ["a", "b"], "exclude": ["c"]}`, `null`, `{}`, `{"include_any": []}`, `{"include_any": "ru"}`, `{"include_any": [1]}`,
+		`{"incude_any": ["ru"]}`, `[]`, `{"exclude": ["Ru"]}`, `{"exclude": [null]}`, `7`,
+	} {
+		f.Add(seed, "ru")
+	}
+	f.Fuzz(func(t *testing.T, filter, word string) {
+		if !json.Valid([]byte(filter)) {
+			return
+		}
+		_, err := store.PutChannel(t.Context(), act, "telegram", pg.Fields{"route_filter": json.RawMessage(filter)})
+		ours(t, err)
+		post, err := json.Marshal(map[string]any{"text": "t", "tags": []string{word}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned(t, store, string(post))
+	})
+}
+
+// Whatever a template is, it is refused by field, or a post is shown in it.
+func FuzzTemplate(f *testing.F) {
+	store := shop(f)
+	for _, seed := range []string{"{title}", "{title?} {link}", "{", "}", "{{title}}", "{title", "{Title}", "{a b}", "**{title}**", "{title}\n\n{summary}", "{0}"} {
+		f.Add(seed, "T", "Markdown", 100)
+		f.Add(seed, "<b>@x {title}", "HTML", 0)
+	}
+	f.Fuzz(func(t *testing.T, body, value, mode string, most int) {
+		written := pg.Template{Body: body, Vars: []string{"title", "summary"}, ParseMode: mode, MaxLength: most}
+		_, err := store.PutTemplate(t.Context(), act, "fuzz", "*", written)
+		ours(t, err)
+		post, err := json.Marshal(map[string]any{"template": map[string]any{"name": "fuzz", "vars": map[string]string{"title": value}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, platform := range []string{"telegram", "x"} {
+			shown, err := store.PreviewTemplate(t.Context(), "w", "fuzz", platform, &written, post)
+			ours(t, err)
+			if platform == "telegram" && shown.Status == "ok" && mode != "" && mode != "None" {
+				balanced(t, shown.Text)
+			}
+		}
+	})
+}
