@@ -495,6 +495,23 @@ func TestLateStartNeverUsesASlotItDidNotReserve(t *testing.T) {
 
 // Two orchestrators ask for the turn at the same moment: one gets it, the other is
 // told who has it; and nobody waits for a run, only for its begin to commit.
+// A channel that joins a group while its channels are being locked is not locked, so it is left alone: two who lock in
+// another order than the house's would wait for each other.
+func TestGroupIsTheChannelsThatWereLocked(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b")
+	base.Exec(`update autopost.channels set rate_group = 'other' where channel_id = 'b'`)
+	holder, boss := base.Session("holder", ""), base.Session("boss", "engine")
+	holder.Exec(`begin`)
+	holder.Exec(`update autopost.channels set title = 'held' where channel_id = 'a'`)
+	waiting := boss.Start(`select autopost.disable_group('w', 'telegram', 'bot', 'olga', 'a test', false)`)
+	require.Equal(t, []string{"holder"}, waiting.Blocked())
+	base.Exec(`update autopost.channels set rate_group = 'bot' where channel_id = 'b'`)
+	holder.Exec(`commit`)
+	require.Len(t, answer(t, waiting.Wait())["channels"], 1)
+	require.Equal(t, []string{"b"}, pgtest.Column[string](base, `select channel_id from autopost.channels where enabled`))
+}
+
 func TestTurnIsGivenToOneRun(t *testing.T) {
 	t.Parallel()
 	const begin = `select autopost.begin_dispatch($1, 60)`

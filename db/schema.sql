@@ -5113,18 +5113,24 @@ $$;
 CREATE FUNCTION autopost.group_channels(p_workspace_id text, p_platform text, p_rate_group text, p_lock boolean) RETURNS text[]
     LANGUAGE plpgsql
     AS $$
--- The channels of a rate group in their order, of all platforms where p_platform is null; still of the group once they are locked.
+-- The channels of a rate group in their order, of all platforms where p_platform is null; locked, those that are still of the group then. One
+-- that joins it meanwhile joins afterwards: it is not locked, and to lock it now would be out of order.
 -- Locks: channels (channel_id) if p_lock.
+declare
+	v_locked text[];
 begin
 	if p_lock then
-		perform 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
-		order by c.channel_id
-		for no key update of c;
+		select array_agg(l.channel_id) into v_locked
+		from (
+			select c.channel_id from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
+			order by c.channel_id
+			for no key update of c) l;
 	end if;
 	return array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.rate_group = p_rate_group and (p_platform is null or c.platform = p_platform)
+		and (not p_lock or c.channel_id = any (v_locked))
 		order by c.channel_id);
 end
 $$;
