@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ type clips struct {
 	*httptest.Server
 	random   *rand.Rand
 	contents map[string][]byte
-	held     chan struct{}
+	held     atomic.Pointer[chan struct{}]
 	halves   chan string
 }
 
@@ -45,10 +46,10 @@ func newClips(t *testing.T, random *rand.Rand, names int) *clips {
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 		_, _ = w.Write(content[:len(content)/2])
 		_ = http.NewResponseController(w).Flush()
-		if c.held != nil {
+		if held := c.held.Load(); held != nil {
 			c.halves <- r.URL.Path
 			select {
-			case <-c.held:
+			case <-*held:
 			case <-r.Context().Done():
 				return
 			}
@@ -89,11 +90,12 @@ var mediaPoints = []struct {
 	hold func(t *testing.T, h *house.House, c *clips, holder *pgtest.Session, name string) (there func() bool, release func())
 }{
 	{"half of it came", func(t *testing.T, h *house.House, c *clips, _ *pgtest.Session, _ string) (func() bool, func()) {
-		c.held = make(chan struct{})
+		held := make(chan struct{})
+		c.held.Store(&held)
 		return func() bool { return len(c.halves) > 0 && stored(t, h, "tmp") > 0 }, func() {
-			close(c.held)
+			close(held)
 			<-c.halves
-			c.held = nil
+			c.held.Store(nil)
 		}
 	}},
 	{"stored, not registered", func(t *testing.T, h *house.House, c *clips, holder *pgtest.Session, name string) (func() bool, func()) {

@@ -209,7 +209,7 @@ func TestFeedOfFiveMegabytes(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Greater(t, len(batch.Items), 1000)
 	// What is allocated over time, most of it garbage at once.
-	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(200), "MiB")
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(300), "MiB; the race detector adds a third")
 }
 
 func TestEveryPollLeavesACursorForTheDatabase(t *testing.T) {
