@@ -111,7 +111,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	records := adminStore{d.store}
 	api := admin.Handler(admin.Deps{
 		Keys: records, Records: records, Log: d.log,
-		Media:  flow.Media{Origins: d.blobs, Limits: mediaLimits(d.cfg)},
+		Media:  flow.Media{Uploads: d.depository(), Limits: mediaLimits(d.cfg)},
 		Checks: []admin.Check{{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs}},
 	})
 	if withWeb {

@@ -9,20 +9,6 @@ import (
 	"autopost"
 )
 
-// Uploads is the door for content that is handed in rather than fetched, and the
-// way back to it. *Depository provides it.
-type Uploads interface {
-	// Put streams content into the origin and registers it for the workspace. An empty
-	// kind is told from the content. Putting the same content again is harmless. A
-	// *Rejection says why it cannot be taken; ErrBusy, that the same bytes may be sent
-	// again in a moment; any other error is r's, the bucket's or the database's.
-	Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (Origin, error)
-	// Open streams what the workspace holds under blobRef, with its exact size. It
-	// returns autopost.ErrNoOrigin when the workspace does not hold it, whatever others
-	// do. The caller closes it.
-	Open(ctx context.Context, workspace, blobRef string) (*autopost.Content, error)
-}
-
 // ErrBusy says that the object was just being taken away: storing the content once
 // more succeeds a little later.
 var ErrBusy = errors.New("the content was just being removed; store it again in a moment")
@@ -51,7 +37,10 @@ type Depository struct {
 	Limits Limits
 }
 
-// Put implements Uploads.
+// Put streams content into the origin and registers it for the workspace. An empty
+// kind is told from the content. Putting the same content again is harmless. A
+// *Rejection says why it cannot be taken; ErrBusy, that the same bytes may be sent
+// again in a moment; any other error is r's, the bucket's or the database's.
 func (d *Depository) Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (Origin, error) {
 	origin, err := d.Store.Put(ctx, r, kind, d.Limits)
 	if err != nil {
@@ -80,7 +69,9 @@ func (d *Depository) Register(ctx context.Context, workspace string, origin Orig
 	return err
 }
 
-// Open implements Uploads.
+// Open streams what the workspace holds under blobRef, with its exact size. It
+// returns autopost.ErrNoOrigin when the workspace does not hold it, whatever others
+// do. The caller closes it.
 func (d *Depository) Open(ctx context.Context, workspace, blobRef string) (*autopost.Content, error) {
 	if _, err := parseRef(blobRef); err != nil {
 		return nil, err
@@ -94,5 +85,3 @@ func (d *Depository) Open(ctx context.Context, workspace, blobRef string) (*auto
 	}
 	return d.Store.Open(ctx, blobRef)
 }
-
-var _ Uploads = (*Depository)(nil)

@@ -36,7 +36,7 @@ func (r *rows) GetMediaOrigin(_ context.Context, workspace, blobRef string) (boo
 func TestUploadIsHeldByItsWorkspaceAlone(t *testing.T) {
 	store, _ := folderStore(t)
 	held := &rows{held: map[string]bool{}, answer: media.Registered{Applied: true}}
-	var uploads media.Uploads = &media.Depository{Store: store, Rows: held}
+	uploads := &media.Depository{Store: store, Rows: held}
 	content := pngOf(t, 30, 20)
 	origin, err := uploads.Put(t.Context(), "w", bytes.NewReader(content), "")
 	require.NoError(t, err)

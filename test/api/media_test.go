@@ -2,6 +2,8 @@ package api
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -58,4 +60,27 @@ func TestMediaAreStreamed(t *testing.T) {
 	post := w.ask(call{method: http.MethodPost, path: "/api/v1/posts", key: w.keys["editor"], body: fmt.Sprintf(`{"text": "look", "media": [{"type": "image", "blob_ref": %q}]}`, first.body["blob_ref"])})
 	require.Equal(t, 202, post.status, post.raw)
 	require.Equal(t, "enqueued", post.body["status"])
+}
+
+// Content whose object somebody is just taking away is not acknowledged: the answer says
+// when to come again, and nothing is kept that would repeat it.
+func TestUploadOfWhatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	content := picture + "once more"
+	sum := sha256.Sum256([]byte(content))
+	ref := "sha256:" + hex.EncodeToString(sum[:])
+	removal := w.JSON(`select autopost.begin_media_removal($1)`, ref)
+	upload := call{
+		method: http.MethodPost, path: "/api/v1/media?kind=image", key: w.keys["editor"], body: content,
+		header: map[string]string{"Content-Type": "image/png", "Idempotency-Key": "being removed"},
+	}
+	busy := w.ask(upload)
+	busy.problem(t, http.StatusServiceUnavailable)
+	require.NotEmpty(t, busy.header.Get("Retry-After"))
+
+	w.Exec(`select autopost.end_media_removal($1, $2)`, ref, removal["token"])
+	taken := w.ask(upload)
+	require.Equal(t, http.StatusCreated, taken.status, taken.raw)
+	require.Equal(t, ref, taken.body["blob_ref"])
 }

@@ -3,7 +3,6 @@ package youtube
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -58,7 +57,7 @@ func New(cfg Config) (*Adapter, error) {
 	cfg.PartBytes = cmp.Or(cfg.PartBytes, defaultPart)
 	cfg.Settle = cmp.Or(cfg.Settle, defaultSettle)
 	cfg.Watch = cmp.Or(cfg.Watch, defaultWatch)
-	base, err := address(cfg.BaseURL)
+	base, err := adapter.Base(cfg.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("youtube base URL: %w", err)
 	}
@@ -66,14 +65,6 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("youtube part of %d bytes is no multiple of 256 KiB", cfg.PartBytes)
 	}
 	return &Adapter{cfg: cfg, base: base}, nil
-}
-
-func address(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, errors.New("it is not an http or https address")
-	}
-	return u, nil
 }
 
 // Platform implements autopost.Adapter.

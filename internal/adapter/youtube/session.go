@@ -109,7 +109,7 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	if answer.Status != http.StatusOK || uri == "" {
 		return nil, refused(answer, s.hide)
 	}
-	if to, err := address(uri); err != nil || (to.Scheme != "https" && to.Scheme != s.base.Scheme) {
+	if to, err := adapter.Base(uri); err != nil || (to.Scheme != "https" && to.Scheme != s.base.Scheme) {
 		return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, "the session has no usable address")
 	}
 	began, err := http.ParseTime(answer.Header.Get("Date"))

@@ -18,15 +18,16 @@ import (
 // stall is how long an upload may rest between two pieces.
 const stall = time.Minute
 
-// Origins keeps media, named by their content.
-type Origins interface {
-	// Put stores what r yields. A *media.Rejection says that the content cannot be taken.
-	Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, limits media.Limits) (media.Origin, error)
+// Uploads takes content that is handed in; *media.Depository does.
+type Uploads interface {
+	// Put stores what r yields and registers it for the workspace. A *media.Rejection says
+	// that the content cannot be taken; media.ErrBusy, that it can be in a moment.
+	Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (media.Origin, error)
 }
 
 // Media is where uploads go, and how large they may be.
 type Media struct {
-	Origins Origins
+	Uploads Uploads
 	Limits  media.Limits
 }
 
@@ -72,13 +73,17 @@ func upload(ctx context.Context, d *door.Door, m Media, in *uploadInput) (door.R
 	if in.length > limit {
 		return door.Reply{}, tooLarge
 	}
-	origin, err := m.Origins.Put(ctx, in.body, kind, m.Limits)
+	// Registered before the answer is kept: from then on nobody takes the object away. The write below finds the row and adds the answer alone.
+	origin, err := m.Uploads.Put(ctx, door.Caller(ctx).WorkspaceID, in.body, kind)
 	rejection := (*media.Rejection)(nil)
 	switch {
 	case errors.As(err, &rejection) && rejection.Code == autopost.CodeMediaTooLarge:
 		return door.Reply{}, tooLarge
 	case errors.As(err, &rejection):
 		return door.Reply{}, door.Wrong("body", rejection.Message, "send the medium itself, and the kind that it is")
+	case errors.Is(err, media.ErrBusy):
+		return door.Reply{}, huma.ErrorWithHeaders(
+			door.NewProblem(http.StatusServiceUnavailable, "The same content is just being removed. Send it again."), http.Header{"Retry-After": {door.ComeAgain}})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return door.Reply{}, door.NewProblem(http.StatusBadRequest, "The body ended before it was complete.")
 	case err != nil:
