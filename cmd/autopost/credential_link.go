@@ -193,12 +193,6 @@ func (d desk) mustBeGood(ctx context.Context, workspace *string, authRef string)
 	if err != nil {
 		return err
 	}
-	if found.failure == nil && found.unasked && c.LostAt != nil {
-		// Whoever cannot be asked about rights can be asked for a new token.
-		if err := d.vault.Refresh(ctx, *workspace, authRef); err != nil {
-			return fmt.Errorf("credential %s is not good yet: %w: give it anew by autopost credential link", authRef, err)
-		}
-	}
 	if found.failure != nil {
 		return fmt.Errorf("credential %s is not good yet: %s", authRef, found.failure.Message)
 	}

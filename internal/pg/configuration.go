@@ -223,20 +223,6 @@ func (s *Store) ListQuotas(ctx context.Context, workspace string, limit int) ([]
 		select subject, window_seconds, max_sends, used, nullif(free_at, 'infinity') from autopost.list_quotas($1, $2)`, workspace, limit)
 }
 
-// CredentialBindingRow says where the secret of a credential is kept.
-type CredentialBindingRow struct {
-	AuthRef   string
-	Platform  string
-	SecretRef string
-	UpdatedAt time.Time
-}
-
-// ListCredentialBindings returns the credentials of a workspace by name; limit is 1 to 10,000.
-func (s *Store) ListCredentialBindings(ctx context.Context, workspace string, limit int) ([]CredentialBindingRow, error) {
-	return read[CredentialBindingRow](ctx, s, "list credential bindings ws="+workspace, `
-		select auth_ref, platform, secret_ref, updated_at from autopost.list_credential_bindings($1, $2)`, workspace, limit)
-}
-
 // SettingRow is a row of autopost.settings.
 type SettingRow struct {
 	Key     string

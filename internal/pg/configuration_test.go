@@ -69,9 +69,6 @@ func configure(t *testing.T, store *pg.Store) {
 	quotas, err := store.ListQuotas(ctx, "w", 10)
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)
-	bindings, err := store.ListCredentialBindings(ctx, "w", 10)
-	require.NoError(t, err)
-	require.Equal(t, "env:BOT", bindings[0].SecretRef)
 
 	changes, err := store.ApplySettings(ctx, pg.Fields{"max_attempts": json.RawMessage("7")}, true)
 	require.NoError(t, err)

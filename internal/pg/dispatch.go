@@ -177,21 +177,6 @@ func (s *Store) TouchRun(ctx context.Context, runID string) error {
 	return nil
 }
 
-// CredentialBinding says where a credential's secret is kept.
-type CredentialBinding struct {
-	Platform  string `json:"platform"`
-	SecretRef string `json:"secret_ref"`
-}
-
-// GetCredentialBinding returns nil for a credential that is not bound.
-func (s *Store) GetCredentialBinding(ctx context.Context, workspace, authRef string) (*CredentialBinding, error) {
-	binding, err := call[*CredentialBinding](ctx, s, `select * from autopost.get_credential_binding($1, $2)`, workspace, authRef)
-	if err != nil {
-		return nil, fmt.Errorf("get credential binding ws=%s: %w", workspace, err)
-	}
-	return binding, nil
-}
-
 // SealedSecret is a row of autopost.sealed_secrets; the bytes are base64 on the way.
 type SealedSecret struct {
 	AuthRef    string `json:"auth_ref,omitempty"`

@@ -193,22 +193,6 @@ func (s *Store) ListCredentials(ctx context.Context, workspace string, limit int
 		from autopost.list_credentials($1, $2)`, workspace, limit)
 }
 
-// AlertRow is a row of the read model list_alerts.
-type AlertRow struct {
-	Kind     string
-	Subject  string
-	RaisedAt time.Time
-	// EndedAt is nil while it is open.
-	EndedAt *time.Time
-	Error   json.RawMessage
-}
-
-// ListAlerts returns what people must look at, the open ones first; limit is 1 to 10,000.
-func (s *Store) ListAlerts(ctx context.Context, workspace string, limit int) ([]AlertRow, error) {
-	return read[AlertRow](ctx, s, "list alerts ws="+workspace, `
-		select kind, subject, raised_at, ended_at, error from autopost.list_alerts($1, $2)`, workspace, limit)
-}
-
 // read collects the rows of a read model into T by position.
 func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) ([]T, error) {
 	args, err := jsonArguments(args)

@@ -109,7 +109,7 @@ func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
 	db.Exec(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
 	_, err = store.ClaimDeliveries(t.Context(), "w", "run", 1)
 	require.NoError(t, err)
-	_, err = store.GetCredentialBinding(t.Context(), "w", "bot")
+	_, err = store.GetCredential(t.Context(), "w", "bot")
 	require.ErrorContains(t, err, "permission denied")
 }
 
