@@ -74,6 +74,7 @@ func Base(address string) (*url.URL, error) {
 
 // Exchange makes one request and reads its answer. An answer of class 4xx counts by
 // its status alone; any other that cannot be read whole leaves the outcome unknown.
+// Nothing is kept of a body that broke off: it may end within a secret.
 func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.Error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -84,6 +85,9 @@ func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.
 	definite := resp.StatusCode >= 400 && resp.StatusCode < 500
 	if err != nil && !definite {
 		return Answer{}, Unknown(hide.Text(fmt.Sprintf("status %d, then: %v", resp.StatusCode, err)))
+	}
+	if err != nil {
+		body = nil
 	}
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }

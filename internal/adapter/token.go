@@ -68,8 +68,13 @@ func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url
 	if err != nil {
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, err.Error())
 	}
-	hide := Hide(secret, autopost.NewSecret(fields["client_secret"]), autopost.NewSecret(fields["refresh_token"]),
-		autopost.NewSecret(fields["access_token"]), autopost.NewSecret(form.Get("code")), autopost.NewSecret(form.Get("code_verifier")))
+	secrets := []autopost.Secret{secret, autopost.NewSecret(form.Get("code")), autopost.NewSecret(form.Get("code_verifier"))}
+	for name, value := range fields {
+		if name != "client_id" {
+			secrets = append(secrets, autopost.NewSecret(value))
+		}
+	}
+	hide := Hide(secrets...)
 	req, err := t.request(ctx, fields["client_id"], fields["client_secret"], form)
 	if err != nil {
 		return autopost.Renewed{}, t.unavailable("the token endpoint's address cannot be read")
@@ -167,7 +172,7 @@ func withTokens(secret autopost.Secret, access, refresh string) (autopost.Secret
 	if refresh != "" {
 		object["refresh_token"] = refresh
 	}
-	return autopost.NewSecret(string(encode(object, false))), nil
+	return autopost.NewSecret(string(encode(object))), nil
 }
 
 var _ autopost.Refresher = TokenEndpoint{}

@@ -49,6 +49,9 @@ func harness(t *testing.T, secret string) adaptertest.Harness {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return twitter.New(twitter.Config{BaseURL: baseURL, Client: client})
 		},
+		Refresher: func(baseURL string, client adapter.Doer) autopost.Refresher {
+			return twitter.NewRefresher(baseURL, client)
+		},
 		NoMarkup: true, BadSettings: `{"made_with_ai":"yes"}`,
 		TextMethod: create, AlbumMethod: create,
 		Album: []autopost.MediaKind{autopost.MediaImage, autopost.MediaImage, autopost.MediaImage},
