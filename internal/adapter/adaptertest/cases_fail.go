@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -144,11 +143,7 @@ func testGarbage(t *testing.T, h Harness) {
 	for _, body := range []string{"", "<html>ok</html>", "{}", `{"ok":true}`, `{"success":true}`, `{"data":{}}`, `{"ok":true,"result":{"message_id":`} {
 		for _, status := range []int{200, 201, 204, 302, 502} {
 			b := newBench(t, h)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				w.WriteHeader(status)
-				_, _ = io.WriteString(w, body)
-			}))
+			server := httptest.NewServer(answer(status, body))
 			t.Cleanup(server.Close)
 			b.connect(t, server.URL)
 			require.Equal(t, h.AnyBody && status < 300, b.send(t, b.plain()).OK, "%d %s", status, body)

@@ -102,7 +102,7 @@ type bench struct {
 func newBench(t *testing.T, h Harness) *bench {
 	t.Helper()
 	core, handler := h.World(t)
-	b := &bench{Harness: h, core: core, handler: inspect(t, handler, h.Schema), media: NewMaterials()}
+	b := &bench{Harness: h, core: core, handler: Inspect(t, handler, h.Schema), media: NewMaterials()}
 	server := httptest.NewServer(b.handler)
 	t.Cleanup(server.Close)
 	b.connect(t, server.URL)

@@ -29,6 +29,7 @@ type maxOperation struct {
 			Schema maxSchema `json:"schema"`
 		} `json:"content"`
 	} `json:"requestBody"`
+	Responses map[string]json.RawMessage `json:"responses"`
 }
 
 type maxSchema struct {
@@ -71,7 +72,7 @@ func MAXSchema(t *testing.T) Schema {
 		if strings.HasPrefix(r.URL.Path, "/upload/") {
 			return nil
 		}
-		operation, ok := api.Paths[r.URL.Path][strings.ToLower(r.Method)]
+		operation, ok := api.operation(r)
 		if !ok {
 			return fmt.Errorf("there is no %s %s", r.Method, r.URL.Path)
 		}
@@ -90,6 +91,30 @@ func MAXSchema(t *testing.T) Schema {
 		}
 		return api.check(operation.RequestBody.Content["application/json"].Schema, "body", value)
 	}
+}
+
+// operation is that of a request: by its very path, else by one with parameters.
+func (api maxAPI) operation(r *http.Request) (maxOperation, bool) {
+	method := strings.ToLower(r.Method)
+	if operation, ok := api.Paths[r.URL.Path][method]; ok {
+		return operation, true
+	}
+	given := strings.Split(r.URL.Path, "/")
+	for path, methods := range api.Paths {
+		parts := strings.Split(path, "/")
+		if len(parts) != len(given) || methods[method].Responses == nil {
+			continue
+		}
+		for i, part := range parts {
+			if strings.HasPrefix(part, "{") && given[i] != "" {
+				parts[i] = given[i]
+			}
+		}
+		if slices.Equal(parts, given) {
+			return methods[method], true
+		}
+	}
+	return maxOperation{}, false
 }
 
 func (o maxOperation) query(r *http.Request) error {

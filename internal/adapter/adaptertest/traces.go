@@ -74,19 +74,22 @@ func (o *telling) places() map[string]string {
 	return out
 }
 
+// plain is the form of a secret that is not escaped.
+const plain = "as it is"
+
 // escapes are the forms in which secrets come back.
 var escapes = map[string]func([]string) string{
-	"as they are": func(s []string) string { return strings.Join(s, " ") },
-	"path":        each(url.PathEscape),
-	"query":       each(url.QueryEscape),
-	"small hex":   each(func(s string) string { return strings.ToLower(everyByte(s, "%%%02x")) }),
-	"JSON":        each(func(s string) string { return everyByte(s, `\u%04x`) }),
-	"slashes":     each(func(s string) string { return strings.NewReplacer("/", `\/`, `"`, `\"`).Replace(s) }),
-	"Go":          each(strconv.Quote),
-	"HTML":        each(html.EscapeString),
-	"references":  each(func(s string) string { return everyByte(s, "&#x%x;") }),
-	"twice":       each(func(s string) string { return url.QueryEscape(everyByte(s, "%%%02X")) }),
-	"base64":      each(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+	plain:        func(s []string) string { return strings.Join(s, " ") },
+	"path":       each(url.PathEscape),
+	"query":      each(url.QueryEscape),
+	"small hex":  each(func(s string) string { return strings.ToLower(everyByte(s, "%%%02x")) }),
+	"JSON":       each(func(s string) string { return everyByte(s, `\u%04x`) }),
+	"slashes":    each(func(s string) string { return strings.NewReplacer("/", `\/`, `"`, `\"`).Replace(s) }),
+	"Go":         each(strconv.Quote),
+	"HTML":       each(html.EscapeString),
+	"references": each(func(s string) string { return everyByte(s, "&#x%x;") }),
+	"twice":      each(func(s string) string { return url.QueryEscape(everyByte(s, "%%%02X")) }),
+	"base64":     each(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 	"base64 of a URL": each(func(s string) string {
 		return base64.RawURLEncoding.EncodeToString([]byte("?" + s + "?"))
 	}),
@@ -132,8 +135,8 @@ func traces(text string, secrets []string) []string {
 		for _, run := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune(base64Letters, r) }) {
 			run = strings.NewReplacer("-", "+", "_", "/").Replace(run)
 			for from := range min(4, len(run)/3) {
-				if plain, err := base64.RawStdEncoding.DecodeString(run[from : from+(len(run)-from)/4*4]); err == nil {
-					views = append(views, string(plain))
+				if decoded, err := base64.RawStdEncoding.DecodeString(run[from : from+(len(run)-from)/4*4]); err == nil {
+					views = append(views, string(decoded))
 				}
 			}
 		}
@@ -145,7 +148,7 @@ func traces(text string, secrets []string) []string {
 				}
 			}
 		}
-		plain := escape.ReplaceAllStringFunc(text, func(s string) string {
+		bare := escape.ReplaceAllStringFunc(text, func(s string) string {
 			switch {
 			case s[0] == '%':
 				return char(s[1:])
@@ -154,10 +157,10 @@ func traces(text string, secrets []string) []string {
 			}
 			return s[1:]
 		})
-		if plain = html.UnescapeString(plain); plain == text {
+		if bare = html.UnescapeString(bare); bare == text {
 			break
 		}
-		text = plain
+		text = bare
 	}
 	return found
 }

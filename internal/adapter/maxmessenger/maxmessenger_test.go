@@ -29,7 +29,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core, server := platform(t)
-	listener := httptest.NewServer(server)
+	listener := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.MAXSchema(t)))
 	t.Cleanup(listener.Close)
 	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
 }
@@ -141,17 +141,17 @@ func TestAFailedUploadIsDefinite(t *testing.T) {
 func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byte)) string {
 	t.Helper()
 	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = httptest.NewServer(adaptertest.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if seen != nil {
 			seen(r, body)
 		}
 		if r.URL.Path == "/uploads" {
-			_ = json.NewEncoder(w).Encode(map[string]string{"url": server.URL + "/host/" + r.URL.Query().Get("type"), "token": answers["slot token"]})
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": server.URL + "/upload/" + r.URL.Query().Get("type"), "token": answers["slot token"]})
 			return
 		}
 		_, _ = io.WriteString(w, answers[r.URL.Path])
-	}))
+	}), adaptertest.MAXSchema(t)))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -181,14 +181,14 @@ func TestUploadAnswers(t *testing.T) {
 		path, answer, slot string
 		token              string
 	}{
-		"photos":           {autopost.MediaImage, "/host/image", `{"photos":{"b":{"token":"B"},"a":{"token":"A"}}}`, "", "A"},
-		"image by token":   {autopost.MediaImage, "/host/image", `{"token":"T"}`, "", "T"},
-		"file":             {autopost.MediaFile, "/host/file", `{"fileId":1,"token":"F"}`, "", "F"},
-		"video":            {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>1</retval>`, "S", "S"},
-		"video refused":    {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>0</retval>`, "S", ""},
-		"image, no token":  {autopost.MediaImage, "/host/image", `{"photos":{}}`, "", ""},
-		"file, html":       {autopost.MediaFile, "/host/file", `<html>`, "", ""},
-		"audio, no answer": {autopost.MediaAudio, "/host/audio", "", "S", "S"},
+		"photos":           {autopost.MediaImage, "/upload/image", `{"photos":{"b":{"token":"B"},"a":{"token":"A"}}}`, "", "A"},
+		"image by token":   {autopost.MediaImage, "/upload/image", `{"token":"T"}`, "", "T"},
+		"file":             {autopost.MediaFile, "/upload/file", `{"fileId":1,"token":"F"}`, "", "F"},
+		"video":            {autopost.MediaVideo, "/upload/video", `<?xml version="1.0"?><retval>1</retval>`, "S", "S"},
+		"video refused":    {autopost.MediaVideo, "/upload/video", `<?xml version="1.0"?><retval>0</retval>`, "S", ""},
+		"image, no token":  {autopost.MediaImage, "/upload/image", `{"photos":{}}`, "", ""},
+		"file, html":       {autopost.MediaFile, "/upload/file", `<html>`, "", ""},
+		"audio, no answer": {autopost.MediaAudio, "/upload/audio", "", "S", "S"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			media := adaptertest.NewMaterials()
