@@ -128,7 +128,9 @@ func TestARevokedCredentialStopsItsChannelsAlone(t *testing.T) {
 			}
 			const paused = `select count(*) = 2 from autopost.channels c where c.channel_id like 'lost%' and c.auth_held and c.paused_until > now()`
 			h.UntilTrue(prompt, paused)
-			h.Until("the others go on", waitForMedia, func() bool { return len(madeBy(h, "good-1")) == revokedPosts && len(madeBy(h, "good-2")) == revokedPosts })
+			h.Until("the others go on", waitForMedia, func() bool {
+				return len(madeBy(h, "good-1")) == revokedPosts && len(madeBy(h, "good-2")) == revokedPosts
+			})
 
 			first, dead := deadCalls(h)
 			at := pgtest.Value[time.Time](h.DB, `select max(ts) from autopost.events where action = 'channel_paused'`)
