@@ -49,6 +49,9 @@ type Harness struct {
 	Album []autopost.MediaKind
 	// BadSettings are refused; a disable_notification that is no boolean when empty.
 	BadSettings string
+	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
+	// on which a post cannot answer another.
+	NoSettings, NoReplies bool
 	// Expired is the platform's answer to an id of a medium that it does not take.
 	Expired Row
 	// Definite5xx is a server error in the platform's own form; where every server error

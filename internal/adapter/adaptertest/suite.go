@@ -31,6 +31,9 @@ func Run(t *testing.T, h Harness) {
 	}
 	if h.Plain == nil {
 		maps.Copy(cases, messages)
+		if !h.NoSettings {
+			cases["WrongSettingsConcernTheChannel"] = testBadSettings
+		}
 		if !h.NoUploads {
 			maps.Copy(cases, uploads)
 		}
@@ -48,7 +51,6 @@ var messages = map[string]func(*testing.T, Harness){
 	"SplitTextGoesInItsParts":         testSplit,
 	"ReplyAnswersItsStep":             testReply,
 	"SeriesSkipsWhatIsAcknowledged":   testPartialSeries,
-	"WrongSettingsConcernTheChannel":  testBadSettings,
 	"ButtonsAndQuietSettingsAreTaken": testOptions,
 	"PlainTextIsSentAsItIs":           testPlain,
 }
