@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -152,18 +154,101 @@ func testGarbage(t *testing.T, h Harness) {
 }
 
 func testRedirect(t *testing.T, h Harness) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var requests, elsewhere atomic.Int64
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			http.Redirect(w, r, other.URL+r.URL.Path, status)
+		}))
+		b := newBench(t, h)
+		b.connect(t, server.URL)
+		o := b.send(t, b.plain())
+		require.Equal(t, h.hosts(), o.Error.Scope)
+		require.True(t, o.Error.Known)
+		for _, run := range b.operations() {
+			run(t.Context(), b, &telling{})
+		}
+		server.Close()
+		other.Close()
+		require.LessOrEqual(t, requests.Load(), int64(1+len(b.operations())), "one call each")
+		require.Zero(t, elsewhere.Load(), "the credential stays at home")
+	}
+}
+
+func testRetryAfter(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
 	}))
+	defer server.Close()
 	b.connect(t, server.URL)
 	o := b.send(t, b.plain())
-	server.Close()
-	require.Equal(t, h.hosts(), o.Error.Scope)
-	require.True(t, o.Error.Known)
-	require.Equal(t, 1, requests)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	require.GreaterOrEqual(t, o.Error.RetryAfterMS, int64(7000))
+}
+
+// testStalled lets the time run out before the last byte of a medium was sent.
+func testStalled(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), h.notPicture())
+	if h.Plain != nil {
+		d = b.plain()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), quick)
+	defer cancel()
+	b.media.Stall(ctx)
+	o := b.sendContext(ctx, t, d)
+	require.NotNil(t, o.Error)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	if !h.Asks {
+		require.Empty(t, b.accepted())
+		require.True(t, !o.Error.Known || len(b.posts()) == 0, "what was begun may have been taken: %s", o.Error)
+	}
+	require.Zero(t, b.media.OpenContents())
+}
+
+// testLookup asks the platform about a call whose answer was lost.
+func testLookup(t *testing.T, h Harness) {
+	for name, c := range map[string]struct {
+		lost, asked sim.Fault
+		want        func(v autopost.Verdict) bool
+	}{
+		"found":   {sim.Fault{Method: h.TextMethod, Effect: sim.EffectAcceptThenDrop, To: 1}, sim.Fault{Method: "none", Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return v.Found && !v.Absent }},
+		"absent":  {sim.Fault{Method: h.TextMethod, Effect: sim.EffectReset, To: 1}, sim.Fault{Method: "none", Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return v.Absent && !v.Found }},
+		"unknown": {sim.Fault{Method: h.TextMethod, Effect: sim.EffectAcceptThenDrop, To: 1}, sim.Fault{Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return !v.Found && !v.Absent && v.Error != nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, h)
+			b.fault(t, c.lost)
+			d, at := b.plain(), time.Now()
+			b.requireLost(t, b.send(t, d))
+			b.fault(t, c.asked)
+			d.LastCallAt, d.UnknownOutcomes = &at, 1
+			posts := len(b.posts())
+			verdict := b.adapter.(autopost.Reconciler).Reconcile(t.Context(), b.call(d))
+			require.True(t, c.want(verdict), "%+v", verdict)
+			if verdict.Found {
+				require.Equal(t, b.accepted()[0].MessageIDs[0], verdict.ProviderMessageID)
+			}
+			require.Len(t, b.posts(), posts, "it changes nothing")
+		})
+	}
+}
+
+// testLongest sends the longest text that is taken, and one that is a letter longer.
+func testLongest(t *testing.T, h Harness) {
+	h.Schema = nil // the database keeps longer texts from leaving
+	b := newBench(t, h)
+	d := b.plain()
+	d.RenderMeta.ParseMode, d.RenderedText = "", h.Longest
+	require.True(t, b.send(t, d).OK)
+	d.DeliveryID, d.RenderedText = "d-2", h.Longest+"x"
+	o := b.send(t, d)
+	require.NotNil(t, o.Error)
+	require.Equal(t, []any{autopost.Permanent, autopost.ScopeDelivery}, []any{o.Error.Category, o.Error.Scope}, "%s", o.Error)
+	require.Len(t, b.accepted(), 1)
 }
 
 func testBadStep(t *testing.T, h Harness) {

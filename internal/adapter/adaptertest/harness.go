@@ -49,6 +49,12 @@ type Harness struct {
 	Album []autopost.MediaKind
 	// BadSettings are refused; a disable_notification that is no boolean when empty.
 	BadSettings string
+	// Longest is the longest text that is taken, in the unit in which the platform
+	// measures; "" leaves the case out.
+	Longest string
+	// Lookup says that the adapter is a Reconciler that needs nothing besides, and the
+	// world shows at once what it has.
+	Lookup bool
 	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
 	// on which a post cannot answer another.
 	NoSettings, NoReplies bool
@@ -102,10 +108,16 @@ type bench struct {
 	emitted   []autopost.Acknowledged
 }
 
-func newBench(t *testing.T, h Harness) *bench {
+// makeBench leaves it to the caller where the platform listens.
+func makeBench(t *testing.T, h Harness) *bench {
 	t.Helper()
 	core, handler := h.World(t)
-	b := &bench{Harness: h, core: core, handler: Inspect(t, handler, h.Schema), media: NewMaterials()}
+	return &bench{Harness: h, core: core, handler: Inspect(t, handler, h.Schema), media: NewMaterials()}
+}
+
+func newBench(t *testing.T, h Harness) *bench {
+	t.Helper()
+	b := makeBench(t, h)
 	server := httptest.NewServer(b.handler)
 	t.Cleanup(server.Close)
 	b.connect(t, server.URL)

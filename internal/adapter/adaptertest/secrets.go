@@ -122,7 +122,7 @@ func testSecrets(t *testing.T, h Harness) {
 // probe runs an operation whose call number at is broken, and says how many it made.
 func probe(t *testing.T, h Harness, run operation, within time.Duration, at int, broken http.HandlerFunc) (calls int, told *telling) {
 	t.Helper()
-	b := newBench(t, h)
+	b := makeBench(t, h)
 	var n atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if int(n.Add(1)) == at {
@@ -193,8 +193,9 @@ func breaks(canaries []string, rows []Row) map[string]http.HandlerFunc {
 	out := map[string]http.HandlerFunc{}
 	all := strings.Join(canaries, " ")
 	for form, escape := range escapes {
-		statuses := []int{200, 400, 401, 429, 503}
+		statuses := []int{200, 401, 503}
 		if form == plain {
+			statuses = append(statuses, 302, 400, 429, 500)
 			for _, row := range rows {
 				statuses = append(statuses, row.Status)
 			}

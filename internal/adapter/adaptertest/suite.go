@@ -19,6 +19,7 @@ func Run(t *testing.T, h Harness) {
 		"UntrustedCertificateIsPermanent":   testUntrusted,
 		"LostAnswerIsNeverTakenForARefusal": testLostAnswer,
 		"OwnServerErrorIsKnown":             testDefinite5xx,
+		"WaitOfTheHeaderIsAFloor":           testRetryAfter,
 		"CancelledWhileWaiting":             testCancelWaiting,
 		"CancelledBeforeTheCallIsKnown":     testCancelBefore,
 		"NothingTellsTheSecret":             testSecrets,
@@ -28,6 +29,15 @@ func Run(t *testing.T, h Harness) {
 		"WrongTargetConcernsTheChannel":     testBadTarget,
 		"ContentIsClosedWhateverHappens":    testContentClosed,
 		"ServesManyDeliveriesAtTheSameTime": testConcurrent,
+	}
+	if h.Lookup {
+		cases["LostAnswerIsLookedUp"] = testLookup
+	}
+	if h.Longest != "" {
+		cases["LongestTextInThePlatformsUnit"] = testLongest
+	}
+	if !h.NoUploads {
+		cases["TimeoutBeforeTheLastByteIsNoRefusal"] = testStalled
 	}
 	if h.Plain == nil {
 		maps.Copy(cases, messages)

@@ -120,7 +120,6 @@ var shells = map[string]func(string) string{
 		return fmt.Sprintf(`{"ok":false,"success":false,"error_code":400,"description":"%[1]s","code":"%[1]s","message":"%[1]s","title":"%[1]s",
 			"detail":"%[1]s","type":"%[1]s","error":"invalid_grant","error_description":"%[1]s","errors":[{"message":"%[1]s"}]}`, s)
 	},
-	"a name": func(s string) string { return fmt.Sprintf(`{"error":"%s"}`, s) },
 	"an object": func(s string) string {
 		return fmt.Sprintf(`{"error":{"code":400,"message":"%[1]s","errors":[{"reason":"%[1]s","message":"%[1]s"}]}}`, s)
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -245,6 +246,29 @@ func TestASlotWithoutAUsableAddressIsAFailedUpload(t *testing.T) {
 		o := send(t, server.URL, media, d)
 		server.Close()
 		require.Equal(t, "max_upload_failed", o.Error.Code, address)
+		require.Zero(t, media.OpenContents())
+	}
+}
+
+// Whether upload hosts are under the API's authority is not established, nor are they up when it is.
+func TestAnUploadHostThatCannotBeReachedHoldsUpNothingElse(t *testing.T) {
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	untrusted.StartTLS()
+	defer untrusted.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for code, host := range map[string]string{"tls_untrusted": untrusted.URL, "net_connect": gone.URL} {
+		media := adaptertest.NewMaterials()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": host + "/upload"})
+		}))
+		d := autopost.Delivery{TargetID: target, RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "media-1", Items: []int{0}}}}}
+		d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, BlobRef: media.Add(autopost.MediaImage)}}
+		o := send(t, server.URL, media, d)
+		server.Close()
+		require.Equal(t, code, o.Error.Code)
+		require.Equal(t, autopost.ScopeDelivery, o.Error.Scope)
 		require.Zero(t, media.OpenContents())
 	}
 }

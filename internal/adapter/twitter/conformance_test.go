@@ -2,6 +2,7 @@ package twitter_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,7 @@ func harness(t *testing.T, secret string) adaptertest.Harness {
 			return twitter.NewRefresher(baseURL, client)
 		},
 		NoMarkup: true, BadSettings: `{"made_with_ai":"yes"}`,
+		Lookup: true, Longest: strings.Repeat("語", 134) + "ab",
 		TextMethod: create, AlbumMethod: create,
 		Album: []autopost.MediaKind{autopost.MediaImage, autopost.MediaImage, autopost.MediaImage},
 		MediaMethods: map[autopost.MediaKind]string{
