@@ -159,7 +159,7 @@ func testRedirect(t *testing.T, h Harness) {
 		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests.Add(1)
-			http.Redirect(w, r, other.URL+r.URL.Path, status)
+			http.Redirect(w, r, other.URL+"/elsewhere", status)
 		}))
 		b := newBench(t, h)
 		b.connect(t, server.URL)
