@@ -2271,7 +2271,7 @@ CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURN
     AS $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
 -- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
--- Locks: as lock_for_commit, then channel_gates (channel_id).
+-- Locks: credential_health of refused credentials, then as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
@@ -2288,6 +2288,9 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	end if;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
@@ -7723,6 +7726,27 @@ $$;
 
 
 --
+-- Name: lock_credentials_of(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_credentials_of(p_workspace_id text, p_delivery_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The credentials of these deliveries' channels, before anything that comes later in the order: a refusal is to be told, whoever is at work on them.
+-- Reads: deliveries, channels, channel_auth. Locks: credential_health (auth_ref).
+begin
+	perform 1 from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select autopost.current_auth_ref(p_workspace_id, c) from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+	order by h.auth_ref
+	for no key update of h;
+end
+$$;
+
+
+--
 -- Name: lock_for_commit(text, uuid[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7971,9 +7995,9 @@ $$;
 CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel, or a
--- credential, that somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call
--- says the same again.
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
+-- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
+-- again. The credential is locked already, by lock_credentials_of, unless the channel changed it meanwhile.
 -- Locks: credential_health (skip locked), channels (skip locked), deliveries (skip locked).
 -- Writes: channels, deliveries, credential_health, alerts, events(auth_lost, channel_paused, failed_permanent).
 declare
