@@ -93,6 +93,21 @@ func MAXSchema(t *testing.T) Schema {
 	}
 }
 
+// MAXError checks the body of a refusal against the published document.
+func MAXError(t *testing.T) func(body []byte) error {
+	var api maxAPI
+	if !SharedData(t, "max-bot-api.openapi.json", &api) {
+		return func([]byte) error { return nil }
+	}
+	return func(body []byte) error {
+		var value any
+		if err := json.Unmarshal(body, &value); err != nil {
+			return err
+		}
+		return api.check(maxSchema{Ref: "#/components/schemas/Error"}, "error", value)
+	}
+}
+
 // operation is that of a request: by its very path, else by one with parameters.
 func (api maxAPI) operation(r *http.Request) (maxOperation, bool) {
 	method := strings.ToLower(r.Method)

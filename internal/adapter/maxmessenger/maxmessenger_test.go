@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +211,46 @@ func TestUploadAnswers(t *testing.T) {
 				require.True(t, o.Error.Known)
 			}
 		})
+	}
+}
+
+// The simulator refuses, also what the document says nothing of, in the document's one form.
+func TestRefusalsHaveThePublishedForm(t *testing.T) {
+	published := adaptertest.MAXError(t)
+	core, server := platform(t)
+	ask := func(method, target, auth, body string) {
+		t.Helper()
+		request := httptest.NewRequest(method, target, strings.NewReader(body))
+		request.Header.Set("Authorization", auth)
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, request)
+		require.GreaterOrEqual(t, answer.Code, 400, "%s %s %s", method, target, body)
+		require.NoError(t, published(answer.Body.Bytes()), "%s %s %s: %s", method, target, body, answer.Body)
+	}
+	const post = "/messages?chat_id=" + target
+	ask(http.MethodPost, post, "", `{"text":"a"}`)
+	ask(http.MethodPost, post, "Bearer "+token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages?chat_id=-1", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages?chat_id=x", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/uploads?type=photo", token, "")
+	ask(http.MethodPatch, "/messages", token, "")
+	ask(http.MethodGet, "/chats/-1", token, "")
+	ask(http.MethodGet, "/nothing", token, "")
+	file := `{"type":"file","payload":{"token":"t"}}`
+	for _, body := range []string{
+		"{", `{}`, `{"text":1}`, `{"text":"` + strings.Repeat("a", 4001) + `"}`, `{"text":"a","format":"markup"}`,
+		`{"attachments":[` + file + `,` + file + `]}`, `{"attachments":[{"type":"image","payload":{"token":"nobody's"}}]}`,
+		`{"attachments":[{"type":"image","payload":{"token":"a","url":"https://example.org/a.png"}}]}`,
+		`{"text":"a","attachments":[{"type":"inline_keyboard","payload":{"buttons":[[{"type":"link","text":"a","url":"ftp://a"}]]}}]}`,
+		`{"text":"a","attachments":[{"type":"hologram"}]}`,
+	} {
+		ask(http.MethodPost, post, token, body)
+	}
+	for _, status := range []int{400, 401, 403, 404, 405, 429, 500, 503} {
+		require.NoError(t, core.Faults.Add(sim.Fault{Effect: sim.EffectStatus, Status: status, To: 1}))
+		ask(http.MethodPost, post, token, `{"text":"a"}`)
 	}
 }
 
