@@ -64,30 +64,23 @@ func (o *owner) visit(address *url.URL) error {
 	}
 	target := o.h.WorldURL + o.page + address.Path + "?" + query.Encode()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	shown, err := o.read(browser.Get(target))
+	answer, err := browser.Get(target)
 	if err != nil {
 		return err
 	}
-	form := url.Values{}
-	if name := selectName.FindStringSubmatch(shown); name != nil {
-		form.Set(name[1], o.account)
+	shown, err := text(answer)
+	if err != nil {
+		return err
 	}
-	for _, button := range buttonName.FindAllStringSubmatch(shown, -1) {
-		if button[2] == o.decision {
-			form.Set(button[1], button[2])
+	if answer.StatusCode == http.StatusOK {
+		if answer, err = browser.PostForm(target, o.decide(shown)); err != nil {
+			return err
 		}
+		_ = answer.Body.Close()
 	}
-	if len(form) != 2 {
-		return errors.New(shown)
-	}
-	answer, err := browser.PostForm(target, form)
-	if err != nil {
-		return err
-	}
-	_ = answer.Body.Close()
 	back, err := answer.Location()
 	if err != nil {
-		return err
+		return errors.New(shown)
 	}
 	query = back.Query()
 	if o.after != nil {
@@ -97,21 +90,32 @@ func (o *owner) visit(address *url.URL) error {
 	o.code = query.Get("code")
 	o.mu.Unlock()
 	back.RawQuery = query.Encode()
-	shown, err = o.read(browser.Get(back.String()))
-	if err != nil {
+	if answer, err = browser.Get(back.String()); err != nil {
 		return err
 	}
+	shown, err = text(answer)
 	o.say(shown)
-	return nil
+	return err
 }
 
-func (*owner) read(answer *http.Response, err error) (string, error) {
-	if err != nil {
-		return "", err
+// decide fills in the page's form.
+func (o *owner) decide(page string) url.Values {
+	form := url.Values{}
+	if name := selectName.FindStringSubmatch(page); name != nil {
+		form.Set(name[1], o.account)
 	}
+	for _, button := range buttonName.FindAllStringSubmatch(page, -1) {
+		if button[2] == o.decision {
+			form.Set(button[1], button[2])
+		}
+	}
+	return form
+}
+
+func text(answer *http.Response) (string, error) {
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	return string(text), err
+	body, err := io.ReadAll(answer.Body)
+	return string(body), err
 }
 
 // freePort is an address that nobody listens on.
