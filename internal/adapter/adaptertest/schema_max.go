@@ -202,6 +202,10 @@ func (api maxAPI) check(s maxSchema, at string, value any) error {
 		if s.Type != "boolean" {
 			return fmt.Errorf("%s is a boolean, wanted %s", at, s.Type)
 		}
+	case float64:
+		if s.Type != "integer" && s.Type != "number" {
+			return fmt.Errorf("%s is a number, wanted %s", at, s.Type)
+		}
 	case []any:
 		if s.Items == nil {
 			return fmt.Errorf("%s is an array, wanted %s", at, s.Type)
