@@ -25,6 +25,7 @@ import (
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
+	"autopost/internal/results"
 	"autopost/internal/service"
 )
 
@@ -182,6 +183,14 @@ func (d *daemon) addDispatch(runID string) error {
 		return err
 	}
 	d.group.Add("dispatch", dispatcher)
+	teller, err := results.New(results.Config{
+		Queue: resultQueue{d.store}, Keys: d.vault, Log: d.log,
+		Client: outbound.Guarded(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: time.Minute, MaxBytes: results.MaxAnswer, Strict: true}),
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("results", teller)
 	return nil
 }
 

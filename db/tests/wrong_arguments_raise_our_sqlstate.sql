@@ -537,6 +537,39 @@ insert into calls values
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', null, '{"status": "fresh"}', '{}')$c$, 'request_hash'),
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), null, '{}')$c$, 'begun'),
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}', null)$c$, 'answer');
+insert into calls
+select a.f, format('autopost.%s(%s)', a.f, format(a.args, x.ws, x.id, x.operator, x.reason)), x.a
+from (values ('put_webhook', $a$%s, %s, '{"rps": 1}', %s, %s, true$a$), ('remove_webhook', $a$%s, %s, %s, %s, true$a$),
+	('test_webhook', $a$%s, %s, %s, %s$a$), ('replay_webhook', $a$%s, %s, '{"since": "2026-01-01T00:00:00Z"}', %s, %s, true$a$)) a (f, args)
+cross join (values ('null', '''x''', '''o''', '''r''', 'workspace_id'), ('''w''', 'null', '''o''', '''r''', 'webhook_id'), ('''w''', '''''', '''o''', '''r''', 'webhook_id'),
+	('''w''', '''x''', '''''', '''r''', 'operator'), ('''w''', '''x''', '''o''', 'null', 'reason')) x (ws, id, operator, reason, a);
+insert into calls values
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '{}', 'o', 'r', null)$c$, 'dry_run'),
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '[]', 'o', 'r', true)$c$, 'fields'),
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '{"colour": 1}', 'o', 'r', true)$c$, 'fields'),
+	('remove_webhook', $c$autopost.remove_webhook('w', 'x', 'o', 'r', null)$c$, 'dry_run'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "2026-01-01T00:00:00Z"}', 'o', 'r', null)$c$, 'dry_run'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', null, 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"colour": 1}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "yesterday"}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"event_ids": []}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"event_ids": ["x"]}', 'o', 'r', true)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries(null, '{"webhook_id": "x"}', 1)$c$, 'workspace_id'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{}', 1)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x", "id": "y"}', 1)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x"}', 0)$c$, 'limit'),
+	('ready_webhook_workspaces', $c$autopost.ready_webhook_workspaces(0)$c$, 'limit'),
+	('enqueue_webhooks', $c$autopost.enqueue_webhooks(null)$c$, 'workspace_id'),
+	('claim_webhooks', $c$autopost.claim_webhooks(null, 1)$c$, 'workspace_id'),
+	('claim_webhooks', $c$autopost.claim_webhooks('w', 0)$c$, 'limit'),
+	('commit_webhook', $c$autopost.commit_webhook(null, 'x', gen_random_uuid(), 't', '{}')$c$, 'workspace_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', null, gen_random_uuid(), 't', '{}')$c$, 'webhook_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', null, 't', '{}')$c$, 'event_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), '', '{}')$c$, 'claim_token'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), 't', '[]')$c$, 'outcome'),
+	('purge_webhook_sends', $c$autopost.purge_webhook_sends(null)$c$, 'workspace_id');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;

@@ -38,6 +38,7 @@ var rules = []rule{
 	{under: "internal/ingest", may: stageMay, because: stageBecause},
 	{under: "internal/dispatch", may: stageMay, because: stageBecause},
 	{under: "internal/monitor", may: stageMay, because: stageBecause},
+	{under: "internal/results", may: stageMay, because: stageBecause},
 	{under: "internal/bot", may: stageMay, because: stageBecause},
 	{under: "internal/admin", may: stageMay, because: stageBecause},
 	{under: "internal/web", may: []string{root, "internal/admin", "internal/telemetry", "internal/service"},

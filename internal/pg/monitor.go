@@ -266,3 +266,8 @@ func (s *Store) WarnExpiring(ctx context.Context, workspace string) (int, error)
 func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_sealed_secrets", workspace)
 }
+
+// PurgeWebhookSends removes what result webhooks were told, past its time.
+func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_webhook_sends", workspace)
+}

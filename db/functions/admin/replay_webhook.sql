@@ -1,5 +1,5 @@
 create or replace function autopost.replay_webhook(
-	p_workspace_id text, p_webhook_id text, p_what jsonb, p_operator text, p_reason text, p_dry_run boolean
+	p_workspace_id text, p_webhook_id text, p_filter jsonb, p_operator text, p_reason text, p_dry_run boolean
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
@@ -20,31 +20,31 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('webhook_id', p_webhook_id <> '');
-	perform autopost.check_read(p_what, '{since,until,event_ids,failed_only}', 1);
-	v_since := autopost.instant_in(p_what, 'since');
-	v_until := coalesce(autopost.instant_in(p_what, 'until'), autopost.now_ts());
-	if p_what ? 'event_ids' = p_what ? 'since' or (p_what ? 'event_ids' and p_what ? 'until') then
-		perform autopost.refuse('what', 'is neither a time nor events', 'pass since, with until or without, or event_ids');
+	perform autopost.check_read(p_filter, '{since,until,event_ids,failed_only}', 1);
+	v_since := autopost.instant_in(p_filter, 'since');
+	v_until := coalesce(autopost.instant_in(p_filter, 'until'), autopost.now_ts());
+	if p_filter ? 'event_ids' = p_filter ? 'since' or (p_filter ? 'event_ids' and p_filter ? 'until') then
+		perform autopost.refuse('filter', 'is neither a time nor events', 'pass since, with until or without, or event_ids');
 	elsif v_since >= v_until then
-		perform autopost.refuse('what', 'has a since that is not before until', 'pass an earlier one');
-	elsif p_what ? 'event_ids' then
-		if jsonb_typeof(p_what -> 'event_ids') <> 'array' or jsonb_array_length(p_what -> 'event_ids') not between 1 and 1000 then
-			perform autopost.refuse('what', 'has event_ids that are no list of 1 to 1000', 'pass ids as webhook-id told them');
+		perform autopost.refuse('filter', 'has a since that is not before until', 'pass an earlier one');
+	elsif p_filter ? 'event_ids' then
+		if jsonb_typeof(p_filter -> 'event_ids') <> 'array' or jsonb_array_length(p_filter -> 'event_ids') not between 1 and 1000 then
+			perform autopost.refuse('filter', 'has event_ids that are no list of 1 to 1000', 'pass ids as webhook-id told them');
 		end if;
-		perform autopost.require_uuid('what', i.id) from jsonb_array_elements_text(p_what -> 'event_ids') i (id);
-		v_ids := array(select distinct i.id::uuid from jsonb_array_elements_text(p_what -> 'event_ids') i (id) order by 1);
+		perform autopost.require_uuid('filter', i.id) from jsonb_array_elements_text(p_filter -> 'event_ids') i (id);
+		v_ids := array(select distinct i.id::uuid from jsonb_array_elements_text(p_filter -> 'event_ids') i (id) order by 1);
 	end if;
 	select w.enabled into v_enabled from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for key share of w;
 	if v_enabled is not true then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_enabled is null then 'unknown_webhook' else 'disabled' end);
 	end if;
-	v_replayed := autopost.replay(p_workspace_id, p_webhook_id, v_ids, tstzrange(v_since, v_until), coalesce((p_what -> 'failed_only')::boolean, false), p_dry_run);
+	v_replayed := autopost.replay(p_workspace_id, p_webhook_id, v_ids, tstzrange(v_since, v_until), coalesce((p_filter -> 'failed_only')::boolean, false), p_dry_run);
 	if v_replayed -> 'queued' = '0' and v_replayed -> 'next_since' = 'null' then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'nothing_to_replay') || v_replayed;
 	end if;
 	if not p_dry_run then
-		perform autopost.audit(p_workspace_id, 'replay_webhook', 'webhook:' || p_webhook_id, v_act, '{}', p_what || (v_replayed - 'unknown'));
+		perform autopost.audit(p_workspace_id, 'replay_webhook', 'webhook:' || p_webhook_id, v_act, '{}', p_filter || (v_replayed - 'unknown'));
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run) || v_replayed;
 end
