@@ -26,7 +26,7 @@ const first, second = "00000000-0000-7000-8000-000000000001", "00000000-0000-700
 func toldWorld(t *testing.T) *pgtest.DB {
 	t.Helper()
 	base := world(t, "a")
-	base.Exec(`update autopost.settings set value = '0' where key = 'webhook_overlap_seconds'`)
+	base.Exec(`update autopost.settings set value = '0' where key in ('webhook_overlap_seconds', 'webhook_poll_ms')`)
 	base.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://crm.example.com", "signing_ref": "key"}', 'ann', 'r', false)`)
 	return base
 }

@@ -56,7 +56,6 @@ var writes = map[string]string{
 	"put_source":        `autopost.put_source(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_rate_group":    `autopost.put_rate_group(@workspace, @platform, @rate_group, @fields, @operator, @reason, @dry_run)`,
 	"put_webhook":       `autopost.put_webhook(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
-	"remove_webhook":    `autopost.remove_webhook(@workspace, @id, @operator, @reason, @dry_run)`,
 	"test_webhook":      `autopost.test_webhook(@workspace, @id, @operator, @reason)`,
 	"replay_webhook":    `autopost.replay_webhook(@workspace, @id, @what, @operator, @reason, @dry_run)`,
 	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,

@@ -42,6 +42,9 @@ begin
 		v_new.old_signing_ref := v_old.signing_ref;
 		v_new.old_signing_until := v_now + autopost.setting_interval('signing_overlap_hours');
 	end if;
+	if v_new.rps <> v_old.rps then
+		v_new.next_send_at := v_now;
+	end if;
 	if v_new.enabled and v_old.enabled is not true then
 		v_new.enabled_at := v_now;
 		v_new.failing_since := null;
@@ -51,7 +54,7 @@ begin
 	insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, old_signing_ref, old_signing_until, event_types, channel_ids, tags,
 		enabled, rps, max_parallel, timeout_seconds, enabled_at, next_send_at, failing_since, disabled_reason, created_at, updated_at)
 	values (p_workspace_id, p_webhook_id, v_new.url, v_new.signing_ref, v_new.old_signing_ref, v_new.old_signing_until, v_new.event_types, v_new.channel_ids, v_new.tags,
-		v_new.enabled, v_new.rps, v_new.max_parallel, v_new.timeout_seconds, coalesce(v_new.enabled_at, v_now), v_now, v_new.failing_since, v_new.disabled_reason, v_now, v_now)
+		v_new.enabled, v_new.rps, v_new.max_parallel, v_new.timeout_seconds, coalesce(v_new.enabled_at, v_now), coalesce(v_new.next_send_at, v_now), v_new.failing_since, v_new.disabled_reason, v_now, v_now)
 	on conflict (workspace_id, webhook_id) do update
 	set url = excluded.url, signing_ref = excluded.signing_ref, old_signing_ref = excluded.old_signing_ref, old_signing_until = excluded.old_signing_until,
 		event_types = excluded.event_types, channel_ids = excluded.channel_ids, tags = excluded.tags, enabled = excluded.enabled, rps = excluded.rps,

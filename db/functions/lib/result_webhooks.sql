@@ -131,7 +131,7 @@ begin
 		v_places - (select count(*) from autopost.webhook_sends s
 			where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id and s.status = 'sending' and s.due_at > p_now),
 		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
-			else floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps) end);
+			else greatest(0, floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
 end
 $$;
 

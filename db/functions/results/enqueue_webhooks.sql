@@ -2,7 +2,7 @@ create or replace function autopost.enqueue_webhooks(p_workspace_id text) return
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Reads on in the events of a workspace, at most 1,000, and queues what its result webhooks are to be told. No event is missed, however late
--- its transaction commits (begin_reading); one that is read twice is queued once.
+-- its transaction commits (begin_reading); one that is read twice is queued once. A reading begins once in webhook_poll_ms, whoever asks.
 -- Returns {"read", "queued", "more": whether to come again at once, "busy": somebody else is reading}.
 -- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
 declare
@@ -16,8 +16,9 @@ begin
 	select c.* into v_cursor from autopost.webhook_cursors c where c.workspace_id = p_workspace_id for no key update of c skip locked;
 	if v_cursor.workspace_id is null then
 		return '{"read": 0, "queued": 0, "more": false, "busy": true}';
-	end if;
-	if v_cursor.position_at is null then
+	elsif v_cursor.position_at is null and v_cursor.read_at > autopost.now_ts() - autopost.setting_interval('webhook_poll_ms') then
+		return '{"read": 0, "queued": 0, "more": false, "busy": false}';
+	elsif v_cursor.position_at is null then
 		v_cursor := autopost.begin_reading(v_cursor);
 	end if;
 	v_events := array(

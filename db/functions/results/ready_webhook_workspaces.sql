@@ -18,7 +18,7 @@ begin
 		and (not exists (
 				select 1 from autopost.webhook_cursors c
 				where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
-			or exists (
+			or r.next_send_at < v_now + interval '1 second' and exists (
 				select 1 from autopost.webhook_sends s
 				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)))
 	order by w.workspace_id
