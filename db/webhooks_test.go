@@ -74,6 +74,34 @@ func TestEventBehindTheReadingIsTold(t *testing.T) {
 	readUntil(t, base, `select count(*) = 1501 from autopost.webhook_sends`)
 }
 
+// A copy that was restored into another server has a mark that has yet to come there: it
+// is made anew, and what the copy had not told yet is told.
+func TestReadingGoesOnInACopy(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(happened, first)
+	base.Exec(`update autopost.webhook_cursors set mark_xid = '9999999999', read_at = now()`)
+	readUntil(t, base, `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`)
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+}
+
+// What a reading costs goes by what is new, not by what is kept: counted in pages.
+func TestReadingPassesWhatIsDone(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(`insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
+		select 'w', gen_random_uuid(), 'a', clock_timestamp() - make_interval(secs => n), 'channel_paused', 'ok', '{}' from generate_series(1, 30000) n`)
+	base.Exec(`analyze autopost.events`)
+	readUntil(t, base, `select true`)
+	base.Exec(happened, first)
+	look := base.Session("look", "engine")
+	explain := `explain (analyze, buffers, format json) ` + read
+	look.Exec(explain) // fills the caches of the session
+	root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
+	require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 500.)
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+}
+
 // Two that read at once queue nothing twice, and neither waits.
 func TestOneReadsTheOtherGoesAway(t *testing.T) {
 	t.Parallel()

@@ -70,23 +70,27 @@ language plpgsql
 as $$
 -- Where a reading of the events begins. Once every transaction up to the mark has ended, what they wrote is there to be read: from done_at to
 -- the end, after which all before the mark is done. Until then the latest is read again, so that nobody waits for a slow one. The mark is a
--- transaction of our own, not the end of a snapshot, above which others may be writing already.
+-- transaction of our own, not the end of a snapshot, above which others may be writing already. One that has yet to come is of another server
+-- (a copy was restored), and says nothing.
 -- Nothing from before the oldest webhook counts. Reads: result_webhooks.
 declare
 	v_cursor autopost.webhook_cursors := p_cursor;
 	v_now timestamptz := autopost.now_ts();
 	v_overlap interval := autopost.setting_interval('webhook_overlap_seconds');
+	v_snapshot pg_snapshot := pg_current_snapshot();
 	v_oldest timestamptz := (
 		select min(w.enabled_at) from autopost.result_webhooks w where w.workspace_id = p_cursor.workspace_id and w.enabled);
 begin
-	if pg_snapshot_xmin(pg_current_snapshot()) > p_cursor.mark_xid then
-		v_cursor.position_at := p_cursor.done_at;
-		v_cursor.next_done_at := greatest(p_cursor.mark_at - v_overlap, p_cursor.done_at);
+	v_cursor.position_at := p_cursor.done_at;
+	v_cursor.next_done_at := p_cursor.done_at;
+	if pg_snapshot_xmin(v_snapshot) > p_cursor.mark_xid or p_cursor.mark_xid >= pg_snapshot_xmax(v_snapshot) then
+		if p_cursor.mark_xid < pg_snapshot_xmax(v_snapshot) then
+			v_cursor.next_done_at := greatest(p_cursor.mark_at - v_overlap, p_cursor.done_at);
+		end if;
 		v_cursor.mark_xid := pg_current_xact_id();
 		v_cursor.mark_at := autopost.mark_time();
 	else
 		v_cursor.position_at := p_cursor.read_at - v_overlap;
-		v_cursor.next_done_at := p_cursor.done_at;
 	end if;
 	v_cursor.position_at := greatest(v_cursor.position_at, v_oldest);
 	v_cursor.position_id := '00000000-0000-0000-0000-000000000000';
