@@ -81,7 +81,7 @@ $$;
 
 insert into autopost.settings (key, value, default_value, meaning) values
 	('webhook_poll_ms', '1000', '1000', 'how often the events of a workspace with result webhooks are read'),
-	('webhook_overlap_seconds', '10', '10', 'how far the clocks of servers that follow each other as the primary may differ, and how long an event may take from its time to its first write'),
+	('webhook_overlap_seconds', '2', '2', 'how far the clocks of servers that follow each other as the primary may differ, and how long an event may take from its time to its first write'),
 	('webhook_retention_days', '7', '7', 'how long it is kept what result webhooks were told'),
 	('webhook_disable_days', '5', '5', 'for how long all calls of a result webhook must fail until it is disabled');
 
