@@ -25,7 +25,7 @@ var engineOnly = []string{
 	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "create_api_key",
 	"disable_api_key", "drop_event_partitions", "end_media_removal", "ensure_event_partitions", "export_config", "fail_refresh",
 	"finish_refresh", "finish_request", "forget_media_origin", "get_credential", "get_credential_binding", "get_source", "list_api_keys",
-	"list_credential_bindings", "list_master_keys", "list_media_removals", "list_sealed_secrets", "list_unknown_media",
+	"list_credential_bindings", "list_master_keys", "list_media_removals", "list_sealed_secrets", "list_unknown_media", "observe_clock",
 	"put_credential_binding", "put_sealed_secret", "put_setting", "record_credential_check", "remove_media_origin", "resolve_api_key",
 	"resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "touch_api_key",
 }
@@ -36,7 +36,7 @@ var engineOnly = []string{
 var crossWorkspace = []string{
 	"apply_settings", "begin_dispatch", "begin_media_removal", "describe_workspaces", "drop_event_partitions", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_master_keys", "list_media_removals",
-	"list_settings", "list_unknown_media", "list_workspaces", "next_wake_ms", "put_setting", "ready_fanout_workspaces",
+	"list_settings", "list_unknown_media", "list_workspaces", "next_wake_ms", "observe_clock", "put_setting", "ready_fanout_workspaces",
 	"ready_submission_workspaces", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "touch_run",
 }

@@ -114,6 +114,8 @@
 \ir dispatch/resolve_unknown.sql
 
 -- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
+\ir lib/clock.sql
+\ir monitor/observe_clock.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql

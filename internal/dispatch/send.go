@@ -137,7 +137,8 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 		if err != nil || !start.Applied || !start.Limited {
 			return start, 0, err
 		}
-		sleep(l.call, start.SendIn)
+		// No slot is further ahead; one that seems to be is from before the database's clock was put back.
+		sleep(l.call, min(start.SendIn, slotHorizon))
 		// The database read its clock after it was asked, so this is the most that it can be late.
 		if late = time.Since(asked) - start.SendIn; late <= slotTolerance {
 			break

@@ -14,6 +14,9 @@ type Leases interface {
 }
 
 func (m *Monitor) recoverLeases(ctx context.Context) bool {
+	if !m.watchClock(ctx) { // a lease is over by a clock that was just seen to go right
+		return false
+	}
 	crash.During(crash.InsideRecovery)
 	sending, ok1 := m.sweep(ctx, "recover sending leases", m.deps.Leases.RecoverSendingLeases)
 	claimed, ok2 := m.sweep(ctx, "recover claimed leases", m.deps.Leases.RecoverClaimedLeases)

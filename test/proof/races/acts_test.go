@@ -72,6 +72,7 @@ var acts = []act{
 	{"put_media_blob", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null)`, false},
 	// Out.
 	{"touch_run", "", `select autopost.touch_run('posttest')`, false},
+	{"observe_clock", "", `select autopost.observe_clock('posttest', 0)`, false},
 	{"begin_dispatch", "", `select autopost.begin_dispatch('posttest', 60)`, false},
 	{"end_dispatch", "", `select autopost.end_dispatch('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
