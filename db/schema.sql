@@ -764,7 +764,8 @@ begin
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok', -- never before its claim, though the clock was put back
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)
@@ -2321,6 +2322,47 @@ begin
 		exit when jsonb_array_length(v_all) >= p_limit;
 	end loop;
 	return v_all;
+end
+$$;
+
+
+--
+-- Name: clock_agrees(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_agrees(p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether somebody with a clock of their own has found p_now right lately, or nobody ever looks.
+-- Reads: clock_observers.
+begin
+	return not exists (select 1 from autopost.clock_observers)
+		or exists (select 1 from autopost.clock_observers o
+			where o.seen_at between p_now - autopost.setting_interval('clock_trust_seconds') and p_now and o.trusted_from <= p_now);
+end
+$$;
+
+
+--
+-- Name: clock_trusted(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_trusted(p_observer text, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Whether the clock may end leases. Where all who observed it are gone, p_observer, who has no clock of their own, is believed once they
+-- have asked for longer than a run may be silent.
+-- Reads and writes: clock_observers.
+begin
+	if autopost.clock_agrees(p_now) then
+		return true;
+	end if;
+	insert into autopost.clock_observers as o (observer, seen_at, trusted_from)
+	values (p_observer, p_now, p_now + autopost.setting_interval('run_silence_seconds'))
+	on conflict (observer) do update set seen_at = excluded.seen_at,
+		trusted_from = case when p_now - o.seen_at between interval '0' and autopost.setting_interval('clock_trust_seconds') then o.trusted_from
+			else excluded.trusted_from end;
+	return false;
 end
 $$;
 
@@ -4894,6 +4936,74 @@ CREATE FUNCTION autopost.fold(p_text text) RETURNS text
     AS $$
 -- Case folding that does not depend on the database's locale.
 select lower(p_text collate "und-x-icu")
+$$;
+
+
+--
+-- Name: follow_clock(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
+    LANGUAGE plpgsql
+    AS $$
+-- After the clock has jumped, moves the times that the engine itself has set by as much, so that what was to wait waits as long and what was
+-- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
+-- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
+-- Returns the jump; null where there was none to follow.
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, webhook_cursors, result_webhooks,
+-- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_jump interval;
+	v_slack interval;
+	v_from timestamptz;
+	v_to timestamptz := 'infinity';
+	v_what record;
+begin
+	with paid as (delete from autopost.clock_debts c where c.workspace_id = p_workspace_id returning c.jump)
+	select sum(paid.jump) into v_jump from paid;
+	if v_jump is null then
+		return null;
+	end if;
+	v_slack := autopost.setting_interval('clock_slack_seconds');
+	if v_jump > interval '0' then
+		v_from := v_now - v_jump;
+		v_to := v_now - least(v_slack, v_jump / 2);
+	else
+		v_from := v_now + v_slack;
+	end if;
+	for v_what in
+		select * from (values
+			(1, 'workspace_endpoints', '{endpoint_id}'::text[], 'admitted_until', null::text[]),
+			(2, 'pull_cursors', '{source_id}', 'next_poll_at', null),
+			(3, 'submissions', '{submission_id}', 'next_attempt_at', '{fetching}'),
+			(4, 'submissions', '{submission_id}', 'lease_until', '{fetching}'),
+			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
+			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
+			(7, 'credential_health', '{auth_ref}', 'lease_until', null),
+			(8, 'platform_limits', '{platform, rate_group}', 'next_allowed_at', null),
+			(9, 'platform_limits', '{platform, rate_group}', 'cooldown_until', null),
+			(10, 'platform_limits', '{platform, rate_group}', 'quota_until', null),
+			(11, 'platform_limits', '{platform, rate_group}', 'probe_at', null),
+			(12, 'channels', '{channel_id}', 'next_allowed_at', null),
+			(13, 'channels', '{channel_id}', 'cooldown_until', null),
+			(14, 'channels', '{channel_id}', 'paused_until', null),
+			(15, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
+			(16, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
+			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
+			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
+			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
+			(20, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(21, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(22, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			as w (place, relation, keys, times, states)
+		order by place
+	loop
+		perform autopost.shift_times(p_workspace_id, v_what.relation, v_what.keys, v_what.times, v_what.states, v_from, v_to, v_jump);
+	end loop;
+	perform autopost.rearm_gates(p_workspace_id);
+	return v_jump;
+end
 $$;
 
 
@@ -9407,6 +9517,50 @@ $$;
 
 
 --
+-- Name: observe_clock(text, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.observe_clock(p_observer text, p_elapsed_ms bigint DEFAULT NULL::bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A driver with a clock that never jumps says how many milliseconds have gone by for it between the answers to its last observation and to this one; null
+-- at its first. Where the database's clock has gone by another time, by more than clock_jump_ms, it has jumped: heartbeats and observations are moved by as
+-- much, and every workspace is to follow (follow_clock) before a lease of its ends. What is observed later by others agrees with the new time.
+-- Returns {"jumped_ms"}, 0 where it did not.
+-- Locks: clock_observers. Writes: clock_observers, clock_jumps, clock_debts, dispatch_runs.
+declare
+	v_now timestamptz;
+	v_seen timestamptz;
+	v_jump interval;
+	v_id uuid;
+begin
+	perform autopost.require('observer', p_observer <> ''), autopost.require('elapsed_ms', p_elapsed_ms is null or p_elapsed_ms >= 0);
+	lock table autopost.clock_observers in share row exclusive mode;
+	v_now := autopost.now_ts();
+	select o.seen_at into v_seen from autopost.clock_observers o where o.observer = p_observer;
+	v_jump := v_now - v_seen - p_elapsed_ms * interval '1 millisecond';
+	if greatest(v_jump, -v_jump) > autopost.setting_interval('clock_jump_ms') then
+		v_id := autopost.new_id();
+		insert into autopost.clock_jumps (jump_id, observed_at, jump, observer) values (v_id, v_now, v_jump, p_observer);
+		insert into autopost.clock_debts (workspace_id, jump_id, jump) select w.workspace_id, v_id, v_jump from autopost.workspaces w;
+		update autopost.clock_observers o set seen_at = o.seen_at + v_jump, trusted_from = o.trusted_from + v_jump where true;
+		update autopost.dispatch_runs r set seen_at = r.seen_at + v_jump
+		where case when v_jump > interval '0' then r.seen_at <= v_now - v_jump else r.seen_at > v_now end;
+	else
+		v_jump := interval '0';
+	end if;
+	delete from autopost.clock_observers o where o.seen_at < v_now - interval '1 day';
+	delete from autopost.clock_jumps j where j.observed_at not between v_now - interval '30 days' and v_now + interval '30 days';
+	insert into autopost.clock_observers as o (observer, seen_at, trusted_from)
+	values (p_observer, v_now, case when autopost.clock_agrees(v_now) then v_now else v_now + autopost.setting_interval('run_silence_seconds') end)
+	on conflict (observer) do update set seen_at = excluded.seen_at;
+	return jsonb_build_object('jumped_ms', autopost.milliseconds(v_jump));
+end
+$$;
+
+
+--
 -- Name: oldest_receipt(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12411,7 +12565,8 @@ CREATE FUNCTION autopost.recover_claimed_leases(p_workspace_id text, p_now times
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Returns deliveries that stayed claimed (two-phase callers) past claimed_lease_seconds to the queue. At most 500 at a time.
--- Returns {"recovered"}. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(claimed_lease_expired).
+-- Returns {"recovered"}, with "waiting": "clock" where the clock is not trusted (see recover_sending_leases). Locks: channels, deliveries, channel_gates; after a
+-- jump, what follow_clock locks. Writes: deliveries, channel_gates, events(claimed_lease_expired), clock_observers.
 declare
 	v_now timestamptz;
 	v_before timestamptz;
@@ -12420,6 +12575,9 @@ declare
 	v_count int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	v_before := v_now - autopost.setting_interval('claimed_lease_seconds');
 	select array_agg(x.delivery_id) into v_ids
@@ -12453,9 +12611,9 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     AS $$
 -- Ends leases that ran out, and those of runs whose heartbeat stopped. A call that never began is a definite failure and goes by the
 -- central retry policy; one that began is an unknown outcome, but where the platform is asked before anything is done again
--- (platforms.resumes). attempt is not touched. At most 500 at a time.
--- Returns {"recovered", "unknown", "dead"}. Locks: platform_limits, channels, deliveries, channel_gates.
--- Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure).
+-- (platforms.resumes). attempt is not touched. At most 500 at a time. No lease ends by a clock that has just jumped, or that nobody has found right.
+-- Returns {"recovered", "unknown", "dead"}, with "waiting": "clock" where the clock is not trusted. Locks: platform_limits, channels, deliveries, channel_gates; after a jump, what
+-- follow_clock locks. Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure), clock_observers.
 declare
 	v_now timestamptz;
 	v_silence interval := autopost.setting_interval('run_silence_seconds');
@@ -12467,6 +12625,9 @@ declare
 	v_counts int[] := '{0, 0, 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
@@ -14945,6 +15106,28 @@ $$;
 
 
 --
+-- Name: shift_times(text, text, text[], text, text[], timestamp with time zone, timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shift_times(p_workspace_id text, p_table text, p_keys text[], p_column text, p_states text[], p_from timestamp with time zone, p_to timestamp with time zone, p_by interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+-- Moves the times in a column of a workspace's rows, where given of these states, that lie between p_from and p_to, both left out. Rows are locked by key.
+declare
+	v_where text := format('t.workspace_id = $1 and %s and t.%I > $2 and t.%I < $3',
+		case when p_states is null then 'true' else format('t.status = any (%L)', p_states) end, p_column, p_column);
+begin
+	execute format('select 1 from autopost.%I t where %s order by %s for no key update of t', p_table, v_where,
+		(select string_agg(format('t.%I', k), ', ') from unnest(p_keys) k))
+	using p_workspace_id, p_from, p_to;
+	-- A statement of its own: those above may have changed while their locks were waited for.
+	execute format('update autopost.%I t set %I = t.%I + $4 where %s', p_table, p_column, p_column, v_where)
+	using p_workspace_id, p_from, p_to, p_by;
+end
+$_$;
+
+
+--
 -- Name: shorten_text(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16700,6 +16883,7 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 -- Takes no lock and writes nothing. Each invariant is one statement, so one snapshot: what is on its way at that moment is no finding.
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
+-- What happened while the database's clock was put back has no order by time: I1, I20, I21 and I25 leave such deliveries out (verify_torn).
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
 -- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
@@ -16707,7 +16891,7 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i01(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i01(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I2', 'one send_attempt an attempt, and none beyond', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i02(p_workspace_id) with ordinality v (found, n);
 	return query select 'I3', 'no more attempts than allowed and granted', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -16739,15 +16923,15 @@ begin
 	return query select 'I18', 'no shut gate before what is due, no expired lease left lying', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i18(p_workspace_id) with ordinality v (found, n);
 	return query select 'I20', 'no more blind resends than allowed, every unknown outcome counted', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i20(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i20(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I21', 'sent was called for, and nothing after the end', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i21(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i21(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I22', 'a series is sent when its steps are acknowledged, each item once', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i22(p_workspace_id) with ordinality v (found, n);
 	return query select 'I24', 'one event a transition, and counters that agree', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i24(p_workspace_id) with ordinality v (found, n);
 	return query select 'I25', 'events bear the attempt of their time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i25(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i25(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I26', 'nothing leads out of the workspace', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -17745,6 +17929,22 @@ $$;
 
 
 --
+-- Name: verify_torn(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_torn(p_workspace_id text, p_found jsonb) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether the delivery of a finding has events from hours that the clock went through twice: their order cannot be told by their time.
+select exists (
+	select 1 from autopost.clock_jumps j
+	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+		and e.ts between j.observed_at and j.observed_at - j.jump
+	where j.jump < interval '0')
+$$;
+
+
+--
 -- Name: video_fields(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18515,6 +18715,42 @@ ALTER TABLE ONLY autopost.charges FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: clock_debts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_debts (
+    workspace_id text NOT NULL,
+    jump_id uuid NOT NULL,
+    jump interval NOT NULL
+);
+
+ALTER TABLE ONLY autopost.clock_debts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: clock_jumps; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_jumps (
+    jump_id uuid NOT NULL,
+    observed_at timestamp with time zone NOT NULL,
+    jump interval NOT NULL,
+    observer text NOT NULL
+);
+
+
+--
+-- Name: clock_observers; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_observers (
+    observer text NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    trusted_from timestamp with time zone NOT NULL
+);
+
+
+--
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -18829,6 +19065,30 @@ ALTER TABLE ONLY autopost.channels
 
 ALTER TABLE ONLY autopost.charges
     ADD CONSTRAINT charges_pkey PRIMARY KEY (workspace_id, delivery_id, attempt);
+
+
+--
+-- Name: clock_debts clock_debts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_debts
+    ADD CONSTRAINT clock_debts_pkey PRIMARY KEY (workspace_id, jump_id);
+
+
+--
+-- Name: clock_jumps clock_jumps_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_jumps
+    ADD CONSTRAINT clock_jumps_pkey PRIMARY KEY (jump_id);
+
+
+--
+-- Name: clock_observers clock_observers_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_observers
+    ADD CONSTRAINT clock_observers_pkey PRIMARY KEY (observer);
 
 
 --
@@ -19792,6 +20052,14 @@ ALTER TABLE ONLY autopost.channels
 
 
 --
+-- Name: clock_debts clock_debts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_debts
+    ADD CONSTRAINT clock_debts_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id) ON DELETE CASCADE;
+
+
+--
 -- Name: credential_bindings credential_bindings_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -20100,6 +20368,12 @@ ALTER TABLE autopost.channels ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.charges ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: clock_debts; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.clock_debts ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: credential_bindings; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -20245,6 +20519,13 @@ CREATE POLICY owner_session ON autopost.channels TO autopost_owner USING ((COALE
 --
 
 CREATE POLICY owner_session ON autopost.charges TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: clock_debts owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.clock_debts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -20615,6 +20896,13 @@ CREATE POLICY workspace ON autopost.channels USING ((workspace_id = current_sett
 --
 
 CREATE POLICY workspace ON autopost.charges USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: clock_debts workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.clock_debts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

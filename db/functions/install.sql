@@ -122,6 +122,8 @@
 \ir results/commit_webhook.sql
 
 -- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
+\ir lib/clock.sql
+\ir monitor/observe_clock.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql

@@ -163,6 +163,8 @@ insert into calls values
 	('recover_claimed_leases', $c$autopost.recover_claimed_leases(null)$c$, 'workspace_id'),
 	('rearm_gates', $c$autopost.rearm_gates(null)$c$, 'workspace_id'),
 	('expire_auth_lost', $c$autopost.expire_auth_lost(null)$c$, 'workspace_id'),
+	('observe_clock', $c$autopost.observe_clock(null)$c$, 'observer'),
+	('observe_clock', $c$autopost.observe_clock('o', -1)$c$, 'elapsed_ms'),
 	('touch_run', $c$autopost.touch_run(null)$c$, 'run_id'),
 	('touch_run', $c$autopost.touch_run('')$c$, 'run_id'),
 	('ready_workspaces', $c$autopost.ready_workspaces(0)$c$, 'limit'),
@@ -490,7 +492,6 @@ insert into calls values
 insert into calls
 select f, format(c, f), a
 from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (values
-	('autopost.%s(null, ''{}'', 1)', 'workspace_id'), ('autopost.%s(''w'', null, 1)', 'filter'), ('autopost.%s(''w'', ''[]'', 1)', 'filter'),
 	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{"before_id": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{}'', 0)', 'limit'),
 	('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
 insert into calls values

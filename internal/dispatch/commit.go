@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"autopost/internal/crash"
 )
 
 // commit records the outcome, for as long as the lease lives: an accepted post
@@ -16,10 +18,12 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	err := insist(l.settle, p.leaseEnd, func() error {
 		ctx, cancel := context.WithTimeout(l.settle, queryTimeout)
 		defer cancel()
+		crash.During(crash.InsideCommit)
 		var err error
 		answer, err = d.deps.Commits.CommitOutcome(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, rep.outcome)
 		return err
 	})
+	crash.Here(crash.Committed)
 	d.logAttempt(p, rep, answer, err)
 }
 

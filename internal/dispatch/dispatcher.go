@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/crash"
 )
 
 const (
@@ -209,9 +210,13 @@ func (d *Dispatcher) claim(l life, workspace string, limit int) (int, error) {
 	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 	defer cancel()
 	asked := time.Now()
+	crash.During(crash.InsideClaim)
 	deliveries, err := d.deps.Queue.ClaimDeliveries(ctx, workspace, d.cfg.RunID, limit)
 	if err != nil {
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", workspace, err)
+	}
+	if len(deliveries) > 0 {
+		crash.Here(crash.Claimed)
 	}
 	for _, delivery := range deliveries {
 		d.take(l, delivery, asked.Add(d.cfg.Lease))

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+
+	"autopost/internal/crash"
 )
 
 // Errors that a caller tells apart with errors.Is.
@@ -59,6 +61,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		req.GetBody = nil
 	}
 	resp, err := c.http.Do(req)
+	crash.Here(crash.Accepted)
 	if err != nil {
 		return nil, &Error{Host: req.URL.Hostname(), Written: sent.written(), err: reason(err)}
 	}

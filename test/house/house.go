@@ -62,9 +62,14 @@ type House struct {
 type Option func(*settings)
 
 type settings struct {
-	world world.Options
-	role  string
+	world  world.Options
+	role   string
+	binary func() (string, error)
 }
+
+// Armed runs the program that can be told to die at a point of internal/crash, by the
+// variable AUTOPOST_CRASH.
+func Armed(s *settings) { s.binary = armed }
 
 // AsEngine runs the programs with the daemon's own lesser rights instead of the
 // superuser's.
@@ -79,11 +84,11 @@ func New(t testing.TB, options ...Option) *House {
 		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}},
 		X:        twitter.Options{Limits: &map[string]twitter.Limit{}},
 		LogSize:  50_000,
-	}}
+	}, binary: ordinary}
 	for _, option := range options {
 		option(&s)
 	}
-	path, err := binary()
+	path, err := s.binary()
 	require.NoError(t, err)
 	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
 	h.database = h.URL(s.role)

@@ -72,6 +72,7 @@ var acts = []act{
 	{"put_media_blob", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null)`, false},
 	// Out.
 	{"touch_run", "", `select autopost.touch_run('posttest')`, false},
+	{"observe_clock", "", `select autopost.observe_clock('posttest', 0)`, false},
 	{"begin_dispatch", "", `select autopost.begin_dispatch('posttest', 60)`, false},
 	{"end_dispatch", "", `select autopost.end_dispatch('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
@@ -206,11 +207,11 @@ var readers = []string{
 	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential",
 	"get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
 	"get_workspace", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit", "list_channels", "list_configuration",
-	"list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events",
-	"list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
-	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
-	"list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
-	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
+	"list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events", "list_master_keys",
+	"list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets",
+	"list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces",
+	"manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces", "ready_submission_workspaces",
+	"ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "verify", "why",
 }
 
