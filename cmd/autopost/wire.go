@@ -19,6 +19,7 @@ import (
 	"autopost/internal/ingest/pull/rss"
 	"autopost/internal/ingest/pull/web"
 	"autopost/internal/ingest/push"
+	"autopost/internal/ingest/updates"
 	"autopost/internal/media"
 	"autopost/internal/monitor"
 	"autopost/internal/pg"
@@ -161,6 +162,22 @@ type pushStore struct{ *pg.Store }
 func (s pushStore) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*push.Endpoint, error) {
 	endpoint, err := s.Store.ResolveEndpoint(ctx, kind, secretHash)
 	return (*push.Endpoint)(endpoint), err
+}
+
+// updateStore takes what platforms tell.
+type updateStore struct{ pushStore }
+
+func (s updateStore) ResolveBotEndpoint(ctx context.Context, secretHash string) (*updates.Endpoint, error) {
+	endpoint, err := s.Store.ResolveBotEndpoint(ctx, secretHash)
+	if endpoint == nil || err != nil {
+		return nil, err
+	}
+	return &updates.Endpoint{Endpoint: push.Endpoint(endpoint.Endpoint), Platform: autopost.Platform(endpoint.Platform)}, nil
+}
+
+func (s updateStore) ReceiveUpdate(ctx context.Context, workspace, endpoint string, update json.RawMessage) (updates.Taken, error) {
+	a, err := s.Store.ReceiveUpdate(ctx, workspace, endpoint, update)
+	return updates.Taken(a), err
 }
 
 func (s pushStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {

@@ -121,7 +121,7 @@ var acts = []act{
 	{"finish_subscription", "", `select autopost.finish_subscription('w', 'bot', repeat('d', 64), null)`, false},
 	{"finish_subscription", "refused", `select autopost.finish_subscription('w', 'bot', null, '{"category": "PERMANENT", "scope": "channel", "code": "tg_unauthorized"}')`, false},
 	{"list_unasked_chats", "", `select autopost.list_unasked_chats('w', 10)`, true},
-	{"record_chat_rights", "", `select autopost.record_chat_rights('w', 'telegram', 'tg', '-1', '-infinity', '{"may_post": true}')`, false},
+	{"record_chat_rights", "", `select autopost.record_chat_rights('w', 'telegram', 'g', '-1', '-infinity', '{"may_post": true}')`, false},
 	{"warn_expiring", "", `select autopost.warn_expiring('w')`, true},
 	{"purge_sealed_secrets", "", `select autopost.purge_sealed_secrets('w')`, true},
 	{"enqueue_webhooks", "", `select autopost.enqueue_webhooks('w')`, true},
