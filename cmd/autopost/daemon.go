@@ -200,9 +200,14 @@ func (d *daemon) addDispatch(runID string) error {
 }
 
 func (d *daemon) addMonitor() error {
+	speakers, err := adapters(d.cfg)
+	if err != nil {
+		return err
+	}
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
+		Bots: &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: speakers, PublicURL: d.cfg.PublicURL},
 	})
 	if err != nil {
 		return err

@@ -108,6 +108,23 @@ func mediaSweep(store *pg.Store, bucket *media.Store) *monitor.MediaSweep {
 	return &monitor.MediaSweep{Workspaces: store, Origins: mediaRows{store}, Removals: store, Known: store, Bucket: bucket}
 }
 
+// botStore is what the keeper of bots needs of the database.
+type botStore struct{ *pg.Store }
+
+func (s botStore) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]monitor.Bot, error) {
+	list, err := s.Store.ListDueSubscriptions(ctx, workspace, limit)
+	return convert(list, func(x pg.Bot) monitor.Bot { return monitor.Bot(x) }), err
+}
+
+func (s botStore) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]monitor.Chat, error) {
+	list, err := s.Store.ListUnaskedChats(ctx, workspace, limit)
+	return convert(list, func(x pg.UnaskedChat) monitor.Chat { return monitor.Chat(x) }), err
+}
+
+func (s botStore) RecordChatRights(ctx context.Context, workspace string, chat monitor.Chat, right autopost.Right) (string, error) {
+	return s.Store.RecordChatRights(ctx, workspace, pg.UnaskedChat(chat), right)
+}
+
 type fanoutStore struct{ *pg.Store }
 
 func (s fanoutStore) RunFanout(ctx context.Context, workspace string, limit int) (ingest.Fanout, error) {

@@ -32,6 +32,7 @@ type store struct {
 	// inDefault is how many events have no partition of their own.
 	inDefault int
 	logs      bytes.Buffer
+	bots      bots
 }
 
 func newStore() *store {
@@ -123,6 +124,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 		m, err := monitor.New(monitor.Config{}, monitor.Deps{
 			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
+			Bots:  s.bots.keeper(),
 			Log:   slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
