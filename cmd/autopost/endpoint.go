@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -59,7 +60,7 @@ func (f *endpointFields) given(cmd *cobra.Command) (map[string]any, error) {
 func endpointAddCommand() *cobra.Command {
 	var m manual
 	var f endpointFields
-	var kind, source, signingRef, secretFile, url string
+	var kind, source, signingRef, authRef, secretFile, url string
 	cmd := &cobra.Command{
 		Use:   "add ID",
 		Short: "Make an endpoint; its secret is printed once",
@@ -67,7 +68,11 @@ func endpointAddCommand() *cobra.Command {
 it by; bring one of your own with --secret-file. With --signing-ref it takes
 requests signed by the Standard Webhooks specification instead: the name of a
 credential of platform webhook whose secret is "whsec_" and base64. With --source
-it is where a feed comes in, and has no secret.`,
+it is where a feed comes in, and has no secret.
+
+With --kind telegram or max it is where a platform tells what happens to the bot of
+--auth-ref. Where AUTOPOST_PUBLIC_URL is set, the daemon subscribes the bot by itself,
+with a secret of its own.`,
 		Args: oneArgument("id of an endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fields, err := f.given(cmd)
@@ -77,7 +82,17 @@ it is where a feed comes in, and has no secret.`,
 			if source != "" && !cmd.Flags().Changed("kind") {
 				kind = "pull_source"
 			}
-			fields["kind"] = kind
+			bot := isBot(kind)
+			if bot {
+				err = fieldsOfBot(kind, authRef, fields)
+			} else if authRef != "" {
+				err = misuse{errors.New("--auth-ref names a bot: use it with --kind telegram or max")}
+			} else {
+				fields["kind"] = kind
+			}
+			if err != nil {
+				return err
+			}
 			var secret string
 			switch {
 			case source != "":
@@ -101,15 +116,24 @@ it is where a feed comes in, and has no secret.`,
 				if known != nil {
 					return misuse{fmt.Errorf("there is an endpoint %s already: use endpoint set or endpoint rotate", args[0])}
 				}
+				if bot {
+					if err := requireBot(ctx, store, m.act.Workspace, kind, authRef); err != nil {
+						return err
+					}
+				}
 				change, err := store.PutEndpoint(ctx, m.act, args[0], fields)
 				if err != nil {
 					return err
 				}
-				return m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url})
+				if err := m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url}); err != nil || !bot {
+					return err
+				}
+				return adviseBot(kind)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "webhook_push", "webhook_push, bot_webhook or pull_source")
+	cmd.Flags().StringVar(&kind, "kind", "webhook_push", "webhook_push, telegram, max or pull_source")
+	cmd.Flags().StringVar(&authRef, "auth-ref", "", "name of the bot's credential, for --kind telegram and max")
 	cmd.Flags().StringVar(&source, "source", "", "id of the source whose items come in here")
 	cmd.Flags().StringVar(&signingRef, "signing-ref", "", "auth_ref of the credential by which requests are signed")
 	secretFlags(cmd, &secretFile, &url)
