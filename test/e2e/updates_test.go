@@ -26,8 +26,9 @@ func subscribed(t *testing.T) (h *house.House, d *house.Daemon, door *house.Door
 	t.Helper()
 	h, chat, other = newsroom(t)
 	door = h.Door()
-	h.BotEndpoint("news", "telegram", strings.Repeat("1", 64))
-	h.BotEndpoint("news", "max", strings.Repeat("2", 64))
+	for _, platform := range []string{"telegram", "max"} {
+		require.Contains(t, ok(t, h, "endpoint", "add", platform, "--kind", platform, "--auth-ref", platform, because), "secret, not shown again")
+	}
 	h.Exec(`update autopost.settings set value = '1' where key = 'subscription_check_seconds'`)
 	d = h.Serve("AUTOPOST_PUBLIC_URL="+door.URL, "MONITOR_INTERVAL_SECONDS=1")
 	door.Open(d)
@@ -133,6 +134,31 @@ func TestUpdatesAtTheDoor(t *testing.T) {
 	h.Verified()
 }
 
+// An endpoint of a bot is that of a credential of its platform.
+func TestAnEndpointOfABotNamesIt(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"--auth-ref", []string{"--kind", "telegram"}},
+		{"there is no credential nobody", []string{"--kind", "telegram", "--auth-ref", "nobody"}},
+		{"there is no credential max of platform telegram", []string{"--kind", "telegram", "--auth-ref", "max"}},
+		{"--kind telegram or max", []string{"--auth-ref", "max"}},
+		{"--meta", []string{"--kind", "max", "--auth-ref", "max", "--meta", "[]"}},
+	} {
+		result := h.Run(nil, append([]string{"endpoint", "add", "bot", because}, c.args...)...)
+		require.Equal(t, 2, result.Code, "%v: %s", c.args, result.Stderr)
+		require.Contains(t, result.Stderr, c.says)
+	}
+	result := h.Run(nil, "endpoint", "add", "bot", "--kind", "max", "--auth-ref", "max", "--meta", `{"owner": "olga"}`, because)
+	require.Zero(t, result.Code, result.Stderr)
+	require.Contains(t, result.Stderr, "AUTOPOST_PUBLIC_URL")
+	require.JSONEq(t, `{"auth_ref": "max", "owner": "olga"}`, pgtest.Value[string](h.DB, `select meta::text from autopost.workspace_endpoints where endpoint_id = 'bot'`))
+	require.Equal(t, 100.0, pgtest.Value[float64](h.DB, `select ingress_rps::float8 from autopost.workspace_endpoints where endpoint_id = 'bot'`))
+}
+
 // What a bot was added to is found, and can be made a channel.
 func TestAChatIsFoundAndBecomesAChannel(t *testing.T) {
 	t.Parallel()
@@ -149,6 +175,9 @@ func TestAChatIsFoundAndBecomesAChannel(t *testing.T) {
 	require.Len(t, chats, 1, "what is a channel already, as %s, is left out", chat)
 	require.Equal(t, "-1007", chats[0].TargetID)
 	require.True(t, *chats[0].MayPost)
+	nowhere := h.Run(nil, "channel", "add", "nowhere", "--chat", "-1008", because)
+	require.Equal(t, 1, nowhere.Code)
+	require.Contains(t, nowhere.Stderr, "autopost chat list")
 	ok(t, h, "channel", "add", "shop", "--chat", "-1007", because)
 	h.Push(d, "secret-cms", house.Post("text", "Hello"))
 	h.Until("it is posted to", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: "-1007"})) == 1 })

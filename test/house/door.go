@@ -46,10 +46,3 @@ func (d *Door) Open(to *Daemon) {
 
 // Shut leads nowhere from now on.
 func (d *Door) Shut() { d.to.Store(nil) }
-
-// BotEndpoint makes an endpoint for the updates of a credential's bot; the keeper gives it a secret that somebody knows.
-func (h *House) BotEndpoint(workspace, authRef, secretHash string) {
-	h.t.Helper()
-	h.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps, meta) values
-		($1, $2, 'bot_webhook', $3, 1000, jsonb_build_object('auth_ref', $2::text))`, workspace, authRef, secretHash)
-}
