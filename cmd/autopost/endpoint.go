@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -55,91 +54,6 @@ func (f *endpointFields) given(cmd *cobra.Command) (map[string]any, error) {
 		return nil, misuse{fmt.Errorf("--meta holds no JSON: write an object, as in {\"owner\": \"cms\"}")}
 	}
 	return fields, nil
-}
-
-func endpointAddCommand() *cobra.Command {
-	var m manual
-	var f endpointFields
-	var kind, source, signingRef, authRef, secretFile, url string
-	cmd := &cobra.Command{
-		Use:   "add ID",
-		Short: "Make an endpoint; its secret is printed once",
-		Long: `Make an endpoint. Its secret is made, too, and printed this once with a line to try
-it by; bring one of your own with --secret-file. With --signing-ref it takes
-requests signed by the Standard Webhooks specification instead: the name of a
-credential of platform webhook whose secret is "whsec_" and base64. With --source
-it is where a feed comes in, and has no secret.
-
-With --kind telegram or max it is where a platform tells what happens to the bot of
---auth-ref. Where AUTOPOST_PUBLIC_URL is set, the daemon subscribes the bot by itself,
-with a secret of its own.`,
-		Args: oneArgument("id of an endpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			fields, err := f.given(cmd)
-			if err != nil {
-				return err
-			}
-			if source != "" && !cmd.Flags().Changed("kind") {
-				kind = "pull_source"
-			}
-			bot := isBot(kind)
-			if bot {
-				err = fieldsOfBot(kind, authRef, fields)
-			} else if authRef != "" {
-				err = misuse{errors.New("--auth-ref names a bot: use it with --kind telegram or max")}
-			} else {
-				fields["kind"] = kind
-			}
-			if err != nil {
-				return err
-			}
-			var secret string
-			switch {
-			case source != "":
-				fields["source_id"] = source
-			case signingRef != "" && secretFile == "":
-				fields["signing_ref"] = signingRef
-			default:
-				if secret, err = newOrGiven(secretFile); err != nil {
-					return err
-				}
-				fields["secret_hash"] = secretHash(secret)
-				if signingRef != "" {
-					fields["signing_ref"] = signingRef
-				}
-			}
-			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				known, err := store.GetEndpoint(ctx, m.act.Workspace, args[0])
-				if err != nil {
-					return err
-				}
-				if known != nil {
-					return misuse{fmt.Errorf("there is an endpoint %s already: use endpoint set or endpoint rotate", args[0])}
-				}
-				if bot {
-					if err := requireBot(ctx, store, m.act.Workspace, kind, authRef); err != nil {
-						return err
-					}
-				}
-				change, err := store.PutEndpoint(ctx, m.act, args[0], fields)
-				if err != nil {
-					return err
-				}
-				if err := m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url}); err != nil || !bot {
-					return err
-				}
-				return adviseBot(kind)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&kind, "kind", "webhook_push", "webhook_push, telegram, max or pull_source")
-	cmd.Flags().StringVar(&authRef, "auth-ref", "", "name of the bot's credential, for --kind telegram and max")
-	cmd.Flags().StringVar(&source, "source", "", "id of the source whose items come in here")
-	cmd.Flags().StringVar(&signingRef, "signing-ref", "", "auth_ref of the credential by which requests are signed")
-	secretFlags(cmd, &secretFile, &url)
-	f.flags(cmd)
-	m.flags(cmd)
-	return cmd
 }
 
 func secretFlags(cmd *cobra.Command, file, url *string) {

@@ -44,11 +44,7 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 	if failure := c.usable(); failure != nil {
 		return failure
 	}
-	body, err := json.Marshal(struct {
-		URL         string   `json:"url"`
-		UpdateTypes []string `json:"update_types"`
-		Secret      string   `json:"secret"`
-	}{want.URL, want.Updates, hook.Reveal()})
+	body, err := json.Marshal(map[string]any{"url": want.URL, "update_types": want.Updates, "secret": hook.Reveal()})
 	if err != nil {
 		panic("max: encode strings: " + err.Error())
 	}
