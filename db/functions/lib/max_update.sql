@@ -33,10 +33,10 @@ begin
 		'at', autopost.platform_instant(p_update -> 'timestamp', 1000)));
 	return jsonb_build_object('kind', v_kind, 'chat_id', v_fact -> 'target_id',
 		'key', case
-			when v_kind = 'message_created' then autopost.update_key(p_update, v_kind, v_mid)
-			when v_kind = 'message_callback' then autopost.update_key(p_update, v_kind, autopost.words_in(p_update -> 'callback' -> 'callback_id', 1000))
-			when v_mid is not null then autopost.update_key(p_update, v_kind, v_mid, v_at)
-			else autopost.update_key(p_update, v_kind, v_chat, v_at, coalesce(autopost.id_in(p_update -> 'user' -> 'user_id'), autopost.id_in(p_update -> 'user_id'), '-')) end,
+			when v_kind = 'message_created' then autopost.update_key(p_update, array[v_kind, v_mid])
+			when v_kind = 'message_callback' then autopost.update_key(p_update, array[v_kind, autopost.words_in(p_update -> 'callback' -> 'callback_id', 1000)])
+			when v_mid is not null then autopost.update_key(p_update, array[v_kind, v_mid, v_at])
+			else autopost.update_key(p_update, array[v_kind, v_chat, v_at, coalesce(autopost.id_in(p_update -> 'user' -> 'user_id'), autopost.id_in(p_update -> 'user_id'), '-')]) end,
 		'chats', case
 			when v_chat is null then '[]'
 			when v_rights is not null then jsonb_build_array(v_fact || v_rights)

@@ -42,6 +42,6 @@ begin
 	elsif v_type in ('channel', 'group', 'supergroup') then
 		v_facts := jsonb_build_array(v_fact);
 	end if;
-	return jsonb_build_object('key', autopost.update_key(p_update, autopost.id_in(p_update -> 'update_id')), 'kind', v_kind, 'chat_id', v_fact -> 'target_id', 'chats', v_facts);
+	return jsonb_build_object('key', autopost.update_key(p_update, array[autopost.id_in(p_update -> 'update_id')]), 'kind', v_kind, 'chat_id', v_fact -> 'target_id', 'chats', v_facts);
 end
 $$;

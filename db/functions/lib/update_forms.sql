@@ -38,7 +38,7 @@ begin
 end
 $$;
 
-create or replace function autopost.update_key(p_update jsonb, variadic p_parts text[]) returns text
+create or replace function autopost.update_key(p_update jsonb, p_parts text[]) returns text
 language sql immutable parallel safe
 as $$
 -- What repeats of an update are known by: its parts, or its own digest where one of them is missing; at most 256 bytes.
