@@ -1137,7 +1137,7 @@ begin
 	perform autopost.require('wanted', p_wanted ->> 'url' <> '' and jsonb_typeof(p_wanted -> 'updates') = 'array'), autopost.require('seen', jsonb_typeof(p_seen) = 'object'),
 		autopost.require('secret_hash', p_secret_hash ~ '^[0-9a-f]{64}$');
 	select e.* into v_endpoint from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and e.enabled
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
 	for no key update of e;
 	if v_endpoint.endpoint_id is null then
 		return '{"subscribe": false, "reason": "unknown"}';
@@ -1152,7 +1152,7 @@ begin
 	end if;
 	delete from autopost.secret_lookup l
 	where l.kind = 'bot_webhook' and l.workspace_id = p_workspace_id and l.subject_id = p_endpoint_id and l.secret_hash = v_row.next_hash
-	and l.secret_hash <> v_endpoint.secret_hash;
+	and l.secret_hash is distinct from v_endpoint.secret_hash;
 	insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id) values ('bot_webhook', p_secret_hash, p_workspace_id, p_endpoint_id)
 	on conflict do nothing;
 	if not found then
@@ -5055,7 +5055,7 @@ CREATE FUNCTION autopost.finish_subscription(p_workspace_id text, p_endpoint_id 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- What became of a subscription. p_error null: the platform took it, and p_secret_hash, which begin_subscription was given, is the endpoint's
--- secret from now on; the one before is good no more. Else p_error (the error contract) says why it did not, or why it could not be asked; people
+-- secret from now on; the one before is good no more, and one that awaited its first is enabled. Else p_error (the error contract) says why it did not, or why it could not be asked; people
 -- are told, of what may pass by itself from the second time in a row on, and the next look is due as the retry policy says. The engine alone may.
 -- Returns {"applied": true}, or {"applied": false, "reason": "unknown" | "stale": another daemon has given another secret, and it is due again}.
 -- Raises AP001 for a wrong argument. Locks: workspace_endpoints, bot_subscriptions, audit_heads.
@@ -5068,7 +5068,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('error', jsonb_typeof(p_error) is not distinct from 'object' or p_error is null), autopost.require('secret_hash', p_secret_hash is not null or p_error is not null);
 	select e.* into v_endpoint from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and e.enabled
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
 	for no key update of e;
 	if v_endpoint.endpoint_id is null then
 		return '{"applied": false, "reason": "unknown"}';
@@ -5083,7 +5083,7 @@ begin
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
 		return '{"applied": false, "reason": "stale"}';
 	end if;
-	update autopost.workspace_endpoints e set secret_hash = p_secret_hash
+	update autopost.workspace_endpoints e set secret_hash = p_secret_hash, enabled = true, awaits_secret = false
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
 	update autopost.bot_subscriptions s
 	set given_hash = p_secret_hash, next_hash = null, checked_at = v_now, subscribed_at = v_now, failures = 0, error = null
@@ -8422,7 +8422,7 @@ CREATE FUNCTION autopost.list_unasked_chats(p_workspace_id text, p_limit integer
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- The chats whose rights are to be asked of their platform now: nobody has said what they are, or a channel waits for them, and the update that says so
--- may be lost. Who is given one has it for subscription_check_seconds, and tells what he learnt by record_chat_rights.
+-- may be lost; or the bot may not post in a chat of MAX, which does not tell when that changes. Who is given one has it for subscription_check_seconds, and tells what he learnt by record_chat_rights.
 -- Returns [{"platform", "auth_ref", "target_id", "ask_at": to be handed back}]. Raises AP001 for a limit out of 1 to 10000. The engine alone may.
 -- Locks: discovered_chats (skip locked). Reads: channels, channel_auth, credential_bindings. Writes: discovered_chats.
 declare
@@ -8435,7 +8435,7 @@ begin
 	with wanted as (
 		select h.platform, h.auth_ref, h.target_id from autopost.discovered_chats h
 		where h.workspace_id = p_workspace_id and h.ask_at <= v_now and h.migrated_to is null
-		and (h.may_post is null and h.left_at is null or exists (
+		and (h.left_at is null and (h.may_post is null or h.platform = 'max' and not h.may_post) or exists (
 			select 1 from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.rights_held is not null and c.platform = h.platform
 			and lower(split_part(c.target_id, ':', 1)) in (h.target_id, '@' || lower(h.username))))
@@ -16551,12 +16551,12 @@ $$;
 CREATE FUNCTION autopost.subscribed_bots(p_workspace_id text) RETURNS TABLE(endpoint_id text, platform text, auth_ref text)
     LANGUAGE sql STABLE
     AS $$
--- The enabled endpoints that platforms are to send the updates of their bots to.
+-- The endpoints that platforms are to send the updates of their bots to: enabled, or only awaiting a secret, which a subscription makes.
 -- Reads: workspace_endpoints, credential_bindings.
 select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
 from autopost.workspace_endpoints e
 join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
-where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.enabled
+where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
 order by b.auth_ref, e.created_at desc, e.endpoint_id desc
 $$;
 
@@ -16574,7 +16574,7 @@ select case
 	when coalesce(p_seen ->> 'url', '') = '' then 'it is missing'
 	when p_seen ->> 'url' <> p_wanted ->> 'url' then 'it goes elsewhere'
 	when not (coalesce(p_seen -> 'updates', '[]') @> (p_wanted -> 'updates') and (p_wanted -> 'updates') @> coalesce(p_seen -> 'updates', '[]')) then 'it is for other updates'
-	when p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
+	when p_secret_hash is null or p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
 	when p_seen ->> 'error' ~ '\m401\M' and autopost.timestamp_of(p_seen ->> 'error_at') > p_subscription.subscribed_at then 'its secret was refused' end
 $$;
 
@@ -20360,13 +20360,6 @@ CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_i
 --
 
 CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, status, delivery_id) WHERE (status = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
-
-
---
--- Name: discovered_chats_unasked; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX discovered_chats_unasked ON autopost.discovered_chats USING btree (workspace_id, ask_at) WHERE ((may_post IS NULL) AND (left_at IS NULL));
 
 
 --

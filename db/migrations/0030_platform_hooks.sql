@@ -39,8 +39,6 @@ create table autopost.discovered_chats (
 	ask_at       timestamptz not null default '-infinity', -- not asked before; also the lease of whoever asks now
 	primary key (workspace_id, platform, auth_ref, target_id)
 );
--- Whose rights are unknown: monitor.
-create index discovered_chats_unasked on autopost.discovered_chats (workspace_id, ask_at) where may_post is null and left_at is null;
 
 alter table autopost.channels
 	add rights_held   text,        -- why its bot may not post; the pause is because of it

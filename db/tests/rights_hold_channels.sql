@@ -33,7 +33,7 @@ select string_agg(c.channel_id, ',' order by c.channel_id) from autopost.channel
 create function test.alerts() returns text language sql as $$
 select string_agg(a.subject, ',' order by a.subject) from autopost.alerts a where a.kind = 'rights_lost' and a.ended_at is null $$;
 create function test.chat(p_target_id text) returns autopost.list_chats language sql as $$ select l from autopost.list_chats('w', 100) l where l.target_id = p_target_id $$;
-select plan(68);
+select plan(70);
 
 select test.posts('post', 2);
 select test.tick('1 second');
@@ -127,6 +127,10 @@ select is(test.answer('-300', '{"may_post": false, "reason": "the bot is not in 
 select test.member(-100, 'administrator', '{"can_post_messages": true}');
 select is(test.answer('-100', '{"may_post": false, "reason": "old news"}'), '{"applied": false, "reason": "stale"}', 'an update that came meanwhile counts more');
 select is(test.held(), 'off');
+select is(autopost.record_chat_rights('w', 'max', 'mx', '-68', (select h.ask_at from autopost.discovered_chats h where h.target_id = '-68'), '{"may_post": false, "reason": "no"}') ->> 'rights', 'lost');
+select autopost.resume_channel('w', 'mxnews', 'olga', 'try', false);
+select test.tick('5 minutes');
+select ok(autopost.list_unasked_chats('w', 100) @> '[{"target_id": "-68"}]', 'of MAX, that it still may not is asked again: nobody tells');
 select is(test.max('bot_added', '{"chat_id": -69, "is_channel": false}') || (test.chat('-69')).may_post, '-true', 'in a group of MAX a member may write');
 select is((test.chat('-69')).channel_ids, '{}', 'this could become a channel');
 

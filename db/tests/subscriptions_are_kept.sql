@@ -11,7 +11,7 @@ create function test.begin(p_seen jsonb, p_secret text default '7') returns text
 select coalesce(b.answer ->> 'why', b.answer ->> 'reason') from (select autopost.begin_subscription('w', 'tg', '{"url": "https://a/hooks/telegram", "updates": ["message", "my_chat_member"]}', p_seen, repeat(p_secret, 64)) as answer) b $$;
 create function test.taken(p_secret text) returns text language sql as $$ select autopost.resolve_endpoint('bot_webhook', repeat(p_secret, 64)) ->> 'endpoint_id' $$;
 create temp table fine on commit drop as select '{"url": "https://a/hooks/telegram", "updates": ["my_chat_member", "message"]}'::jsonb as seen;
-select plan(35);
+select plan(41);
 
 select is(autopost.list_due_subscriptions('w', 10) -> 1, '{"endpoint_id": "tg", "platform": "telegram", "auth_ref": "bot"}', 'a bot has one subscription, that of its newest endpoint');
 select is(test.due(), null, 'one daemon at a time');
@@ -54,6 +54,18 @@ select is(autopost.finish_subscription('w', 'tg', null, '{"category": "PERMANENT
 select is((select count(*)::int from autopost.alerts where ended_at is null), 1, 'what does not pass by itself is told at once');
 update autopost.workspace_endpoints set enabled = false where endpoint_id = 'tg';
 select is(test.begin('{"url": ""}') || (autopost.finish_subscription('w', 'tg', repeat('7', 64), null) ->> 'reason'), 'unknownunknown');
+
+
+-- One that a file of configuration made has no secret: its first subscription gives it one.
+update autopost.workspace_endpoints set secret_hash = null, awaits_secret = true where endpoint_id = 'tg';
+update autopost.bot_subscriptions set given_hash = null, next_hash = null where endpoint_id = 'tg';
+select test.tick('1 hour');
+select is(test.due(), 'mx,tg');
+select is(test.begin(seen), 'it has another secret') from fine;
+select is(test.begin(seen, '9'), 'it has another secret') from fine;
+select is(autopost.finish_subscription('w', 'tg', repeat('9', 64), null) -> 'applied', 'true');
+select is(test.taken('9'), 'tg');
+select ok(e.enabled and not e.awaits_secret, 'and it is enabled') from autopost.workspace_endpoints e where e.endpoint_id = 'tg';
 
 select * from finish();
 rollback;

@@ -1,12 +1,12 @@
 create or replace function autopost.subscribed_bots(p_workspace_id text) returns table (endpoint_id text, platform text, auth_ref text)
 language sql stable
 as $$
--- The enabled endpoints that platforms are to send the updates of their bots to.
+-- The endpoints that platforms are to send the updates of their bots to: enabled, or only awaiting a secret, which a subscription makes.
 -- Reads: workspace_endpoints, credential_bindings.
 select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
 from autopost.workspace_endpoints e
 join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
-where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.enabled
+where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
 order by b.auth_ref, e.created_at desc, e.endpoint_id desc
 $$;
 
@@ -19,7 +19,7 @@ select case
 	when coalesce(p_seen ->> 'url', '') = '' then 'it is missing'
 	when p_seen ->> 'url' <> p_wanted ->> 'url' then 'it goes elsewhere'
 	when not (coalesce(p_seen -> 'updates', '[]') @> (p_wanted -> 'updates') and (p_wanted -> 'updates') @> coalesce(p_seen -> 'updates', '[]')) then 'it is for other updates'
-	when p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
+	when p_secret_hash is null or p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
 	when p_seen ->> 'error' ~ '\m401\M' and autopost.timestamp_of(p_seen ->> 'error_at') > p_subscription.subscribed_at then 'its secret was refused' end
 $$;
 

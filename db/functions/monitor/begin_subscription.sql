@@ -15,7 +15,7 @@ begin
 	perform autopost.require('wanted', p_wanted ->> 'url' <> '' and jsonb_typeof(p_wanted -> 'updates') = 'array'), autopost.require('seen', jsonb_typeof(p_seen) = 'object'),
 		autopost.require('secret_hash', p_secret_hash ~ '^[0-9a-f]{64}$');
 	select e.* into v_endpoint from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and e.enabled
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
 	for no key update of e;
 	if v_endpoint.endpoint_id is null then
 		return '{"subscribe": false, "reason": "unknown"}';
@@ -30,7 +30,7 @@ begin
 	end if;
 	delete from autopost.secret_lookup l
 	where l.kind = 'bot_webhook' and l.workspace_id = p_workspace_id and l.subject_id = p_endpoint_id and l.secret_hash = v_row.next_hash
-	and l.secret_hash <> v_endpoint.secret_hash;
+	and l.secret_hash is distinct from v_endpoint.secret_hash;
 	insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id) values ('bot_webhook', p_secret_hash, p_workspace_id, p_endpoint_id)
 	on conflict do nothing;
 	if not found then
