@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func fillFromChat(ctx context.Context, store *pg.Store, workspace, chat string, 
 		return fmt.Errorf("several bots are in the chat %s: name one by --auth-ref, as autopost chat list shows them", chat)
 	}
 	c := found[0]
+	if c.MayPost != nil && !*c.MayPost {
+		fmt.Fprintf(os.Stderr, "autopost: nothing can be posted there yet: %s\n", textOr(c.Reason))
+	}
 	for field, value := range map[string]string{"platform": c.Platform, "target_id": c.TargetID, "auth_ref": c.AuthRef, "title": c.Title} {
 		if _, given := fields[field]; !given && value != "" {
 			raw, err := json.Marshal(value)
