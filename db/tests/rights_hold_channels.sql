@@ -33,7 +33,7 @@ select string_agg(c.channel_id, ',' order by c.channel_id) from autopost.channel
 create function test.alerts() returns text language sql as $$
 select string_agg(a.subject, ',' order by a.subject) from autopost.alerts a where a.kind = 'rights_lost' and a.ended_at is null $$;
 create function test.chat(p_target_id text) returns autopost.list_chats language sql as $$ select l from autopost.list_chats('w', 100) l where l.target_id = p_target_id $$;
-select plan(70);
+select plan(71);
 
 select test.posts('post', 2);
 select test.tick('1 second');
@@ -133,6 +133,8 @@ select test.tick('5 minutes');
 select ok(autopost.list_unasked_chats('w', 100) @> '[{"target_id": "-68"}]', 'of MAX, that it still may not is asked again: nobody tells');
 select is(test.max('bot_added', '{"chat_id": -69, "is_channel": false}') || (test.chat('-69')).may_post, '-true', 'in a group of MAX a member may write');
 select is((test.chat('-69')).channel_ids, '{}', 'this could become a channel');
+
+select is(autopost.record_chat_rights('w', 'max', 'mx', '-1', autopost.now_ts(), '{"may_post": true}'), '{"applied": false, "reason": "unknown"}');
 
 select * from finish();
 rollback;

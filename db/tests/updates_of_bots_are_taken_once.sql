@@ -8,7 +8,7 @@ insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secre
 	('w', 'mx', 'bot_webhook', repeat('3', 64), '{"auth_ref": "mx"}'), ('w', 'x', 'bot_webhook', repeat('4', 64), '{"auth_ref": "x"}'),
 	('w', 'none', 'bot_webhook', repeat('5', 64), '{}');
 create function test.told(p_endpoint_id text, p_update jsonb) returns text language sql as $$ select autopost.receive_update('w', p_endpoint_id, p_update) ->> 'status' $$;
-select plan(36);
+select plan(37);
 
 select is(autopost.resolve_endpoint('bot_webhook', repeat('1', 64)), '{"workspace_id": "w", "endpoint_id": "tg", "max_payload_bytes": 262144, "platform": "telegram"}');
 select is(autopost.resolve_endpoint('bot_webhook', repeat('3', 64)) ->> 'platform', 'max', 'whose updates it takes is its credential''s platform');
@@ -57,6 +57,7 @@ select test.told('tg', jsonb_build_object('update_id', 600 + n, 'message', '{"ch
 select is((select array_agg(u.payload is null order by u.update_key) from autopost.bot_updates u where u.chat_id = '-5'), '{f,f,t}', 'of a loud chat only that it spoke is kept');
 select throws_ok($$select autopost.receive_update('w', 'in', '{}')$$, 'AP001');
 select throws_ok($$select autopost.receive_update('w', 'none', '{}')$$, 'AP001');
+select throws_ok($$select autopost.receive_update('w', 'tg', '[]')$$, 'AP001');
 
 select * from finish();
 rollback;
