@@ -206,6 +206,8 @@ CREATE TABLE autopost.channels (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     auth_held boolean DEFAULT false NOT NULL,
     auth_lost_at timestamp with time zone,
+    rights_held text,
+    paused_before timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -1115,6 +1117,56 @@ $$;
 
 
 --
+-- Name: begin_subscription(text, text, jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_subscription(p_workspace_id text, p_endpoint_id text, p_wanted jsonb, p_seen jsonb, p_secret_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Compares what a platform said of a bot's subscription (p_seen: {"url": "" for none, "updates", "error", "error_at"}) with what it should be
+-- (p_wanted: {"url", "updates"}). Where they differ, it has to be subscribed anew, with a secret of which p_secret_hash is the SHA-256: the endpoint
+-- takes requests by it from now on, besides its own, and finish_subscription ends that. The engine alone may.
+-- Returns {"subscribe": true, "why"} or {"subscribe": false, "reason": "fine" | "unknown" | "secret_in_use"}. Raises AP001 for a wrong argument.
+-- Locks: workspace_endpoints, bot_subscriptions. Writes: bot_subscriptions, secret_lookup, alerts.
+declare
+	v_endpoint autopost.workspace_endpoints;
+	v_row autopost.bot_subscriptions;
+	v_why text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('wanted', p_wanted ->> 'url' <> '' and jsonb_typeof(p_wanted -> 'updates') = 'array'), autopost.require('seen', jsonb_typeof(p_seen) = 'object'),
+		autopost.require('secret_hash', p_secret_hash ~ '^[0-9a-f]{64}$');
+	select e.* into v_endpoint from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	for no key update of e;
+	if v_endpoint.endpoint_id is null then
+		return '{"subscribe": false, "reason": "unknown"}';
+	end if;
+	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
+	v_why := autopost.subscription_fault(v_row, v_endpoint.secret_hash, p_wanted, p_seen);
+	if v_why is null then
+		update autopost.bot_subscriptions s set checked_at = autopost.now_ts(), url = p_wanted ->> 'url', failures = 0, error = null
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+		perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);
+		return '{"subscribe": false, "reason": "fine"}';
+	end if;
+	delete from autopost.secret_lookup l
+	where l.kind = 'bot_webhook' and l.workspace_id = p_workspace_id and l.subject_id = p_endpoint_id and l.secret_hash = v_row.next_hash
+	and l.secret_hash is distinct from v_endpoint.secret_hash;
+	insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id) values ('bot_webhook', p_secret_hash, p_workspace_id, p_endpoint_id)
+	on conflict do nothing;
+	if not found then
+		return '{"subscribe": false, "reason": "secret_in_use"}';
+	end if;
+	update autopost.bot_subscriptions s set next_hash = p_secret_hash, url = p_wanted ->> 'url', why = v_why
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+	return jsonb_build_object('subscribe', true, 'why', v_why);
+end
+$_$;
+
+
+--
 -- Name: binding_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1130,6 +1182,35 @@ begin
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
 $_$;
+
+
+--
+-- Name: bot_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_of(p_workspace_id text, p_endpoint_id text, OUT o_auth_ref text, OUT o_platform text, OUT o_text_limit integer) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The bot whose updates an endpoint takes, or AP001.
+-- Reads: workspace_endpoints, credential_bindings, platforms.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
+	v_endpoint := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
+	if v_endpoint.kind <> 'bot_webhook' then
+		perform autopost.refuse('endpoint_id', format('%s is of kind %s', p_endpoint_id, v_endpoint.kind), 'use an endpoint of kind bot_webhook');
+	end if;
+	o_auth_ref := v_endpoint.meta ->> 'auth_ref';
+	select b.platform, f.text_limit into o_platform, o_text_limit
+	from autopost.credential_bindings b
+	join autopost.platforms f on f.platform = b.platform
+	where b.workspace_id = p_workspace_id and b.auth_ref = o_auth_ref and b.platform in ('telegram', 'max');
+	if o_platform is null then
+		perform autopost.refuse('endpoint_id', format('%s names no bot', p_endpoint_id), 'let its meta.auth_ref name a credential of telegram or max');
+	end if;
+end
+$$;
 
 
 --
@@ -1472,6 +1553,29 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: capped_texts(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.capped_texts(p_update jsonb, p_length integer) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The update with no message's text longer than a message of the platform can be.
+declare
+	v_path text[];
+	v_update jsonb := p_update;
+begin
+	foreach v_path slice 1 in array array[['message', 'text', ''], ['message', 'caption', ''], ['channel_post', 'text', ''], ['channel_post', 'caption', ''], ['message', 'body', 'text']] loop
+		v_path := array_remove(v_path, '');
+		if jsonb_typeof(p_update #> v_path) = 'string' and length(p_update #>> v_path) > p_length then
+			v_update := jsonb_set(v_update, v_path, to_jsonb(left(p_update #>> v_path, p_length)));
+		end if;
+	end loop;
+	return v_update;
+end
+$$;
 
 
 --
@@ -1979,6 +2083,53 @@ $_$;
 
 
 --
+-- Name: discovered_chats; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.discovered_chats (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    title text DEFAULT ''::text NOT NULL,
+    username text,
+    kind text DEFAULT 'chat'::text NOT NULL,
+    may_post boolean,
+    reason text,
+    rights_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    rights_seq bigint DEFAULT 0 NOT NULL,
+    migrated_to text,
+    first_seen timestamp with time zone NOT NULL,
+    last_seen timestamp with time zone NOT NULL,
+    left_at timestamp with time zone,
+    ask_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT discovered_chats_kind_check CHECK ((kind = ANY (ARRAY['channel'::text, 'chat'::text, 'dialog'::text])))
+);
+
+ALTER TABLE ONLY autopost.discovered_chats FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: channels_of_chat(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channels_of_chat(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels that post to a chat, or to a thread of it, by the credential that it was found with; in their order.
+-- Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_chat.platform
+		and lower(split_part(c.target_id, ':', 1)) in (p_chat.target_id, '@' || lower(p_chat.username))
+		and autopost.current_auth_ref(p_workspace_id, c) = p_chat.auth_ref
+		order by c.channel_id);
+end
+$$;
+
+
+--
 -- Name: channels_of_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1992,6 +2143,49 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
 		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: chat_row(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_row(p_workspace_id text, p_platform text, p_auth_ref text, p_target_id text, p_lock boolean) RETURNS autopost.discovered_chats
+    LANGUAGE plpgsql
+    AS $$
+-- The chat as it is known; all null where it is not.
+-- Locks: discovered_chats if p_lock.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	if p_lock then
+		perform 1 from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.platform = p_platform and h.auth_ref = p_auth_ref and h.target_id = p_target_id
+		for no key update of h;
+	end if;
+	select h.* into v_chat from autopost.discovered_chats h
+	where h.workspace_id = p_workspace_id and h.platform = p_platform and h.auth_ref = p_auth_ref and h.target_id = p_target_id;
+	return v_chat;
+end
+$$;
+
+
+--
+-- Name: chat_updates(text, text, text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_updates(p_workspace_id text, p_auth_ref text, p_chat_id text, p_since timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many updates a chat brought since then; p_limit stands for that many or more.
+-- Reads: bot_updates.
+begin
+	return (
+		select count(*) from (
+			select 1 from autopost.bot_updates u
+			where u.workspace_id = p_workspace_id and u.auth_ref = p_auth_ref and u.chat_id = p_chat_id and u.received_at > p_since
+			limit p_limit) x);
 end
 $$;
 
@@ -2693,12 +2887,16 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,paused_before}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c
 join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
 left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
+union all
+select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+from autopost.list_chats h
+where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at, 'channels', g.channels, 'enabled', g.enabled)
@@ -4423,6 +4621,57 @@ $$;
 
 
 --
+-- Name: bot_subscriptions; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_subscriptions (
+    workspace_id text NOT NULL,
+    endpoint_id text NOT NULL,
+    next_check_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    next_hash text,
+    given_hash text,
+    url text,
+    checked_at timestamp with time zone,
+    subscribed_at timestamp with time zone,
+    why text,
+    failures integer DEFAULT 0 NOT NULL,
+    error jsonb,
+    CONSTRAINT bot_subscriptions_given_hash_check CHECK ((given_hash ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT bot_subscriptions_next_hash_check CHECK ((next_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.bot_subscriptions FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: fail_subscription(text, autopost.bot_subscriptions, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.bot_subscriptions, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A look or a subscription failed. Its row is locked.
+-- Reads: workspace_endpoints, credential_bindings. Writes: bot_subscriptions, alerts.
+declare
+	v_policy autopost.retry_policies;
+begin
+	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code')
+		from autopost.workspace_endpoints e
+		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	update autopost.bot_subscriptions s
+	set checked_at = autopost.now_ts(), failures = s.failures + 1, error = autopost.normalised_error(p_error),
+		next_check_at = autopost.now_ts() + coalesce(autopost.retry_delay(v_policy, s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
+			autopost.setting_interval('subscription_check_seconds'))
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;
+	if p_row.failures > 0 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_workspace_id, 'subscription', 'endpoint:' || p_row.endpoint_id, p_error, '{}');
+	end if;
+end
+$$;
+
+
+--
 -- Name: failed_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4840,6 +5089,56 @@ $$;
 
 
 --
+-- Name: finish_subscription(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_subscription(p_workspace_id text, p_endpoint_id text, p_secret_hash text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What became of a subscription. p_error null: the platform took it, and p_secret_hash, which begin_subscription was given, is the endpoint's
+-- secret from now on; the one before is good no more, and one that awaited its first is enabled. Else p_error (the error contract) says why it did not, or why it could not be asked; people
+-- are told, of what may pass by itself from the second time in a row on, and the next look is due as the retry policy says. The engine alone may.
+-- Returns {"applied": true}, or {"applied": false, "reason": "unknown" | "stale": another daemon has given another secret, and it is due again}.
+-- Raises AP001 for a wrong argument. Locks: workspace_endpoints, bot_subscriptions, audit_heads.
+-- Writes: workspace_endpoints, bot_subscriptions, secret_lookup, alerts, admin_audit_log.
+declare
+	v_now timestamptz;
+	v_endpoint autopost.workspace_endpoints;
+	v_row autopost.bot_subscriptions;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('error', jsonb_typeof(p_error) is not distinct from 'object' or p_error is null), autopost.require('secret_hash', p_secret_hash is not null or p_error is not null);
+	select e.* into v_endpoint from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	for no key update of e;
+	if v_endpoint.endpoint_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	end if;
+	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
+	v_now := autopost.now_ts();
+	if p_error is not null then
+		perform autopost.fail_subscription(p_workspace_id, v_row, p_error);
+		return '{"applied": true}';
+	elsif v_row.next_hash is distinct from p_secret_hash then
+		update autopost.bot_subscriptions s set given_hash = null, next_check_at = v_now
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	update autopost.workspace_endpoints e set secret_hash = p_secret_hash, enabled = true, awaits_secret = false
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
+	update autopost.bot_subscriptions s
+	set given_hash = p_secret_hash, next_hash = null, checked_at = v_now, subscribed_at = v_now, failures = 0, error = null
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+	perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);
+	perform autopost.audit(p_workspace_id, 'subscribed', 'endpoint:' || p_endpoint_id, jsonb_build_object('operator', 'autopost', 'reason', v_row.why),
+		jsonb_build_object('subscribed_at', v_row.subscribed_at), jsonb_build_object('subscribed_at', v_now, 'url', v_row.url));
+	return '{"applied": true}';
+end
+$$;
+
+
+--
 -- Name: first_id_at(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4950,7 +5249,7 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 -- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
 -- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
 -- Returns the jump; null where there was none to follow.
--- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, webhook_cursors, result_webhooks,
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
 -- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -4993,9 +5292,11 @@ begin
 			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
 			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(21, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(22, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(20, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(21, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(22, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(23, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(24, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop
@@ -5003,6 +5304,26 @@ begin
 	end loop;
 	perform autopost.rearm_gates(p_workspace_id);
 	return v_jump;
+end
+$$;
+
+
+--
+-- Name: follow_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Its channels do what the platform says of a chat. Returns "lost" or "regained" where one of them paused or went on, else null.
+begin
+	-- Who sends to a group that became a supergroup is told where it is now.
+	if p_chat.may_post or p_chat.migrated_to is not null then
+		return case when autopost.resume_for_rights(p_workspace_id, p_chat) > 0 then 'regained' end;
+	elsif not p_chat.may_post then
+		return case when autopost.hold_for_rights(p_workspace_id, p_chat) > 0 then 'lost' end;
+	end if;
+	return null;
 end
 $$;
 
@@ -5809,6 +6130,48 @@ $$;
 
 
 --
+-- Name: hold_for_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_for_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- The bot may not post in the chat: its channels pause, and what waits keeps waiting, until the platform says that it may again, a person resumes
+-- them, or rights_hold_days are over. Returns how many paused now.
+-- Locks: channels (channel_id), audit_heads. Writes: channels, alerts, events(channel_paused), admin_audit_log.
+declare
+	v_ids text[] := autopost.channels_of_chat(p_workspace_id, p_chat);
+	v_reason text := coalesce(p_chat.reason, 'the bot may not post in the chat');
+	v_error jsonb := jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'rights_lost', 'known', true, 'message', v_reason);
+	v_meta jsonb := jsonb_build_object('operator', p_chat.platform, 'reason', v_reason, 'auth_ref', p_chat.auth_ref, 'target_id', p_chat.target_id);
+	v_channel autopost.channels;
+	v_now timestamptz;
+	v_until timestamptz;
+	v_count int := 0;
+begin
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_now := autopost.now_ts();
+	for v_channel in
+		select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and (c.rights_held is null or c.paused_until <= v_now)
+		order by c.channel_id
+	loop
+		v_until := greatest(v_channel.paused_until, v_now + autopost.setting_interval('rights_hold_days'));
+		update autopost.channels c
+		set paused_until = v_until, rights_held = v_reason, paused_before = case when v_channel.paused_until > v_now then v_channel.paused_until end
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+		perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', v_channel.channel_id, null, v_error, v_meta || jsonb_build_object('until', v_until));
+		perform autopost.raise_alert(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id, v_error, v_meta);
+		perform autopost.audit(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id, v_meta,
+			jsonb_build_object('paused_until', v_channel.paused_until), jsonb_build_object('paused_until', v_until));
+		v_count := v_count + 1;
+	end loop;
+	return v_count;
+end
+$$;
+
+
+--
 -- Name: hold_group(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6004,6 +6367,18 @@ $$;
 
 
 --
+-- Name: id_in(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.id_in(p_value jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A number of a platform as the text that targets are written in; null for anything else.
+select case when jsonb_typeof(p_value) = 'number' and p_value #>> '{}' ~ '^-?[0-9]{1,19}$' then p_value #>> '{}' end
+$_$;
+
+
+--
 -- Name: in_template(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6168,6 +6543,21 @@ CREATE FUNCTION autopost.is_language(p_text text) RETURNS boolean
     AS $_$
 select coalesce(p_text ~ '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$', false)
 $_$;
+
+
+--
+-- Name: is_news(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_news(p_chat autopost.discovered_chats, p_fact jsonb) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether a fact says anything of a chat that its row does not; that it is still there is worth a write an hour.
+select p_chat.target_id is null or p_fact ? 'present' or p_fact ? 'migrated_to' or p_chat.left_at is not null
+	or p_chat.last_seen < autopost.now_ts() - interval '1 hour'
+	or (coalesce(p_fact ->> 'title', p_chat.title), coalesce(p_fact ->> 'username', p_chat.username, ''), coalesce(p_fact ->> 'kind', p_chat.kind))
+		is distinct from (p_chat.title, coalesce(p_chat.username, ''), p_chat.kind)
+$$;
 
 
 --
@@ -6450,6 +6840,23 @@ $$;
 
 
 --
+-- Name: keep_chat(autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_chat(p_chat autopost.discovered_chats) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Writes: discovered_chats.
+begin
+	update autopost.discovered_chats h
+	set title = p_chat.title, username = p_chat.username, kind = p_chat.kind, may_post = p_chat.may_post, reason = p_chat.reason, rights_at = p_chat.rights_at,
+		rights_seq = p_chat.rights_seq, migrated_to = p_chat.migrated_to, last_seen = p_chat.last_seen, left_at = p_chat.left_at, ask_at = p_chat.ask_at
+	where h.workspace_id = p_chat.workspace_id and h.platform = p_chat.platform and h.auth_ref = p_chat.auth_ref and h.target_id = p_chat.target_id;
+end
+$$;
+
+
+--
 -- Name: keep_credential_health(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6707,9 +7114,9 @@ CREATE FUNCTION autopost.lift_auth_hold() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 -- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
--- earlier by hand, or ran out.
+-- earlier by hand, or ran out. That a pause is over which waited for rights is nothing to it.
 begin
-	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
+	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (old.rights_held is null or new.rights_held is not null) and (
 		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
 	then
 		new.auth_held := false;
@@ -6717,6 +7124,37 @@ begin
 			new.paused_until := null;
 		end if;
 	end if;
+	return new;
+end
+$$;
+
+
+--
+-- Name: lift_rights_hold(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lift_rights_hold() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A channel waits for rights no longer when it gets another bot or goes to another chat, which ends that pause, when its pause is ended or put
+-- earlier by hand, and when it is removed.
+-- Writes: alerts.
+begin
+	if tg_op = 'DELETE' then
+		perform autopost.end_alert(old.workspace_id, 'rights_lost', 'channel:' || old.channel_id);
+		return old;
+	end if;
+	if new.rights_held is null then
+		return new;
+	end if;
+	if (new.auth_ref, new.target_id) is distinct from (old.auth_ref, old.target_id) then
+		new.paused_until := old.paused_before;
+	elsif coalesce(new.paused_until, '-infinity') >= old.paused_until then
+		return new;
+	end if;
+	new.rights_held := null;
+	new.paused_before := null;
+	perform autopost.end_alert(old.workspace_id, 'rights_lost', 'channel:' || old.channel_id);
 	return new;
 end
 $$;
@@ -7068,6 +7506,53 @@ $$;
 
 
 --
+-- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
+ SELECT h.workspace_id,
+    h.platform,
+    h.auth_ref,
+    h.target_id,
+    h.title,
+    h.username,
+    h.kind,
+    h.may_post,
+    h.reason,
+    h.migrated_to,
+    h.first_seen,
+    h.last_seen,
+    h.left_at,
+    ( SELECT COALESCE(array_agg(c.channel_id ORDER BY c.channel_id), '{}'::text[]) AS "coalesce"
+           FROM (autopost.channels c
+             LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
+          WHERE ((c.workspace_id = h.workspace_id) AND (c.platform = h.platform) AND (COALESCE(a.auth_ref, c.auth_ref) = h.auth_ref) AND (lower(split_part(c.target_id, ':'::text, 1)) = ANY (ARRAY[h.target_id, ('@'::text || lower(h.username))])))) AS channel_ids
+   FROM autopost.discovered_chats h;
+
+
+--
+-- Name: list_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_chats(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_chats
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The chats that the workspace's bots are or were in, as far as their platforms told: what could become a channel, and what is one (channel_ids).
+-- By platform, credential and id. Raises AP001 for a limit out of 1 to 10000. Reads: list_chats (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_chats v
+	where v.workspace_id = p_workspace_id
+	order by v.platform, v.auth_ref, v.target_id
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_configuration(text, text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7077,15 +7562,15 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- endpoint, source, credential (its name and health), webhook (of results), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
--- follows it, the next page). No secret and no hash of one is shown.
--- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth,
+-- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), webhook (of results), setting (of the whole
+-- installation). p_filter keys, all optional: id, after (an id: what follows it, the next page). No secret and no hash of one is shown.
+-- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth, discovered_chats,
 -- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential, webhook or setting');
+	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, chat, group, endpoint, source, credential, webhook or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -7346,6 +7831,47 @@ begin
 	left join autopost.workspace_endpoints e on e.workspace_id = p_workspace_id and e.source_id = s.source_id and e.kind = 'pull_source' and e.enabled
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_ids)
 	order by s.source_id;
+end
+$$;
+
+
+--
+-- Name: list_due_subscriptions(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_due_subscriptions(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The endpoints of bots at which it is time to look whether their platform still sends them updates; of several of one bot the newest, for a bot has
+-- one subscription. Who is given one has it for subscription_check_seconds. Returns [{"endpoint_id", "platform", "auth_ref"}]. Raises AP001 for a
+-- limit out of 1 to 10000. The engine alone may. Locks: bot_subscriptions (skip locked). Reads: workspace_endpoints, credential_bindings.
+-- Writes: bot_subscriptions.
+declare
+	v_due jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
+	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
+	on conflict do nothing;
+	with due as (
+		select s.endpoint_id from autopost.bot_subscriptions s
+		where s.workspace_id = p_workspace_id and s.next_check_at <= autopost.now_ts()
+		and s.endpoint_id in (select b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b)
+		order by s.next_check_at, s.endpoint_id
+		limit p_limit
+		for no key update of s skip locked
+	), leased as (
+		update autopost.bot_subscriptions s set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
+		from due d
+		where s.workspace_id = p_workspace_id and s.endpoint_id = d.endpoint_id
+		returning s.endpoint_id
+	)
+	select coalesce(jsonb_agg(to_jsonb(b) order by b.endpoint_id), '[]') into v_due
+	from autopost.subscribed_bots(p_workspace_id) b
+	join leased l on l.endpoint_id = b.endpoint_id;
+	return v_due;
 end
 $$;
 
@@ -7995,6 +8521,49 @@ begin
 		or (l.template_id, l.platform) = (p_filter #>> '{after,template_id}', p_filter #>> '{after,platform}') and l.version < (p_filter #>> '{after,version}')::int)
 	order by l.template_id, l.platform, l.version desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_unasked_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_unasked_chats(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The chats whose rights are to be asked of their platform now: nobody has said what they are, or a channel waits for them, and the update that says so
+-- may be lost; or the bot may not post in a chat of MAX, which does not tell when that changes. Who is given one has it for subscription_check_seconds, and tells what he learnt by record_chat_rights.
+-- Returns [{"platform", "auth_ref", "target_id", "ask_at": to be handed back}]. Raises AP001 for a limit out of 1 to 10000. The engine alone may.
+-- Locks: discovered_chats (skip locked). Reads: channels, channel_auth, credential_bindings. Writes: discovered_chats.
+declare
+	v_now timestamptz;
+	v_asked jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	v_now := autopost.now_ts();
+	with wanted as (
+		select h.platform, h.auth_ref, h.target_id from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.ask_at <= v_now and h.migrated_to is null
+		and (h.left_at is null and (h.may_post is null or h.platform = 'max' and not h.may_post) or exists (
+			select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.rights_held is not null and c.platform = h.platform
+			and lower(split_part(c.target_id, ':', 1)) in (h.target_id, '@' || lower(h.username))))
+		and exists (
+			select 1 from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = h.auth_ref and b.platform = h.platform)
+		order by h.ask_at, h.platform, h.auth_ref, h.target_id
+		limit p_limit
+		for no key update of h skip locked
+	), leased as (
+		update autopost.discovered_chats h set ask_at = v_now + autopost.setting_interval('subscription_check_seconds')
+		from wanted w
+		where h.workspace_id = p_workspace_id and h.platform = w.platform and h.auth_ref = w.auth_ref and h.target_id = w.target_id
+		returning h.platform, h.auth_ref, h.target_id, h.ask_at
+	)
+	select coalesce(jsonb_agg(to_jsonb(l) order by l.platform, l.auth_ref, l.target_id), '[]') into v_asked from leased l;
+	return v_asked;
 end
 $$;
 
@@ -8844,6 +9413,63 @@ $$;
 
 
 --
+-- Name: max_rights(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.max_rights(p_kind text, p_is_channel boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of this type says of a bot's rights: {"present", "may_post", "reason"}; null where it says nothing. Who was added to a
+-- channel may write there only as an administrator, which the update does not tell.
+select case p_kind
+	when 'bot_added' then jsonb_build_object('present', true, 'may_post', case when not p_is_channel then true end)
+	when 'bot_removed' then '{"present": false, "may_post": false, "reason": "the bot is not in the chat: add it"}'::jsonb
+	when 'bot_started' then '{"present": true, "may_post": true}'
+	when 'bot_stopped' then '{"present": false, "may_post": false, "reason": "the user stopped the bot"}' end
+$$;
+
+
+--
+-- Name: max_update(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.max_update(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of MAX tells, as telegram_update does. MAX numbers no updates: a message is known by its id, a callback by its own, what was
+-- edited or said of a chat by when it was.
+declare
+	v_kind text := coalesce(autopost.words_in(p_update -> 'update_type', 64), 'unknown');
+	v_recipient jsonb := p_update -> 'message' -> 'recipient';
+	v_chat text := coalesce(autopost.id_in(p_update -> 'chat_id'), autopost.id_in(v_recipient -> 'chat_id'));
+	v_at text := autopost.id_in(p_update -> 'timestamp');
+	v_mid text := coalesce(autopost.words_in(p_update -> 'message' -> 'body' -> 'mid', 200), autopost.words_in(p_update -> 'message_id', 200));
+	v_channel boolean := p_update -> 'is_channel' is not distinct from 'true' or v_recipient ->> 'chat_type' is not distinct from 'channel';
+	v_rights jsonb := autopost.max_rights(v_kind, v_channel);
+	v_fact jsonb;
+begin
+	v_fact := jsonb_strip_nulls(jsonb_build_object('target_id', v_chat, 'title', case when v_kind = 'chat_title_changed' then autopost.words_in(p_update -> 'title', 255) end,
+		'kind', case
+			when v_kind in ('bot_started', 'bot_stopped') or v_kind like 'dialog\_%' or v_recipient ->> 'chat_type' = 'dialog' then 'dialog'
+			when v_channel then 'channel'
+			when v_kind in ('bot_added', 'bot_removed') or v_recipient ? 'chat_type' then 'chat' end,
+		'at', autopost.platform_instant(p_update -> 'timestamp', 1000)));
+	return jsonb_build_object('kind', v_kind, 'chat_id', v_fact -> 'target_id',
+		'key', case
+			when v_kind = 'message_created' then autopost.update_key(p_update, array[v_kind, v_mid])
+			when v_kind = 'message_callback' then autopost.update_key(p_update, array[v_kind, autopost.words_in(p_update -> 'callback' -> 'callback_id', 1000)])
+			when v_mid is not null then autopost.update_key(p_update, array[v_kind, v_mid, v_at])
+			else autopost.update_key(p_update, array[v_kind, v_chat, v_at, coalesce(autopost.id_in(p_update -> 'user' -> 'user_id'), autopost.id_in(p_update -> 'user_id'), '-')]) end,
+		'chats', case
+			when v_chat is null then '[]'
+			when v_rights is not null then jsonb_build_array(v_fact || v_rights)
+			when v_fact ->> 'kind' = 'dialog' then '[]'
+			else jsonb_build_array(v_fact) end);
+end
+$$;
+
+
+--
 -- Name: may_speak_for(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9473,6 +10099,42 @@ begin
 	perform autopost.emit_note(p_workspace_id, 'auth_lost', 'error', null, null, p_error, v_meta);
 	perform autopost.raise_alert(p_workspace_id, 'auth_lost', 'credential:' || p_health.auth_ref, p_error, v_meta);
 	return true;
+end
+$$;
+
+
+--
+-- Name: note_chat(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_chat(p_workspace_id text, p_platform text, p_auth_ref text, p_fact jsonb) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Keeps what a platform said of a chat, and lets its channels follow. p_fact: {"target_id", "title", "username", "kind": channel, chat or dialog,
+-- "at", "seq": when it said so, "present", "may_post", "reason": of rights, "migrated_to"}, all but the first optional. Of a
+-- dialog only what concerns a channel is kept: customers are no news. Returns as follow_rights.
+-- Locks: discovered_chats, then as follow_rights. Writes: discovered_chats.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	v_chat := autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, p_fact ->> 'target_id', false);
+	if not autopost.is_news(v_chat, p_fact) then
+		return null;
+	end if;
+	if v_chat.target_id is null then
+		v_chat.platform := p_platform;
+		v_chat.auth_ref := p_auth_ref;
+		v_chat.target_id := p_fact ->> 'target_id';
+		if p_fact ->> 'kind' = 'dialog' and autopost.channels_of_chat(p_workspace_id, v_chat) = '{}' then
+			return null;
+		end if;
+		insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, first_seen, last_seen)
+		values (p_workspace_id, p_platform, p_auth_ref, v_chat.target_id, autopost.now_ts(), autopost.now_ts())
+		on conflict do nothing;
+	end if;
+	v_chat := autopost.told(autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, v_chat.target_id, true), p_fact);
+	perform autopost.keep_chat(v_chat);
+	return autopost.follow_rights(p_workspace_id, v_chat);
 end
 $$;
 
@@ -10433,6 +11095,19 @@ $$;
 
 
 --
+-- Name: platform_instant(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.platform_instant(p_value jsonb, p_per_second integer) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- An instant that a platform counts since 1970; null for what is none of this century.
+select case when jsonb_typeof(p_value) = 'number' and (p_value #>> '{}')::numeric between 0 and 4102444800::numeric * p_per_second
+	then to_timestamp(((p_value #>> '{}')::numeric / p_per_second)::float8) end
+$$;
+
+
+--
 -- Name: poll_interval(text, text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10884,9 +11559,10 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Removes receipts whose time is over, of pushes, of signed requests, of sources and of requests of the API: at most 5,000 of each. Those of a
+-- Removes receipts whose time is over, of pushes, of signed requests, of sources, of requests of the API and of updates of bots: at most 5,000 of each. Those of a
 -- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts, api_requests.
+-- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip locked).
+-- Writes: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -10899,6 +11575,9 @@ declare
 	v_keys uuid[];
 	v_requests text[];
 	v_answers int;
+	v_bots text[];
+	v_keys_of_updates text[];
+	v_updates int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -10941,8 +11620,18 @@ begin
 	using unnest(v_keys, v_requests) u (key_id, idempotency_key)
 	where r.workspace_id = p_workspace_id and r.key_id = u.key_id and r.idempotency_key = u.idempotency_key;
 	get diagnostics v_answers = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers) = 5000);
+	select array_agg(x.auth_ref), array_agg(x.update_key) into v_bots, v_keys_of_updates
+	from (
+		select u.auth_ref, u.update_key from autopost.bot_updates u
+		where u.workspace_id = p_workspace_id and u.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.bot_updates b
+	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
+	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
+	get diagnostics v_updates = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
 end
 $$;
 
@@ -12453,6 +13142,89 @@ $_$;
 
 
 --
+-- Name: receive_update(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_update(p_workspace_id text, p_endpoint_id text, p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes one update that the platform of a bot sent to its endpoint (kind bot_webhook; meta.auth_ref names the bot's credential, whose platform it
+-- is), once: for receipt_ttl_hours a repeat is known by its id, whatever endpoint it comes in by. In the same transaction it acts: chats that the
+-- bot was found in are kept, and where it lost the right to post, its channels pause; where it has it again, those that paused for that go on. What
+-- nobody knows the type of is kept and does nothing.
+-- Returns {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained", where channels followed}. Raises AP001 for a wrong argument.
+-- Locks, in this order: bot_updates (a concurrent twin waits), discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Writes: bot_updates, discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+declare
+	v_bot record;
+	v_read jsonb;
+	v_now timestamptz;
+	v_limit int := autopost.setting('bot_chat_updates_per_minute');
+	v_rights text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
+	if jsonb_typeof(p_update) is distinct from 'object' then
+		perform autopost.refuse('update', 'is no JSON object', 'pass the body as the platform sent it');
+	end if;
+	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update) else autopost.max_update(p_update) end;
+	v_now := autopost.now_ts();
+	delete from autopost.bot_updates u
+	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key' and u.expires_at <= v_now;
+	insert into autopost.bot_updates (workspace_id, auth_ref, update_key, endpoint_id, kind, chat_id, payload, received_at, expires_at)
+	values (p_workspace_id, v_bot.o_auth_ref, v_read ->> 'key', p_endpoint_id, v_read ->> 'kind', v_read ->> 'chat_id',
+		case when autopost.chat_updates(p_workspace_id, v_bot.o_auth_ref, v_read ->> 'chat_id', v_now - interval '1 minute', v_limit) < v_limit
+			then autopost.capped_texts(p_update, v_bot.o_text_limit) end,
+		v_now, v_now + autopost.setting_interval('receipt_ttl_hours'))
+	on conflict do nothing;
+	if not found then
+		return jsonb_build_object('status', 'duplicate', 'kind', v_read -> 'kind');
+	end if;
+	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
+	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
+	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
+end
+$$;
+
+
+--
+-- Name: record_chat_rights(text, text, text, text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_chat_rights(p_workspace_id text, p_platform text, p_auth_ref text, p_target_id text, p_ask_at timestamp with time zone, p_right jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a platform answered of a bot's rights in a chat: {"title", "may_post", "reason"}. p_ask_at is the one that list_unasked_chats gave: what an
+-- update said meanwhile counts more. Channels pause or go on as by an update. The engine alone may.
+-- Returns {"applied": true, "rights": "lost" | "regained", where channels followed}, or {"applied": false, "reason": "unknown" | "stale"}.
+-- Raises AP001 for a wrong argument. Locks: discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Writes: discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('ask_at', p_ask_at is not null);
+	if coalesce(jsonb_typeof(p_right -> 'may_post') <> 'boolean', true) then
+		perform autopost.refuse('right', 'does not say whether the bot may post', 'pass {"title", "may_post", "reason"}');
+	end if;
+	v_chat := autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, p_target_id, true);
+	if v_chat.target_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_chat.ask_at <> p_ask_at then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_chat.title := coalesce(autopost.words_in(p_right -> 'title', 255), v_chat.title);
+	v_chat.may_post := (p_right -> 'may_post')::boolean;
+	v_chat.reason := autopost.words_in(p_right -> 'reason', 500);
+	perform autopost.keep_chat(v_chat);
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'rights', autopost.follow_rights(p_workspace_id, v_chat)));
+end
+$$;
+
+
+--
 -- Name: record_credential_check(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13727,19 +14499,22 @@ CREATE FUNCTION autopost.resolve_endpoint(p_kind text, p_secret_hash text) RETUR
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- The one enabled endpoint of a kind that a secret's SHA-256 (hexadecimal) belongs to, of a workspace that is not disabled:
--- {"workspace_id", "endpoint_id", "max_payload_bytes"}; null for anything else, with no word on why. Looks across workspaces.
--- Reads: secret_lookup, workspace_endpoints, workspaces.
+-- {"workspace_id", "endpoint_id", "max_payload_bytes", "platform": of the bot whose updates it takes, only of kind bot_webhook}; null for anything
+-- else, an endpoint without its bot too, with no word on why. Looks across workspaces.
+-- Reads: secret_lookup, workspace_endpoints, workspaces, credential_bindings.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes)
+		|| case when p_kind = 'bot_webhook' then jsonb_build_object('platform', b.platform) else '{}' end
 	into v_answer
 	from autopost.secret_lookup l
 	join autopost.workspace_endpoints e on e.workspace_id = l.workspace_id and e.endpoint_id = l.subject_id
 	join autopost.workspaces w on w.workspace_id = l.workspace_id
+	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
 	where l.kind = p_kind and l.secret_hash = p_secret_hash
-	and e.enabled and w.status <> 'disabled'
+	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null)
 	and autopost.may_speak_for(l.workspace_id);
 	return v_answer;
 end
@@ -13990,7 +14765,8 @@ $$;
 CREATE FUNCTION autopost.resume_for_auth(p_workspace_id text, p_auth_ref text, p_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- The channels that wait because this credential was refused go on. What failed meanwhile is put back by requeue_auth_lost alone.
+-- The channels that wait because this credential was refused go on, but for those whose bot has no rights: they wait for these alone from now on.
+-- What failed meanwhile is put back by requeue_auth_lost alone.
 -- Returns {"resumed": n, "auth_lost": how many deliveries requeue_auth_lost may put back, 1000 at most}.
 -- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_enabled).
 declare
@@ -13998,9 +14774,53 @@ declare
 	v_held text[];
 begin
 	perform autopost.lock_channels(p_workspace_id, v_ids);
+	update autopost.channels c set auth_held = false, paused_before = null
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.rights_held is not null;
 	v_held := autopost.held_channels(p_workspace_id, v_ids);
 	perform autopost.change_channels(p_workspace_id, v_held, autopost.resumed(), 'channel_enabled', p_meta, false);
 	return jsonb_build_object('resumed', cardinality(v_held), 'auth_lost', cardinality(autopost.auth_lost_ids(p_workspace_id, v_ids)));
+end
+$$;
+
+
+--
+-- Name: resume_for_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resume_for_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- The bot may post in the chat again: of its channels those go on that paused for that alone. A pause that a channel had before, by a person or
+-- after a failure, counts on; one that is disabled stays so; one whose credential is refused waits for that. Returns how many.
+-- Locks: channels (channel_id), channel_gates, audit_heads. Writes: channels, channel_gates, alerts, events(channel_enabled), admin_audit_log.
+declare
+	v_ids text[] := autopost.channels_of_chat(p_workspace_id, p_chat);
+	v_meta jsonb := jsonb_build_object('operator', p_chat.platform, 'reason', 'the bot may post in the chat', 'auth_ref', p_chat.auth_ref, 'target_id', p_chat.target_id);
+	v_channel autopost.channels;
+	v_now timestamptz;
+	v_until timestamptz;
+	v_count int := 0;
+begin
+	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.rights_held is not null) then
+		return 0;
+	end if;
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_now := autopost.now_ts();
+	for v_channel in
+		select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.rights_held is not null
+		order by c.channel_id
+	loop
+		v_until := greatest(case when v_channel.paused_before > v_now then v_channel.paused_before end, case when v_channel.auth_held then autopost.auth_hold_until() end);
+		update autopost.channels c set paused_until = v_until, rights_held = null, paused_before = null
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+		perform autopost.emit_note(p_workspace_id, 'channel_enabled', 'ok', v_channel.channel_id, null, null, v_meta || jsonb_build_object('until', v_until));
+		perform autopost.end_alert(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id);
+		perform autopost.audit(p_workspace_id, 'rights_regained', 'channel:' || v_channel.channel_id, v_meta,
+			jsonb_build_object('paused_until', v_channel.paused_until), jsonb_build_object('paused_until', v_until));
+		v_count := v_count + 1;
+	end loop;
+	return v_count;
 end
 $$;
 
@@ -15910,6 +16730,62 @@ $$;
 
 
 --
+-- Name: subscribed_bots(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscribed_bots(p_workspace_id text) RETURNS TABLE(endpoint_id text, platform text, auth_ref text)
+    LANGUAGE sql STABLE
+    AS $$
+-- The endpoints that platforms are to send the updates of their bots to: enabled, or only awaiting a secret, which a subscription makes.
+-- Reads: workspace_endpoints, credential_bindings.
+select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
+from autopost.workspace_endpoints e
+join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
+where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+order by b.auth_ref, e.created_at desc, e.endpoint_id desc
+$$;
+
+
+--
+-- Name: subscription_fault(autopost.bot_subscriptions, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscription_fault(p_subscription autopost.bot_subscriptions, p_secret_hash text, p_wanted jsonb, p_seen jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Why a platform has to be subscribed anew: null where it sends what is wanted to where it is wanted.
+-- p_wanted: {"url", "updates"}; p_seen: {"url": "" for none, "updates", "error", "error_at": of the last push that it could not bring}.
+select case
+	when coalesce(p_seen ->> 'url', '') = '' then 'it is missing'
+	when p_seen ->> 'url' <> p_wanted ->> 'url' then 'it goes elsewhere'
+	when not (coalesce(p_seen -> 'updates', '[]') @> (p_wanted -> 'updates') and (p_wanted -> 'updates') @> coalesce(p_seen -> 'updates', '[]')) then 'it is for other updates'
+	when p_secret_hash is null or p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
+	when p_seen ->> 'error' ~ '\m401\M' and autopost.timestamp_of(p_seen ->> 'error_at') > p_subscription.subscribed_at then 'its secret was refused' end
+$$;
+
+
+--
+-- Name: subscription_row(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscription_row(p_workspace_id text, p_endpoint_id text) RETURNS autopost.bot_subscriptions
+    LANGUAGE plpgsql
+    AS $$
+-- The subscription of an endpoint, so that nobody changes it meanwhile.
+-- Locks: bot_subscriptions. Writes: bot_subscriptions, where it has no row yet.
+declare
+	v_row autopost.bot_subscriptions;
+begin
+	insert into autopost.bot_subscriptions (workspace_id, endpoint_id) values (p_workspace_id, p_endpoint_id) on conflict do nothing;
+	select s.* into v_row from autopost.bot_subscriptions s
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id
+	for no key update of s;
+	return v_row;
+end
+$$;
+
+
+--
 -- Name: tag_in_dialect(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16116,6 +16992,64 @@ begin
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
 	end if;
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
+end
+$$;
+
+
+--
+-- Name: telegram_rights(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.telegram_rights(p_type text, p_member jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a bot that is this member of a chat may: {"present", "may_post", "reason"}; may_post is null for a status that is not known.
+select jsonb_build_object('present', coalesce(m.status not in ('left', 'kicked'), true), 'may_post', m.obstacle = '', 'reason', nullif(m.obstacle, ''))
+from (
+	select s.status, case
+		when s.status in ('left', 'kicked') then 'the bot is not in the chat: add it'
+		when s.status = 'creator' then ''
+		when p_type = 'channel' and s.status = 'administrator' and p_member -> 'can_post_messages' = 'true' then ''
+		when p_type = 'channel' and s.status = 'administrator' then 'the bot is an administrator that may not post messages: give it that right'
+		when p_type = 'channel' and s.status in ('member', 'restricted') then 'the bot is no administrator of the channel: make it one that may post messages'
+		when s.status in ('administrator', 'member') then ''
+		when s.status = 'restricted' and p_member -> 'can_send_messages' = 'true' then ''
+		when s.status = 'restricted' then 'the bot may not send messages in the chat: lift the restriction' end as obstacle
+	from (select autopost.words_in(p_member -> 'status', 32) as status) s) m
+$$;
+
+
+--
+-- Name: telegram_update(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.telegram_update(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of the Telegram Bot API tells: {"key", "kind", "chat_id", "chats": what it says of chats, for note_chat}. Whatever its form, it is
+-- answered. update_id grows for a bot; where it is missing, the whole body tells repeats.
+declare
+	v_kind text := coalesce((select left(k.key, 64) from jsonb_each(p_update) k where jsonb_typeof(k.value) = 'object' order by k.key limit 1), 'unknown');
+	v_body jsonb := p_update -> v_kind;
+	v_chat jsonb := coalesce(v_body -> 'chat', v_body -> 'message' -> 'chat');
+	v_type text := autopost.words_in(v_chat -> 'type', 32);
+	v_to text := autopost.id_in(v_body -> 'migrate_to_chat_id');
+	v_fact jsonb;
+	v_facts jsonb := '[]';
+begin
+	v_fact := jsonb_strip_nulls(jsonb_build_object('target_id', autopost.id_in(v_chat -> 'id'), 'title', autopost.words_in(v_chat -> 'title', 255),
+		'username', autopost.words_in(v_chat -> 'username', 64), 'kind', case v_type when 'channel' then 'channel' when 'private' then 'dialog' else 'chat' end,
+		'at', autopost.platform_instant(v_body -> 'date', 1), 'seq', autopost.id_in(p_update -> 'update_id')));
+	if not v_fact ? 'target_id' then
+		null;
+	elsif v_kind = 'my_chat_member' then
+		v_facts := jsonb_build_array(v_fact || autopost.telegram_rights(v_type, v_body -> 'new_chat_member'));
+	elsif v_to is not null then
+		v_facts := jsonb_build_array(v_fact || jsonb_build_object('migrated_to', v_to), v_fact || jsonb_build_object('target_id', v_to));
+	elsif v_type in ('channel', 'group', 'supergroup') then
+		v_facts := jsonb_build_array(v_fact);
+	end if;
+	return jsonb_build_object('key', autopost.update_key(p_update, array[autopost.id_in(p_update -> 'update_id')]), 'kind', v_kind, 'chat_id', v_fact -> 'target_id', 'chats', v_facts);
 end
 $$;
 
@@ -16465,7 +17399,8 @@ from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
 	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
 	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
-	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(4, 'channel_paused', p_channel.paused_until, case when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
+		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
@@ -16493,6 +17428,46 @@ begin
 	return p_text::timestamptz;
 exception when datetime_field_overflow or invalid_datetime_format then
 	return null;
+end
+$_$;
+
+
+--
+-- Name: told(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.told(p_chat autopost.discovered_chats, p_fact jsonb) RETURNS autopost.discovered_chats
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- The chat after a fact. A platform may tell late: what it says of rights counts only when it is not older than what is known.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_at timestamptz := coalesce((p_fact ->> 'at')::timestamptz, v_now);
+	v_seq bigint := case when p_fact ->> 'seq' ~ '^[0-9]{1,18}$' then (p_fact ->> 'seq')::bigint else 0 end;
+	v_chat autopost.discovered_chats := p_chat;
+begin
+	v_chat.title := coalesce(p_fact ->> 'title', p_chat.title);
+	v_chat.username := case when p_fact ? 'seq' then p_fact ->> 'username' else coalesce(p_fact ->> 'username', p_chat.username) end;
+	v_chat.kind := coalesce(p_fact ->> 'kind', p_chat.kind);
+	v_chat.last_seen := v_now;
+	v_chat.migrated_to := coalesce(p_fact ->> 'migrated_to', p_chat.migrated_to);
+	if p_fact ? 'migrated_to' then
+		v_chat.left_at := coalesce(p_chat.left_at, v_now);
+	elsif p_fact ? 'present' and (v_at, v_seq) >= (p_chat.rights_at, p_chat.rights_seq) then
+		v_chat.left_at := case when p_fact -> 'present' = 'false' then coalesce(p_chat.left_at, v_now) end;
+		v_chat.may_post := (p_fact ->> 'may_post')::boolean;
+		v_chat.reason := p_fact ->> 'reason';
+		v_chat.rights_at := v_at;
+		v_chat.rights_seq := v_seq;
+		v_chat.ask_at := '-infinity';
+	elsif not p_fact ? 'present' and p_chat.left_at is not null and p_chat.migrated_to is null and v_at > p_chat.rights_at then
+		-- It hears what is said there, so that it was added again, and nobody told.
+		v_chat.left_at := null;
+		v_chat.may_post := null;
+		v_chat.reason := null;
+		v_chat.ask_at := '-infinity';
+	end if;
+	return v_chat;
 end
 $_$;
 
@@ -16611,6 +17586,21 @@ CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
 select coalesce(jsonb_agg(f.key order by f.key), '[]')
 from jsonb_object_keys(p_raw) f (key)
 where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+$$;
+
+
+--
+-- Name: update_key(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.update_key(p_update jsonb, p_parts text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What repeats of an update are known by: its parts, or its own digest where one of them is missing; at most 256 bytes.
+select case
+	when array_position(p_parts, null) is not null then 'digest ' || encode(sha256(convert_to(p_update::text, 'UTF8')), 'hex')
+	when octet_length(array_to_string(p_parts, ' ')) > 256 then 'digest ' || encode(sha256(convert_to(array_to_string(p_parts, ' '), 'UTF8')), 'hex')
+	else array_to_string(p_parts, ' ') end
 $$;
 
 
@@ -18572,6 +19562,18 @@ $$;
 
 
 --
+-- Name: words_in(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.words_in(p_value jsonb, p_length integer) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The beginning of a string of a platform; null for anything else, and for an empty one.
+select case when jsonb_typeof(p_value) = 'string' then nullif(left(p_value #>> '{}', p_length), '') end
+$$;
+
+
+--
 -- Name: write_endpoint(autopost.workspace_endpoints, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18679,6 +19681,25 @@ CREATE TABLE autopost.audit_heads (
 );
 
 ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_updates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_updates (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    update_key text NOT NULL,
+    endpoint_id text NOT NULL,
+    kind text NOT NULL,
+    chat_id text,
+    payload jsonb,
+    received_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.bot_updates FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -19020,6 +20041,22 @@ ALTER TABLE ONLY autopost.audit_heads
 
 
 --
+-- Name: bot_subscriptions bot_subscriptions_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_subscriptions
+    ADD CONSTRAINT bot_subscriptions_pkey PRIMARY KEY (workspace_id, endpoint_id);
+
+
+--
+-- Name: bot_updates bot_updates_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_updates
+    ADD CONSTRAINT bot_updates_pkey PRIMARY KEY (workspace_id, auth_ref, update_key);
+
+
+--
 -- Name: budgets budgets_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -19113,6 +20150,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 ALTER TABLE ONLY autopost.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (workspace_id, delivery_id);
+
+
+--
+-- Name: discovered_chats discovered_chats_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_pkey PRIMARY KEY (workspace_id, platform, auth_ref, target_id);
 
 
 --
@@ -19447,6 +20492,20 @@ CREATE INDEX api_requests_expiry ON autopost.api_requests USING btree (workspace
 
 
 --
+-- Name: bot_updates_chat; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_updates_chat ON autopost.bot_updates USING btree (workspace_id, auth_ref, chat_id, received_at) WHERE (chat_id IS NOT NULL);
+
+
+--
+-- Name: bot_updates_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_updates_expiry ON autopost.bot_updates USING btree (expires_at);
+
+
+--
 -- Name: channel_gates_armed; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -19472,6 +20531,13 @@ CREATE INDEX channels_enabled ON autopost.channels USING btree (workspace_id, en
 --
 
 CREATE INDEX channels_group ON autopost.channels USING btree (workspace_id, platform, rate_group);
+
+
+--
+-- Name: channels_rights_held; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_rights_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE (rights_held IS NOT NULL);
 
 
 --
@@ -19916,6 +20982,13 @@ CREATE TRIGGER lift_auth_hold BEFORE UPDATE OF paused_until, auth_ref ON autopos
 
 
 --
+-- Name: channels lift_rights_hold; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER lift_rights_hold BEFORE DELETE OR UPDATE OF paused_until, auth_ref, target_id ON autopost.channels FOR EACH ROW WHEN ((old.rights_held IS NOT NULL)) EXECUTE FUNCTION autopost.lift_rights_hold();
+
+
+--
 -- Name: messages link_media; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -20012,6 +21085,22 @@ ALTER TABLE ONLY autopost.audit_heads
 
 
 --
+-- Name: bot_subscriptions bot_subscriptions_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_subscriptions
+    ADD CONSTRAINT bot_subscriptions_workspace_id_endpoint_id_fkey FOREIGN KEY (workspace_id, endpoint_id) REFERENCES autopost.workspace_endpoints(workspace_id, endpoint_id) ON DELETE CASCADE;
+
+
+--
+-- Name: bot_updates bot_updates_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_updates
+    ADD CONSTRAINT bot_updates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: budgets budgets_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -20089,6 +21178,22 @@ ALTER TABLE ONLY autopost.deliveries
 
 ALTER TABLE ONLY autopost.deliveries
     ADD CONSTRAINT deliveries_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id);
+
+
+--
+-- Name: discovered_chats discovered_chats_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: discovered_chats discovered_chats_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -20338,6 +21443,18 @@ ALTER TABLE autopost.api_requests ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: bot_subscriptions; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_subscriptions ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_updates; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_updates ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: budgets; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -20390,6 +21507,12 @@ ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.deliveries ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: discovered_chats; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.discovered_chats ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: events; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -20487,6 +21610,20 @@ CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((CO
 
 
 --
+-- Name: bot_subscriptions owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_subscriptions TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_updates owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_updates TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: budgets owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -20547,6 +21684,13 @@ CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USIN
 --
 
 CREATE POLICY owner_session ON autopost.deliveries TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: discovered_chats owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.discovered_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -20864,6 +22008,20 @@ CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_s
 
 
 --
+-- Name: bot_subscriptions workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_subscriptions USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_updates workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_updates USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: budgets workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -20924,6 +22082,13 @@ CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = cur
 --
 
 CREATE POLICY workspace ON autopost.deliveries USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: discovered_chats workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.discovered_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

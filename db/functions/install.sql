@@ -38,6 +38,7 @@
 \ir lib/budget.sql
 \ir lib/secret_lookup.sql
 \ir lib/alerts.sql
+\ir lib/rights.sql
 \ir lib/credentials.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
@@ -58,6 +59,12 @@
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
 \ir ingest/receive_signed_push.sql
+\ir lib/bots.sql
+\ir lib/update_forms.sql
+\ir lib/telegram_update.sql
+\ir lib/max_update.sql
+\ir lib/chats.sql
+\ir ingest/receive_update.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
@@ -131,6 +138,12 @@
 \ir monitor/close_ingress_floods.sql
 \ir monitor/list_due_refreshes.sql
 \ir monitor/warn_expiring.sql
+\ir lib/subscriptions.sql
+\ir monitor/list_due_subscriptions.sql
+\ir monitor/begin_subscription.sql
+\ir monitor/finish_subscription.sql
+\ir monitor/list_unasked_chats.sql
+\ir monitor/record_chat_rights.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -237,6 +250,7 @@
 \ir admin/rewrap_secret.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
+\ir admin/list_chats.sql
 \ir admin/list_media_origins.sql
 \ir lib/configuration_of.sql
 \ir admin/list_configuration.sql

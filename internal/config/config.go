@@ -40,6 +40,8 @@ type Config struct {
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
+	// PublicURL is where platforms reach Listen, without a trailing slash; "" when nobody said.
+	PublicURL string
 	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
 	// first needed, unless the operator named it.
 	MasterKeyFile string

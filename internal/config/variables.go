@@ -51,6 +51,8 @@ var variables = []Variable{
 		path(func(c *Config) *string { return &c.DataDir })},
 	{"AUTOPOST_LISTEN", "127.0.0.1:8080", "host:port of ingress, API, pages and health. Any host but loopback opens them to the network",
 		hostPort(func(c *Config) *string { return &c.Listen })},
+	{"AUTOPOST_PUBLIC_URL", "", "base URL by which platforms reach AUTOPOST_LISTEN, as https://autopost.example.org: bots are subscribed to their updates there. Not set: nothing is subscribed",
+		baseURL(func(c *Config) *string { return &c.PublicURL })},
 	{"AUTOPOST_METRICS_LISTEN", "", "host:port of Prometheus /metrics. Not set: on AUTOPOST_LISTEN",
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
 	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket (by its interoperability keys), azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",

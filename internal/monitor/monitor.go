@@ -1,5 +1,6 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It compares clocks, ends expired leases, renews credentials before they expire, ends what waited too
+// It compares clocks, ends expired leases, renews credentials before they expire, keeps platforms
+// telling what happens to bots, ends what waited too
 // long for a refused one, writes the events of requests that were dropped in numbers,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
 // calendar, removes what is past its time, media included, and looks for what should
@@ -25,7 +26,7 @@ type Config struct {
 	// RunID is the daemon's name among those that observe the database's clock. Required.
 	RunID string
 	// Interval is the time between two sweeps for expired leases,
-	// for credentials that expire, for what waited too long for a refused one, and for
+	// for credentials that expire, for bots to look after, for what waited too long for a refused one, and for
 	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
@@ -86,6 +87,7 @@ type Deps struct {
 	Media      *MediaSweep
 	Expiry     Expiry
 	Renewer    Renewer
+	Bots       *BotKeeper
 	Log        *slog.Logger
 }
 
@@ -123,6 +125,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{m.cfg.Interval, m.expireAuthLost},
 		{m.cfg.Interval, m.closeFloods},
 		{m.cfg.Interval, m.renewCredentials},
+		{m.cfg.Interval, m.keepBots},
 		{m.cfg.GateSweep, m.rearmGates},
 		{m.cfg.Partitions, m.ensurePartitions},
 		{m.cfg.Retention, m.purgeAll},

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost"
 )
 
 // ListWorkspaces names the active workspaces.
@@ -291,4 +293,70 @@ func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purge
 // PurgeWebhookSends removes what result webhooks were told, past its time.
 func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_webhook_sends", workspace)
+}
+
+// Bot is an endpoint that a platform sends the updates of a bot to.
+type Bot struct {
+	EndpointID string `json:"endpoint_id"`
+	Platform   string `json:"platform"`
+	AuthRef    string `json:"auth_ref"`
+}
+
+// ListDueSubscriptions leases the endpoints of bots at whose subscriptions it is time to look.
+func (s *Store) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]Bot, error) {
+	list, err := call[[]Bot](ctx, s, `select * from autopost.list_due_subscriptions($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list due subscriptions ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// BeginSubscription compares a subscription with what it should be. why is "" when it is that; else the platform is to
+// be subscribed anew, with the secret of this SHA-256.
+func (s *Store) BeginSubscription(ctx context.Context, workspace, endpoint string, want, seen autopost.Subscription, secretHash string) (why string, err error) {
+	a, err := call[struct {
+		Subscribe bool
+		Why       string
+	}](ctx, s, `select * from autopost.begin_subscription($1, $2, $3, $4, $5)`, workspace, endpoint, want, seen, secretHash)
+	if err != nil {
+		return "", fmt.Errorf("begin subscription endpoint=%s: %w", endpoint, err)
+	}
+	return a.Why, nil
+}
+
+// FinishSubscription says what became of a subscription: nil when the platform took it. false: another daemon has
+// given it another secret meanwhile, or the endpoint is not there any more.
+func (s *Store) FinishSubscription(ctx context.Context, workspace, endpoint, secretHash string, failure *autopost.Error) (bool, error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.finish_subscription($1, $2, $3, $4)`, workspace, endpoint, secretHash, failure)
+	if err != nil {
+		return false, fmt.Errorf("finish subscription endpoint=%s: %w", endpoint, err)
+	}
+	return a.Applied, nil
+}
+
+// UnaskedChat is a chat of which nobody has said what a bot may do in it.
+type UnaskedChat struct {
+	Platform string    `json:"platform"`
+	AuthRef  string    `json:"auth_ref"`
+	TargetID string    `json:"target_id"`
+	AskAt    time.Time `json:"ask_at"`
+}
+
+// ListUnaskedChats leases the chats whose rights are to be asked of their platforms.
+func (s *Store) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]UnaskedChat, error) {
+	list, err := call[[]UnaskedChat](ctx, s, `select * from autopost.list_unasked_chats($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list unasked chats ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// RecordChatRights keeps what a platform answered of a chat. rights is "lost" or "regained" where channels paused or went on.
+func (s *Store) RecordChatRights(ctx context.Context, workspace string, chat UnaskedChat, right autopost.Right) (rights string, err error) {
+	a, err := call[struct{ Rights string }](ctx, s, `select * from autopost.record_chat_rights($1, $2, $3, $4, $5, $6)`,
+		workspace, chat.Platform, chat.AuthRef, chat.TargetID, chat.AskAt, right)
+	if err != nil {
+		return "", fmt.Errorf("record rights in %s ws=%s: %w", chat.TargetID, workspace, err)
+	}
+	return a.Rights, nil
 }

@@ -57,6 +57,7 @@ func (w *world) populate(workspace string) {
 	word := map[string]string{"acme": "horse", "rival": mark}[workspace]
 	posttest.Workspace(w.DB, workspace)
 	w.Exec(`update autopost.workspaces set name = $2 where workspace_id = $1`, workspace, word)
+	w.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, first_seen, last_seen) values ($1, 'telegram', 'bot', '-1', $2, now(), now())`, workspace, word)
 	w.Exec(`update autopost.workspace_endpoints set meta = jsonb_build_object('note', $2::text) where workspace_id = $1`, workspace, word)
 	ids := map[string]string{"workspaces": workspace, "channels": "c-" + workspace, "endpoints": posttest.Endpoint, "sources": "s-" + workspace, "templates": "t-" + workspace,
 		"credentials": "b-" + workspace, "settings": "max_attempts", "webhooks": "w-" + workspace, "platform": "telegram", "rate_group": "b-" + workspace}

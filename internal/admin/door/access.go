@@ -53,6 +53,7 @@ var access = map[string]Need{
 	"enable-channel":      {Operator, "channels:write"},
 	"disable-channel":     {Operator, "channels:write"},
 	"rotate-channel-auth": {Owner, "channels:write"},
+	"list-chats":          {Viewer, "chats:read"},
 	"list-groups":         {Viewer, "groups:read"},
 	"get-group":           {Viewer, "groups:read"},
 	"put-group":           {Operator, "groups:write"},

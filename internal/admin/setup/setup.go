@@ -15,6 +15,7 @@ import (
 func Register(d *door.Door) {
 	registerChannels(d)
 	registerChannelActs(d)
+	registerChats(d)
 	registerGroups(d)
 	registerTemplates(d)
 	registerEndpoints(d)
