@@ -12,6 +12,7 @@ alter table autopost.alerts
 	add acknowledged_at timestamptz,
 	add acknowledged_by text,
 	add last_notified_at timestamptz;
+create index alerts_acknowledged on autopost.alerts (workspace_id, kind, acknowledged_at) where acknowledged_at is not null;
 create index alerts_ended on autopost.alerts (workspace_id, ended_at) where ended_at is not null;
 
 create table autopost.alert_targets (
@@ -108,7 +109,7 @@ $$;
 
 -- A look every minute must not read the history.
 create index channels_paused on autopost.channels (workspace_id, paused_until) where paused_until is not null;
-create index deliveries_unknown on autopost.deliveries (workspace_id, delivery_id) where status = 'failed_permanent' and outcome_unknown_at is not null;
+create index deliveries_unknown on autopost.deliveries (workspace_id, updated_at) where status = 'failed_permanent' and outcome_unknown_at is not null;
 
 insert into autopost.settings (key, value, default_value, meaning)
 select s.key, s.value, s.value, s.meaning

@@ -1,7 +1,8 @@
 create or replace function autopost.acknowledge_alert(p_workspace_id text, p_alert_id uuid, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Somebody has seen an alert and looks after it: nobody is reminded of it, until there is ten times as much of it. It ends by itself.
+-- Somebody has seen an alert and looks after it: nobody is reminded of it, until there is ten times as much of it. It ends by itself;
+-- of dead deliveries and unknown outcomes those that are there now count no more, so that it ends soon, and the next one is told anew.
 -- Returns {"applied": true, "dry_run", "before", "after"}, or {"applied": false, "dry_run"} with reason unknown_alert, ended or unchanged.
 -- Locks: alerts. Writes: alerts, admin_audit_log.
 declare

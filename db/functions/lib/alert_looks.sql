@@ -7,21 +7,32 @@ as $$
 select case when p_count >= p_most then p_most || ' or more' else p_count::text end
 $$;
 
+create or replace function autopost.seen_until(p_workspace_id text, p_kind text) returns timestamptz
+language plpgsql stable
+as $$
+-- What went wrong by then somebody has acknowledged: what comes after is told anew, though the rows of before stay as they are.
+-- Reads: alerts.
+begin
+	return coalesce((select max(a.acknowledged_at) from autopost.alerts a where a.workspace_id = p_workspace_id and a.kind = p_kind and a.acknowledged_at is not null), '-infinity');
+end
+$$;
+
 create or replace function autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamptz) returns setof jsonb
 language plpgsql stable
 as $$
--- Reads: deliveries, channels, channel_gates.
+-- Reads: deliveries, channels, channel_gates, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint, (p_level ->> 'alert_dead_many')::bigint,
 		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'dead');
 	v_count bigint;
 	v_sample text;
 	v_oldest record;
 begin
 	select count(*) into v_count from (
-		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead' limit v_most) d;
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead' and d.updated_at > v_seen limit v_most) d;
 	if v_count > 0 then
-		v_sample := autopost.newest_failures(p_workspace_id, 'dead', '-infinity');
+		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries', v_count, (p_level ->> 'alert_dead_threshold')::numeric,
 			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
 		return query select autopost.finding('dead_many', 'deliveries', v_count, (p_level ->> 'alert_dead_many')::numeric,
@@ -36,16 +47,19 @@ begin
 			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
 				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
 	end if;
+	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null and d.last_error ->> 'code' = 'unknown_outcome'
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null and d.updated_at > v_seen
+		and d.last_error ->> 'code' = 'unknown_outcome'
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries', v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
 		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
-	-- A gate that is far off is held by something: a pause, a quota, the platform's own wait.
+	-- A gate that is far off is held by something, as a quota; one that nobody came by does not know of a pause yet.
 	select o.due_at, g.channel_id into v_oldest
 	from autopost.channel_gates g
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id and c.enabled and c.window_mode = 'immediate'
+		and greatest(c.paused_until, c.cooldown_until, '-infinity') <= p_now
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')

@@ -33,7 +33,7 @@ begin
 	and (t.told = 'resolved' or autopost.severity_rank(a.severity) >= autopost.severity_rank(p_target.min_severity) and a.kind = any (coalesce(p_target.kinds, array[a.kind])))
 	and (not v_quiet or p_target.quiet_critical and a.severity = 'critical')
 	and not (a.kind = 'alert_target_failing' and a.subject = 'target:' || p_target.target_id)
-	order by t.told = 'resolved', autopost.severity_rank(a.severity) desc, a.raised_at, a.alert_id
+	order by t.told = 'resolved', autopost.severity_rank(a.severity) desc, array_position('{raised,grown,reminder}', t.told), a.raised_at, a.alert_id
 	limit 1000;
 end
 $$;
@@ -57,8 +57,8 @@ $$;
 create or replace function autopost.health_text(p_health jsonb, p_timezone text) returns text
 language sql stable
 as $$
--- A health snapshot as a person reads it.
-select format(e'HEALTH at %s\n  queue: %s\n  oldest due: %s\n  paused channels: %s\n  open alerts: %s\n  credentials refused or expiring: %s\n  sources failing: %s\n  top errors: %s\n  last post: %s',
+-- A health snapshot as a person reads it; null for none.
+select case when p_health is not null then format(e'HEALTH at %s\n  queue: %s\n  oldest due: %s\n  paused channels: %s\n  open alerts: %s\n  credentials refused or expiring: %s\n  sources failing: %s\n  top errors: %s\n  last post: %s',
 	autopost.clock_of((p_health ->> 'at')::timestamptz, p_timezone),
 	coalesce((select string_agg(q.key || ' ' || q.value, ', ' order by q.key) from jsonb_each_text(p_health -> 'queue') q), 'empty'),
 	coalesce(autopost.clock_of((p_health ->> 'oldest_due_at')::timestamptz, p_timezone), 'nothing'),
@@ -67,7 +67,7 @@ select format(e'HEALTH at %s\n  queue: %s\n  oldest due: %s\n  paused channels: 
 	coalesce((select string_agg(c.value ->> 'auth_ref', ', ') from jsonb_array_elements(p_health -> 'credentials') c), 'none'),
 	coalesce((select string_agg(s.value ->> 'source_id', ', ') from jsonb_array_elements(p_health -> 'sources') s), 'none'),
 	coalesce((select string_agg(format('%s (%s)', e.value ->> 'code', e.value ->> 'count'), ', ') from jsonb_array_elements(p_health -> 'top_errors') e), 'none'),
-	coalesce(autopost.clock_of((p_health -> 'last_posts' -> 0 ->> 'created_at')::timestamptz, p_timezone), 'none'))
+	coalesce(autopost.clock_of((p_health -> 'last_posts' -> 0 ->> 'created_at')::timestamptz, p_timezone), 'none')) end
 $$;
 
 create or replace function autopost.compose_message(p_target autopost.alert_targets, p_now timestamptz) returns autopost.alert_messages

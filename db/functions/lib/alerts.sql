@@ -75,7 +75,7 @@ $$;
 create or replace function autopost.settle_alerts(p_workspace_id text, p_look text, p_findings jsonb[]) returns jsonb
 language plpgsql
 as $$
--- Brings the alerts of a look in line with what it sees. Returns {"raised", "ended", "open"}.
+-- Brings the alerts of a look in line with what it sees; a null is nothing seen. Returns {"raised", "ended", "open"}.
 -- Locks: alerts (kind, subject). Writes: alerts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -85,6 +85,7 @@ declare
 	v_ended int;
 	v_calm interval := case when p_look <> 'integrity' then autopost.setting_interval('alert_calm_seconds') else '0' end; -- which looks once a day
 begin
+	p_findings := array_remove(p_findings, null);
 	perform 1 from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	order by a.kind, a.subject for no key update of a;
