@@ -98,7 +98,7 @@ func (d *daemon) addStages(only []string) error {
 		}
 	}
 	if on("monitor") {
-		return d.addMonitor()
+		return d.addMonitor(runID)
 	}
 	return nil
 }
@@ -194,10 +194,15 @@ func (d *daemon) addDispatch(runID string) error {
 	return nil
 }
 
-func (d *daemon) addMonitor() error {
-	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
+func (d *daemon) addMonitor(runID string) error {
+	teller, err := newTeller(d.cfg, d.vault)
+	if err != nil {
+		return err
+	}
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
+		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -47,6 +47,8 @@ var rules = []rule{
 		because: "adapter holds what all platforms share and knows none of them"},
 	{under: "internal/adapter/adaptertest", may: []string{root, "internal/adapter", "internal/outbound", "internal/sim"},
 		because: "the suite knows the contract and the simulators, nothing of the house"},
+	{under: "internal/notify", may: []string{root, "internal/adapter", "internal/outbound"},
+		because: "what tells people of the house speaks as adapters do, and knows no stage"},
 	{under: "internal/media", may: []string{root, "internal/outbound"},
 		because: "media serves stages and adapters alike"},
 	{under: "internal/outbound", may: []string{root}, because: "the client factory serves everyone"},

@@ -2,12 +2,13 @@
 // It ends expired leases, renews credentials before they expire, ends what waited too
 // long for a refused one, writes the events of requests that were dropped in numbers,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
-// calendar, removes what is past its time, media included, and looks for what should
-// not be.
+// calendar, removes what is past its time, media included, looks for what should
+// not be, and tells people what is wrong and what to do about it.
 //
 // Each duty is one database function, or the few of a protocol, and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
-// workspace for which it fails, never holds up the others.
+// workspace for which it fails, never holds up the others. Each reports how it went, and
+// one that cannot be done for a while is an alert.
 package monitor
 
 import (
@@ -22,7 +23,7 @@ import (
 // Config tells how often the duties are done. The zero value of every field
 // means its default.
 type Config struct {
-	// Interval is the time between two sweeps for expired leases,
+	// Interval is the time between two looks for alerts, and between two sweeps for expired leases,
 	// for credentials that expire, for what waited too long for a refused one, and for
 	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
@@ -39,6 +40,10 @@ type Config struct {
 	// audit logs, and between two looks through the media origin for objects that nobody
 	// has a row of. A report looks at the last whole day. Default 24 h.
 	Integrity time.Duration
+	// RunID names this monitor in its reports. Required.
+	RunID string
+	// Fingerprint is a digest of what all daemons should be configured with alike.
+	Fingerprint string
 }
 
 func (c Config) withDefaults() Config {
@@ -53,6 +58,9 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
 		return fmt.Errorf("monitor config: periods must be positive")
+	}
+	if c.RunID == "" {
+		return fmt.Errorf("monitor config: the run has no id")
 	}
 	return nil
 }
@@ -80,6 +88,8 @@ type Deps struct {
 	Media      *MediaSweep
 	Expiry     Expiry
 	Renewer    Renewer
+	Alerts     Alerts
+	Teller     Teller
 	Log        *slog.Logger
 }
 
@@ -100,6 +110,7 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 
 // duty is one thing to be done again and again.
 type duty struct {
+	name  string
 	every time.Duration
 	// once does it and reports what it did; it logs its failures itself and returns
 	// false when it has to be done again soon.
@@ -111,16 +122,18 @@ type duty struct {
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
-		{m.cfg.Interval, m.recoverLeases},
-		{m.cfg.Interval, m.expireAuthLost},
-		{m.cfg.Interval, m.closeFloods},
-		{m.cfg.Interval, m.renewCredentials},
-		{m.cfg.GateSweep, m.rearmGates},
-		{m.cfg.Partitions, m.ensurePartitions},
-		{m.cfg.Retention, m.purgeAll},
-		{m.cfg.Retention, m.sweepMedia},
-		{m.cfg.Integrity, m.sweepStrays},
-		{m.cfg.Integrity, m.checkIntegrity},
+		{"leases", m.cfg.Interval, m.recoverLeases},
+		{"auth_lost", m.cfg.Interval, m.expireAuthLost},
+		{"floods", m.cfg.Interval, m.closeFloods},
+		{"credentials", m.cfg.Interval, m.renewCredentials},
+		{"gates", m.cfg.GateSweep, m.rearmGates},
+		{"partitions", m.cfg.Partitions, m.ensurePartitions},
+		{"retention", m.cfg.Retention, m.purgeAll},
+		{"media", m.cfg.Retention, m.sweepMedia},
+		{"stray_media", m.cfg.Integrity, m.sweepStrays},
+		{"watch", m.cfg.Interval, m.watch},
+		{"tell", m.cfg.Interval, m.tell},
+		{"integrity", m.cfg.Integrity, m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })
 	}
@@ -138,7 +151,7 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 		case <-timer.C:
 		}
 		wait := d.every
-		if !d.once(ctx) {
+		if !m.perform(ctx, d) {
 			wait = min(wait, m.cfg.Interval)
 		}
 		timer.Reset(wait)
@@ -186,8 +199,9 @@ func named(ctx context.Context, list func(context.Context) ([]string, error)) ([
 	return workspaces, nil
 }
 
-// fail logs a failure, unless it is but the echo of a stop.
+// fail logs a failure, and notes it for the duty's report, unless it is but the echo of a stop.
 func (m *Monitor) fail(ctx context.Context, what string, err error) {
+	note(ctx, err)
 	if ctx.Err() == nil {
 		m.deps.Log.Error("monitor.failed", "duty", what, "error", err)
 	}

@@ -148,14 +148,14 @@ func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, has
 	return a.Seq, a.Hash, nil
 }
 
-// ReportOrphans names what was written on the last whole day and refers to nothing,
-// an object for each kind.
-func (s *Store) ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error) {
-	a, err := call[struct{ Orphans []json.RawMessage }](ctx, s, `select * from autopost.report_orphans($1)`, workspace)
+// CheckIntegrity names what was written on the last whole day and refers to nothing,
+// an object for each kind, and what is wrong with the audit log; either is an alert.
+func (s *Store) CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error) {
+	a, err := call[struct{ Orphans, Audit []json.RawMessage }](ctx, s, `select * from autopost.check_integrity($1)`, workspace)
 	if err != nil {
-		return nil, fmt.Errorf("report orphans ws=%s: %w", workspace, err)
+		return nil, nil, fmt.Errorf("check integrity ws=%s: %w", workspace, err)
 	}
-	return a.Orphans, nil
+	return a.Orphans, a.Audit, nil
 }
 
 // UnreferencedOrigin is content of the media origin whose time is over.
