@@ -68,6 +68,7 @@ var rules = []rule{
 		because: "any test may use it, so it must not lead back to what is tested"},
 	{under: "internal/posttest", may: []string{root, "internal/pgtest", "internal/pg"},
 		because: "any test may use it, so it must not lead back to what is tested"},
+	{under: "internal/smtptest", because: "a mail server that any test may start"},
 	{under: "internal/s3test", because: "an S3 server that any test may start"},
 	{under: "internal/oracle", may: []string{"internal/pgtest", "internal/posttest"},
 		because: "it judges the database from outside: by functions and rows alone"},
@@ -131,7 +132,7 @@ func (r rule) allows(to string) bool {
 
 // testOnly names what no program may link.
 func testOnly(at string) bool {
-	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/s3test"}, at)
+	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/s3test", "internal/smtptest"}, at)
 }
 
 func within(at, under string) bool {

@@ -106,8 +106,8 @@ func mailError(err error, hide adapter.Redactor) *autopost.Error {
 		return refused("smtp_"+strconv.Itoa(failure.ErrorCode()), words)
 	case sending && failure.ErrorCode() == 0 && failure.Reason == mail.ErrSMTPDataClose:
 		return adapter.Unknown(words)
-	case strings.Contains(words, "auth"):
-		return refused("smtp_auth", words)
+	case strings.Contains(words, "AUTH failed: 5"), errors.Is(err, mail.ErrNoSupportedAuthDiscovered):
+		return refused("smtp_auth", words) // or no way to log in that is safe without TLS
 	}
 	return adapter.Refusal(autopost.Transient, autopost.ScopeChannel, "smtp_failed", words)
 }
