@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -38,4 +39,14 @@ func TestLooksDoNotReadTheHistory(t *testing.T) {
 		t.Logf("%s: %d rows read in %s, of a history of %d", look, read, took, rows)
 	}
 	require.True(t, pgtest.Value[bool](base, `select exists (select 1 from autopost.alerts where kind = 'dead')`), "there was something to see")
+}
+
+// What a person may be told of stands in the manual.
+func TestEveryAlertIsInTheManual(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../docs/operate/alerts.md")
+	require.NoError(t, err)
+	for _, kind := range pgtest.Column[string](pgtest.New(t), `select kind from autopost.alert_kinds()`) {
+		require.Contains(t, string(manual), "| `"+kind+"` |")
+	}
 }
