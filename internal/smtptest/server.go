@@ -60,7 +60,7 @@ func New(t testing.TB, security string) *Server {
 	s := &Server{Roots: roots}
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{server: s}, nil }))
 	server.Domain, server.AllowInsecureAuth = "localhost", security == Plain
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.Addr = listener.Addr().String()
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
