@@ -73,11 +73,12 @@ $$;
 create or replace function autopost.compose_message(p_target autopost.alert_targets, p_now timestamptz) returns autopost.alert_messages
 language plpgsql stable
 as $$
--- The next message to a target; null where there is nothing to tell, or it has had as many as it may in 24 hours. One message says all there is, the
--- first ten in full.
+-- The next message to a target; null where there is nothing to tell, or it has had as many as it may in 24 hours. One message says all there is, in
+-- full what fits into the shortest message of any chat.
 -- Reads: alerts, alert_notices, alert_messages, and what health_of reads.
 declare
-	v_shown constant int := 10;
+	v_shown int;
+	v_text text;
 	v_tells jsonb[];
 	v_sent int;
 	v_health jsonb;
@@ -101,6 +102,12 @@ begin
 	if cardinality(v_tells) = 0 and v_health is null then
 		return null;
 	end if;
+	select string_agg(t.said, e'\n\n' order by t.n), count(*) into v_text, v_shown
+	from (
+		select l.n, x.said, sum(length(x.said)) over (order by l.n) as upto
+		from unnest(v_tells[1:10]) with ordinality l (tell, n)
+		cross join lateral (select autopost.notice_text(l.tell, p_target.timezone) as said) x) t
+	where t.n = 1 or t.upto <= 2500;
 	v_message.workspace_id := p_target.workspace_id;
 	v_message.target_id := p_target.target_id;
 	v_message.message_id := autopost.new_id();
@@ -109,12 +116,11 @@ begin
 	v_message.attempt := 0;
 	v_message.subject := left(format('[autopost %s] %s', p_target.workspace_id, case when cardinality(v_tells) = 0 then 'health'
 		else split_part(autopost.notice_text(v_tells[1], p_target.timezone), e'\n', 1) || case when cardinality(v_tells) > 1 then format(' (and %s more)', cardinality(v_tells) - 1) else '' end end), 200);
-	v_message.text := left(concat_ws(e'\n\n', format('autopost, workspace %s', p_target.workspace_id),
-		(select string_agg(autopost.notice_text(t.tell, p_target.timezone), e'\n\n' order by t.n) from unnest(v_tells[1:v_shown]) with ordinality t (tell, n)),
+	v_message.text := left(concat_ws(e'\n\n', format('autopost, workspace %s', p_target.workspace_id), v_text,
 		case when cardinality(v_tells) > v_shown then format('… and %s more: autopost alert list --workspace %s', cardinality(v_tells) - v_shown, p_target.workspace_id) end,
-		autopost.health_text(v_health, p_target.timezone),
 		case when v_sent = p_target.daily_limit - 1 then format('This is the last of %s messages in 24 hours. What comes now waits: autopost alert list --workspace %s',
-			p_target.daily_limit, p_target.workspace_id) end), 3900);
+			p_target.daily_limit, p_target.workspace_id) end,
+		autopost.health_text(v_health, p_target.timezone)), 3900);
 	v_message.body := jsonb_strip_nulls(jsonb_build_object('type', v_message.kind, 'workspace_id', p_target.workspace_id, 'message_id', v_message.message_id,
 		'alerts', to_jsonb(v_tells[1:100]), 'more', nullif(greatest(cardinality(v_tells) - 100, 0), 0), 'health', v_health));
 	v_message.tells := (select coalesce(jsonb_agg(jsonb_build_object('alert_id', t.tell -> 'alert_id', 'told', t.tell -> 'told', 'amount', t.tell -> 'amount')), '[]') from unnest(v_tells) t (tell));
