@@ -84,6 +84,12 @@ func (m *Monitor) watch(ctx context.Context) bool {
 		change.Raised, change.Ended, change.Open = change.Raised+seen.Raised, change.Ended+seen.Ended, change.Open+seen.Open
 		return 0, err
 	})
+	if change.Raised+change.Ended > 0 {
+		select {
+		case m.news <- struct{}{}:
+		default: // it is known already
+		}
+	}
 	m.done(change.Raised+change.Ended > 0, "monitor.alerts", "raised", change.Raised, "ended", change.Ended, "open", change.Open)
 	return ok && err == nil
 }

@@ -97,6 +97,8 @@ type Deps struct {
 type Monitor struct {
 	cfg  Config
 	deps Deps
+	// news says that people are to be told of something at once.
+	news chan struct{}
 }
 
 // New makes a Monitor without effect.
@@ -105,7 +107,7 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Monitor{cfg: cfg, deps: deps}, nil
+	return &Monitor{cfg: cfg, deps: deps, news: make(chan struct{}, 1)}, nil
 }
 
 // duty is one thing to be done again and again.
@@ -115,6 +117,8 @@ type duty struct {
 	// once does it and reports what it did; it logs its failures itself and returns
 	// false when it has to be done again soon.
 	once func(ctx context.Context) bool
+	// wake has it done before its time; nil never does.
+	wake <-chan struct{}
 }
 
 // Run does every duty at once and then periodically, each at its own pace, until
@@ -122,18 +126,18 @@ type duty struct {
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
-		{"leases", m.cfg.Interval, m.recoverLeases},
-		{"auth_lost", m.cfg.Interval, m.expireAuthLost},
-		{"floods", m.cfg.Interval, m.closeFloods},
-		{"credentials", m.cfg.Interval, m.renewCredentials},
-		{"gates", m.cfg.GateSweep, m.rearmGates},
-		{"partitions", m.cfg.Partitions, m.ensurePartitions},
-		{"retention", m.cfg.Retention, m.purgeAll},
-		{"media", m.cfg.Retention, m.sweepMedia},
-		{"stray_media", m.cfg.Integrity, m.sweepStrays},
-		{"watch", m.cfg.Interval, m.watch},
-		{"tell", m.cfg.Interval, m.tell},
-		{"integrity", m.cfg.Integrity, m.checkIntegrity},
+		{name: "leases", every: m.cfg.Interval, once: m.recoverLeases},
+		{name: "auth_lost", every: m.cfg.Interval, once: m.expireAuthLost},
+		{name: "floods", every: m.cfg.Interval, once: m.closeFloods},
+		{name: "credentials", every: m.cfg.Interval, once: m.renewCredentials},
+		{name: "gates", every: m.cfg.GateSweep, once: m.rearmGates},
+		{name: "partitions", every: m.cfg.Partitions, once: m.ensurePartitions},
+		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
+		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
+		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
+		{name: "watch", every: m.cfg.Interval, once: m.watch},
+		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.news},
+		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })
 	}
@@ -149,6 +153,7 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		case <-d.wake:
 		}
 		wait := d.every
 		if !m.perform(ctx, d) {
