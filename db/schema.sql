@@ -96,6 +96,42 @@ CREATE TYPE autopost.verify_finding AS (
 
 
 --
+-- Name: acknowledge_alert(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.acknowledge_alert(p_workspace_id text, p_alert_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Somebody has seen an alert and looks after it: nobody is reminded of it, until there is ten times as much of it. It ends by itself;
+-- of dead deliveries and unknown outcomes those that are there now count no more, so that it ends soon, and the next one is told anew.
+-- Returns {"applied": true, "dry_run", "before", "after"}, or {"applied": false, "dry_run"} with reason unknown_alert, ended or unchanged.
+-- Locks: alerts. Writes: alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_alert autopost.alerts;
+	v_after jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('alert_id', p_alert_id is not null);
+	select a.* into v_alert from autopost.alerts a where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id for no key update of a;
+	if v_alert.alert_id is null or v_alert.ended_at is not null or v_alert.acknowledged_at is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_alert.alert_id is null then 'unknown_alert' when v_alert.ended_at is not null then 'ended' else 'unchanged' end);
+	end if;
+	v_after := jsonb_build_object('acknowledged_by', p_operator);
+	if not p_dry_run then
+		update autopost.alerts a set acknowledged_at = autopost.now_ts(), acknowledged_by = p_operator
+		where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id;
+		perform autopost.audit(p_workspace_id, 'acknowledge_alert', format('alert:%s/%s', v_alert.kind, v_alert.subject), v_act, '{}', v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', '{}'::jsonb, 'after', v_after);
+end
+$$;
+
+
+--
 -- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -297,6 +333,220 @@ exception when unique_violation then
 	return null;
 end
 $_$;
+
+
+--
+-- Name: alert_kinds(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_kinds() RETURNS TABLE(kind text, severity text, title text, remedy text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Every alert that there is: how bad it is, what it says where nobody says more, and what to do; {workspace} and {subject} stand for its own.
+values
+	('dead', 'error', 'deliveries are dead', 'see them by: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue'),
+	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause by: autopost why DELIVERY_ID; then autopost deliveries requeue --workspace {workspace}'),
+	('failed_permanent', 'error', 'deliveries fail for good', 'see their errors by: autopost deliveries list --status failed_permanent --workspace {workspace}'),
+	('paused_channels', 'warning', 'channels are paused', 'see why by: autopost channel list --workspace {workspace}; then autopost channel resume ID'),
+	('oldest_due', 'error', 'posts are late', 'is autopost serve running, and are its limits too low? See: autopost health --workspace {workspace}'),
+	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look at the channel; if a post is missing: autopost deliveries requeue --workspace {workspace}; list: autopost deliveries list --status failed_permanent'),
+	('auth_lost', 'critical', 'the platform refuses a credential', 'give it a new secret by: autopost credential set (or link) NAME --workspace {workspace}; then autopost credential requeue'),
+	('auth_expiring', 'warning', 'a credential expires soon', 'renew it by: autopost credential set (or link) NAME --workspace {workspace}'),
+	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error by: autopost credential show NAME --workspace {workspace}; link it anew if it stays'),
+	('moderation_backlog', 'warning', 'posts wait for a decision', 'decide on them in the moderation queue of workspace {workspace}'),
+	('source_failing', 'warning', 'a source cannot be polled', 'see the error by: autopost source show ID --workspace {workspace}; try it by: autopost source test ID'),
+	('source_stopped', 'error', 'a source is polled no more', 'correct its address by: autopost source set ID --workspace {workspace}; or disable it'),
+	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'look at the platform''s status page; posts wait and go on by themselves'),
+	('orphans', 'error', 'rows refer to nothing', 'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
+	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing', 'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log (monitor.audit_head)'),
+	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error by: autopost alert target list --workspace {workspace}; try it by: autopost alert target test ID'),
+	('no_dispatcher', 'critical', 'no daemon sends posts', 'start autopost serve; see its log if it ends by itself'),
+	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines'),
+	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
+	('events_without_partition', 'warning', 'events lie in the default partition', 'the monitor was late; they go with time, see: autopost doctor'),
+	('config_differs', 'warning', 'daemons are configured differently', 'give all daemons the same environment (docs/reference/config.md), and restart them')
+$$;
+
+
+--
+-- Name: alert_levels(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_levels() RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The settings by which looks judge.
+-- Reads: settings.
+begin
+	return (select jsonb_object_agg(s.key, s.value) from autopost.settings s where s.key like 'alert\_%');
+end
+$$;
+
+
+--
+-- Name: alert_remedy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_remedy(p_kind text, p_workspace_id text, p_subject text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What to do about an alert.
+select coalesce((
+	select replace(replace(k.remedy, '{workspace}', p_workspace_id), '{subject}', p_subject) from autopost.alert_kinds() k where k.kind = p_kind), 'run: autopost doctor')
+$$;
+
+
+--
+-- Name: alert_target_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_errors(p_workspace_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What is wrong with a target besides the form of its fields: an array of {field, reason, remedy}.
+-- Reads: platforms, credential_bindings.
+declare
+	v_clock constant text := '([01]\d|2[0-3]):[0-5]\d';
+	v_kind text := p_fields ->> 'kind';
+	v_address text := p_fields ->> 'address';
+	v_platform text := case v_kind when 'email' then 'smtp' else v_kind end;
+	v_unknown text := (
+		select k.value from jsonb_array_elements_text(case jsonb_typeof(p_fields -> 'kinds') when 'array' then p_fields -> 'kinds' else '[]' end) k
+		where k.value not in (select a.kind from autopost.alert_kinds() a) order by 1 limit 1);
+begin
+	return case
+		when v_kind in ('telegram', 'max') and not exists (select 1 from autopost.platforms p where p.platform = v_kind and v_address ~ coalesce(p.target_form, ''))
+			then autopost.field_error('address', format('%s is no target of %s', p_fields -> 'address', v_kind),
+				'write one such as ' || (select p.target_example from autopost.platforms p where p.platform = v_kind))
+		when v_kind = 'email' and v_address !~ '^[^\s@<>,;:"()\[\]\\]+@[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$'
+			then autopost.field_error('address', 'is no mail address', 'write one such as ops@example.com, without a name')
+		when v_kind = 'webhook' and v_address !~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'
+			then autopost.field_error('address', 'is no https address without user and fragment', 'write one such as https://example.com/alerts')
+		else '[]' end
+	|| case
+		when p_fields ->> 'auth_ref' is null and v_kind <> 'email'
+			then autopost.field_error('auth_ref', 'is missing', format('name a credential of platform %s', v_platform))
+		when p_fields ->> 'auth_ref' is not null and not exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform = v_platform)
+			then autopost.field_error('auth_ref', format('%s is no credential of platform %s', p_fields -> 'auth_ref', v_platform), 'bind or set the credential first')
+		else '[]' end
+	|| case when not autopost.is_zone(p_fields ->> 'timezone')
+		then autopost.field_error('timezone', format('%s is no zone that is known here', p_fields -> 'timezone'), 'use a name such as Europe/Moscow, or UTC') else '[]' end
+	|| case when p_fields ->> 'quiet_hours' !~ ('^' || v_clock || '-' || v_clock || '$')
+		then autopost.field_error('quiet_hours', 'is no span of hours', 'write from-until, as in 22:00-07:30') else '[]' end
+	|| case when p_fields ->> 'health_at' !~ ('^' || v_clock || '$')
+		then autopost.field_error('health_at', 'is no time of the day', 'write one such as 09:00') else '[]' end
+	|| case when v_unknown is not null
+		then autopost.field_error('kinds', format('%s is no kind of alert', v_unknown), 'use ' || (select string_agg(a.kind, ', ' order by a.kind) from autopost.alert_kinds() a)) else '[]' end;
+end
+$_$;
+
+
+--
+-- Name: alert_target_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of a target, as put_row knows them.
+select '{
+	"kind": {"is": "text", "required": true, "fixed": true, "in": ["telegram", "max", "email", "webhook"]},
+	"address": {"is": "text", "required": true},
+	"auth_ref": {"is": "text"},
+	"enabled": {"is": "boolean", "required": true, "default": true},
+	"min_severity": {"is": "text", "required": true, "default": "warning", "in": ["warning", "error", "critical"]},
+	"kinds": {"is": "list"},
+	"quiet_hours": {"is": "text", "remedy": "write from-until by the clock of timezone, as in 22:00-07:30"},
+	"timezone": {"is": "text", "required": true, "default": "UTC"},
+	"quiet_critical": {"is": "boolean", "required": true, "default": true},
+	"digest_minutes": {"is": "integer", "required": true, "default": 0, "min": 0, "max": 1440},
+	"daily_limit": {"is": "integer", "required": true, "default": 50, "min": 1, "max": 1000},
+	"health_at": {"is": "text", "remedy": "write a time of the day by the clock of timezone, as in 09:00"},
+	"health_on_alert": {"is": "boolean", "required": true, "default": false}
+}'::jsonb
+$$;
+
+
+--
+-- Name: alert_targets; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_targets (
+    workspace_id text NOT NULL,
+    target_id text NOT NULL,
+    kind text NOT NULL,
+    address text NOT NULL,
+    auth_ref text,
+    enabled boolean NOT NULL,
+    min_severity text NOT NULL,
+    kinds text[],
+    quiet_hours text,
+    timezone text NOT NULL,
+    quiet_critical boolean NOT NULL,
+    digest_minutes integer NOT NULL,
+    daily_limit integer NOT NULL,
+    health_at text,
+    health_on_alert boolean NOT NULL,
+    health_next_at timestamp with time zone,
+    told_at timestamp with time zone,
+    next_try_at timestamp with time zone NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT alert_targets_address_check CHECK ((address <> ''::text)),
+    CONSTRAINT alert_targets_daily_limit_check CHECK (((daily_limit >= 1) AND (daily_limit <= 1000))),
+    CONSTRAINT alert_targets_digest_minutes_check CHECK (((digest_minutes >= 0) AND (digest_minutes <= 1440))),
+    CONSTRAINT alert_targets_health_at_check CHECK ((health_at ~ '^([01]\d|2[0-3]):[0-5]\d$'::text)),
+    CONSTRAINT alert_targets_kind_check CHECK ((kind = ANY (ARRAY['telegram'::text, 'max'::text, 'email'::text, 'webhook'::text]))),
+    CONSTRAINT alert_targets_min_severity_check CHECK ((min_severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text]))),
+    CONSTRAINT alert_targets_quiet_hours_check CHECK ((quiet_hours ~ '^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$'::text)),
+    CONSTRAINT alert_targets_target_id_check CHECK ((target_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.alert_targets FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: alerts_to_tell(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alerts_to_tell(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a target is to be told now, the worst first, each {"alert_id", "told": raised | grown | reminder | resolved, …}: what is open and new to it,
+-- or ten times as much as it was told, or a reminder; and what it was told of and is over. What is over before it was told, or was acknowledged, is
+-- not new to anybody. That it cannot be reached is nothing to tell it.
+-- Reads: alerts, alert_notices.
+declare
+	v_quiet boolean := autopost.is_quiet(p_target, p_now);
+	v_remind interval := nullif(autopost.setting_interval('alert_remind_hours'), '0');
+begin
+	return query
+	select jsonb_build_object('alert_id', a.alert_id, 'told', t.told, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'remedy', a.remedy,
+		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
+	from (
+		select o.alert_id from autopost.alerts o where o.workspace_id = p_target.workspace_id and o.ended_at is null
+		union
+		select n.alert_id from autopost.alert_notices n where n.workspace_id = p_target.workspace_id and n.target_id = p_target.target_id and not n.resolved) k
+	join autopost.alerts a on a.workspace_id = p_target.workspace_id and a.alert_id = k.alert_id
+	left join autopost.alert_notices n on n.workspace_id = p_target.workspace_id and n.target_id = p_target.target_id and n.alert_id = a.alert_id
+	cross join lateral (select case
+		when a.ended_at is not null then case when n.alert_id is not null and not n.resolved then 'resolved' end
+		when n.alert_id is null then case when a.acknowledged_at is null then 'raised' end
+		when a.amount >= n.amount * 10 then 'grown'
+		when a.acknowledged_at is null and n.told_at <= p_now - v_remind then 'reminder' end as told) t
+	where t.told is not null
+	and (t.told = 'resolved' or autopost.severity_rank(a.severity) >= autopost.severity_rank(p_target.min_severity) and a.kind = any (coalesce(p_target.kinds, array[a.kind])))
+	and (not v_quiet or p_target.quiet_critical and a.severity = 'critical')
+	and not (a.kind = 'alert_target_failing' and a.subject = 'target:' || p_target.target_id)
+	order by t.told = 'resolved', autopost.severity_rank(a.severity) desc, array_position('{raised,grown,reminder}', t.told), a.raised_at, a.alert_id
+	limit 1000;
+end
+$$;
 
 
 --
@@ -585,6 +835,42 @@ begin
 		v_row.seq, v_row.prev_hash, v_row.hash);
 	update autopost.audit_heads h set hash = v_row.hash where h.workspace_id = p_workspace_id;
 end
+$$;
+
+
+--
+-- Name: audit_chain_faults(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_chain_faults(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- The chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
+-- seal, and is what its own seal says.
+select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
+from (
+	select l.seq, l.id, case
+		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
+		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
+		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+	from (
+		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
+			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
+		from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id) l
+	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
+	union all
+	select h.seq, null, 'rows are missing before the head'
+	from autopost.audit_heads h
+	left join lateral (
+		select x.seq, x.hash from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id
+		order by x.seq desc limit 1) e on true
+	where h.workspace_id = p_workspace_id
+	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
+) c
+where c.what is not null
+order by c.seq
 $$;
 
 
@@ -1176,8 +1462,8 @@ CREATE FUNCTION autopost.binding_errors(p_fields jsonb) RETURNS jsonb
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' <> 'webhook' and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, or webhook for what signs posts') else '[]' end
+	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
@@ -2191,6 +2477,101 @@ $$;
 
 
 --
+-- Name: check_alerts(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
+-- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
+-- credential_health, pull_sources, pull_cursors. Writes: alerts, alert_messages.
+declare
+	v_level jsonb := autopost.alert_levels();
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if not autopost.is_looking(p_workspace_id, 'workspace') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	v_now := autopost.now_ts();
+	delete from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
+		select x.alert_id from autopost.alerts x
+		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days') order by x.ended_at limit 100));
+	delete from autopost.alert_messages m
+	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending') and m.ended_at < autopost.kept_from('alert_retention_days');
+	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
+		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f));
+end
+$$;
+
+
+--
+-- Name: check_installation(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_installation() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- check_alerts for what concerns the whole installation: daemons, duties, clocks, partitions. Its alerts are those of the operator's workspace
+-- (setting operator_workspace, else the oldest one). What daemons said that are gone for two days goes. The engine alone may.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, workspaces, dispatch_runs. Writes: alerts, monitor_duties.
+declare
+	v_workspace_id text;
+	v_findings jsonb[];
+begin
+	perform autopost.enter_all_workspaces();
+	v_workspace_id := autopost.operator_workspace();
+	if v_workspace_id is null or not autopost.is_looking('', 'installation') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f); -- while all workspaces are in sight
+	update autopost.alerts a set ended_at = autopost.now_ts() -- where another workspace was the operator's before
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	perform autopost.enter_workspace(v_workspace_id);
+	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
+end
+$$;
+
+
+--
+-- Name: check_integrity(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_integrity(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- report_orphans, and the chain of the audit log: what is found raises an alert, which ends after a look that finds nothing.
+-- Returns {"day", "orphans"} as report_orphans does, and "audit": [what is wrong with the chain, up to five]. Locks: alerts. Writes: alerts.
+declare
+	v_report jsonb := autopost.report_orphans(p_workspace_id);
+	v_audit jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_audit := (select coalesce(jsonb_agg(v.found), '[]') from (select f.found from autopost.audit_chain_faults(p_workspace_id) f (found) limit 5) v);
+	if autopost.is_looking(p_workspace_id, 'integrity') then
+		perform autopost.settle_alerts(p_workspace_id, 'integrity', array(
+			select autopost.finding('orphans', o.value ->> 'kind', (o.value ->> 'count')::numeric, 1,
+				format('%s rows of %s refer to nothing: %s', o.value ->> 'count', o.value ->> 'kind', left((o.value -> 'sample')::text, 300)))
+			from jsonb_array_elements(v_report -> 'orphans') o
+			union all
+			select autopost.finding('audit_chain', 'audit_log', 1, 1, 'the audit log is not as it was written: ' || left((v_audit -> 0)::text, 300))
+			where v_audit <> '[]'));
+	end if;
+	return v_report || jsonb_build_object('audit', v_audit);
+end
+$$;
+
+
+--
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2417,6 +2798,60 @@ $$;
 
 
 --
+-- Name: claim_notices(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The messages that targets of a workspace are to get now, at most p_limit (1 to 100), each leased to the caller, who sends it and tells by
+-- finish_notice. A target has one message under way. One whose sender fell silent is sent once more, and then counts as told. The engine alone may.
+-- Returns {"message_id", "token", "target_id", "kind": of the target, "address", "auth_ref", "subject", "text", "body", "attempt"} each.
+-- Locks: alert_targets (skip locked), alerts. Reads: as compose_message. Writes: alert_messages, alert_notices, alerts.
+declare
+	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_limit not between 1 and 100, true) then
+		perform autopost.refuse('limit', 'is not between 1 and 100', 'pass how many messages you can send at once');
+	end if;
+	for v_target in
+		select t.* from autopost.alert_targets t
+		where t.workspace_id = p_workspace_id and t.enabled and t.next_try_at <= autopost.now_ts()
+		order by t.target_id
+		for no key update of t skip locked
+	loop
+		v_now := autopost.now_ts();
+		select m.* into v_message from autopost.alert_messages m
+		where m.workspace_id = p_workspace_id and m.target_id = v_target.target_id and m.status in ('pending', 'sending');
+		continue when v_message.lease_until > v_now;
+		if v_message.attempt >= 2 then
+			perform autopost.end_message(v_message, 'unknown', null);
+			v_message := null;
+		end if;
+		if v_message.message_id is null then
+			select c.* into v_message from autopost.compose_message(v_target, v_now) c;
+			continue when v_message.message_id is null;
+		end if;
+		insert into autopost.alert_messages as m (workspace_id, message_id, target_id, kind, status, attempt, claim_token, lease_until, subject, text, body, tells, created_at)
+		values (p_workspace_id, v_message.message_id, v_target.target_id, v_message.kind, 'sending', 1, autopost.new_id()::text,
+			v_now + autopost.setting_interval('alert_lease_seconds'), v_message.subject, v_message.text, v_message.body, v_message.tells, v_now)
+		on conflict (workspace_id, message_id) do update
+		set status = 'sending', attempt = m.attempt + 1, claim_token = excluded.claim_token, lease_until = excluded.lease_until
+		returning m.* into v_message;
+		return next jsonb_build_object('message_id', v_message.message_id, 'token', v_message.claim_token, 'target_id', v_target.target_id, 'kind', v_target.kind,
+			'address', v_target.address, 'auth_ref', v_target.auth_ref, 'subject', v_message.subject, 'text', v_message.text, 'body', v_message.body, 'attempt', v_message.attempt);
+		p_limit := p_limit - 1;
+		exit when p_limit = 0;
+	end loop;
+end
+$$;
+
+
+--
 -- Name: claim_submissions(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2534,6 +2969,17 @@ begin
 		or exists (select 1 from autopost.clock_observers o
 			where o.seen_at between p_now - autopost.setting_interval('clock_trust_seconds') and p_now and o.trusted_from <= p_now);
 end
+$$;
+
+
+--
+-- Name: clock_of(timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_of(p_at timestamp with time zone, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+select to_char(p_at at time zone p_timezone, 'YYYY-MM-DD HH24:MI ') || p_timezone
 $$;
 
 
@@ -2875,6 +3321,97 @@ $$;
 
 
 --
+-- Name: alert_messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    target_id text NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    subject text NOT NULL,
+    text text NOT NULL,
+    body jsonb NOT NULL,
+    tells jsonb DEFAULT '[]'::jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    error jsonb,
+    CONSTRAINT alert_messages_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
+    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text]))),
+    CONSTRAINT alert_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
+);
+
+ALTER TABLE ONLY autopost.alert_messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: compose_message(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.compose_message(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS autopost.alert_messages
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The next message to a target; null where there is nothing to tell, or it has had as many as it may in 24 hours. One message says all there is, in
+-- full what fits into the shortest message of any chat.
+-- Reads: alerts, alert_notices, alert_messages, and what health_of reads.
+declare
+	v_shown int;
+	v_text text;
+	v_tells jsonb[];
+	v_sent int;
+	v_health jsonb;
+	v_message autopost.alert_messages;
+begin
+	select count(*) into v_sent from autopost.alert_messages m
+	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.status in ('sent', 'unknown') and m.kind <> 'test'
+	and m.ended_at > p_now - interval '24 hours';
+	if v_sent >= p_target.daily_limit then
+		return null;
+	end if;
+	v_tells := array(select t.* from autopost.alerts_to_tell(p_target, p_now) t);
+	if p_target.told_at > p_now - make_interval(mins => p_target.digest_minutes)
+	and not exists (select 1 from unnest(v_tells) t (tell) where t.tell ->> 'severity' = 'critical' and t.tell ->> 'told' <> 'resolved') then
+		v_tells := '{}';
+	end if;
+	if p_target.health_next_at <= p_now and not autopost.is_quiet(p_target, p_now)
+	or p_target.health_on_alert and exists (select 1 from unnest(v_tells) t (tell) where t.tell ->> 'told' = 'raised') then
+		v_health := autopost.health_of(p_target.workspace_id);
+	end if;
+	if cardinality(v_tells) = 0 and v_health is null then
+		return null;
+	end if;
+	select string_agg(t.said, e'\n\n' order by t.n), count(*) into v_text, v_shown
+	from (
+		select l.n, x.said, sum(length(x.said)) over (order by l.n) as upto
+		from unnest(v_tells[1:10]) with ordinality l (tell, n)
+		cross join lateral (select autopost.notice_text(l.tell, p_target.timezone) as said) x) t
+	where t.n = 1 or t.upto <= 2500;
+	v_message.workspace_id := p_target.workspace_id;
+	v_message.target_id := p_target.target_id;
+	v_message.message_id := autopost.new_id();
+	v_message.kind := case when cardinality(v_tells) = 0 then 'health' else 'alerts' end;
+	v_message.created_at := p_now;
+	v_message.attempt := 0;
+	v_message.subject := left(format('[autopost %s] %s', p_target.workspace_id, case when cardinality(v_tells) = 0 then 'health'
+		else split_part(autopost.notice_text(v_tells[1], p_target.timezone), e'\n', 1) || case when cardinality(v_tells) > 1 then format(' (and %s more)', cardinality(v_tells) - 1) else '' end end), 200);
+	v_message.text := left(concat_ws(e'\n\n', format('autopost, workspace %s', p_target.workspace_id), v_text,
+		case when cardinality(v_tells) > v_shown then format('… and %s more: autopost alert list --workspace %s', cardinality(v_tells) - v_shown, p_target.workspace_id) end,
+		case when v_sent = p_target.daily_limit - 1 then format('This is the last of %s messages in 24 hours. What comes now waits: autopost alert list --workspace %s',
+			p_target.daily_limit, p_target.workspace_id) end,
+		autopost.health_text(v_health, p_target.timezone)), 3900);
+	v_message.body := jsonb_strip_nulls(jsonb_build_object('type', v_message.kind, 'workspace_id', p_target.workspace_id, 'message_id', v_message.message_id,
+		'alerts', to_jsonb(v_tells[1:100]), 'more', nullif(greatest(cardinality(v_tells) - 100, 0), 0), 'health', v_health));
+	v_message.tells := (select coalesce(jsonb_agg(jsonb_build_object('alert_id', t.tell -> 'alert_id', 'told', t.tell -> 'told', 'amount', t.tell -> 'amount')), '[]') from unnest(v_tells) t (tell));
+	return v_message;
+end
+$$;
+
+
+--
 -- Name: configuration_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2938,6 +3475,14 @@ union all
 select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
 from autopost.result_webhooks w
 where p_kind = 'webhook' and w.workspace_id = p_workspace_id
+union all
+select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+from autopost.alerts a
+where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
+union all
+select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+from autopost.alert_targets t
+where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
@@ -3754,6 +4299,42 @@ $$;
 
 
 --
+-- Name: end_message(autopost.alert_messages, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_message(p_message autopost.alert_messages, p_status text, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A message was sent, or nobody knows whether it was: it counts as told; or it failed: what it said is told anew, as it then is.
+-- Writes: alert_messages, alert_notices, alerts, alert_targets.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.alert_messages m
+	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error)
+	where m.workspace_id = p_message.workspace_id and m.message_id = p_message.message_id;
+	if p_status = 'failed' then
+		return;
+	end if;
+	insert into autopost.alert_notices as n (workspace_id, target_id, alert_id, told_at, amount, resolved)
+	select p_message.workspace_id, p_message.target_id, t.alert_id, v_now, t.amount, t.told = 'resolved'
+	from jsonb_to_recordset(p_message.tells) t (alert_id uuid, told text, amount numeric)
+	join autopost.alerts a on a.workspace_id = p_message.workspace_id and a.alert_id = t.alert_id
+	on conflict (workspace_id, target_id, alert_id) do update set told_at = excluded.told_at, amount = excluded.amount, resolved = excluded.resolved;
+	update autopost.alerts a set last_notified_at = v_now
+	from (
+		select x.alert_id from autopost.alerts x
+		where x.workspace_id = p_message.workspace_id and x.alert_id in (select (t.value ->> 'alert_id')::uuid from jsonb_array_elements(p_message.tells) t)
+		order by x.kind, x.subject for no key update of x) l
+	where a.workspace_id = p_message.workspace_id and a.alert_id = l.alert_id;
+	update autopost.alert_targets t
+	set told_at = v_now, health_next_at = case when p_message.body ? 'health' then autopost.next_health(t.health_at, t.timezone, v_now) else t.health_next_at end
+	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id;
+end
+$$;
+
+
+--
 -- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4311,7 +4892,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
 -- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
--- result_webhooks.
+-- result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -4356,7 +4937,11 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
 			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
-			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
+			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
+			union all
+			select 10, 'alert_target', t.target_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -5000,6 +5585,21 @@ $$;
 
 
 --
+-- Name: finding(text, text, numeric, numeric, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finding(p_kind text, p_subject text, p_amount numeric, p_level numeric, p_what text, p_meta jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a look sees of one thing: how much there is of it, and from which level on people are told; a level of 0 is for never. An alert that
+-- is open stays so down to four fifths of its level.
+select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0 and p_amount >= p_level,
+	'what', p_what, 'meta', p_meta)
+where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0
+$$;
+
+
+--
 -- Name: finish_ingest_run(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5013,6 +5613,61 @@ begin
 	perform autopost.require('run_id', p_run_id is not null), autopost.require('stats', coalesce(jsonb_typeof(p_stats), 'object') = 'object');
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: finish_notice(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_notice(p_workspace_id text, p_message_id uuid, p_token text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What became of a message to a target: p_error is null where it went out, else the failure (error contract). A failure with an unknown outcome has
+-- the message sent once more; after a definite one its target is told anew, of what is then so, later each time, up to an hour. Whoever cannot be
+-- reached three times, or is refused, is an alert for the other targets. The engine alone may.
+-- Returns {"applied": true, "status"}, or {"applied": false, "reason": "stale" | "unknown_message"}.
+-- Locks: alert_targets, alerts. Writes: alert_messages, alert_targets, alert_notices, alerts.
+declare
+	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
+	v_now timestamptz;
+	v_failures int;
+	v_status text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('message_id', p_message_id is not null), autopost.require('token', p_token <> '');
+	select t.* into v_target from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id = (
+		select m.target_id from autopost.alert_messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id)
+	for no key update of t;
+	select m.* into v_message from autopost.alert_messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	if v_message.message_id is null then
+		return '{"applied": false, "reason": "unknown_message"}';
+	elsif v_message.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
+	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed' when v_message.attempt >= 2 then 'unknown' else 'pending' end;
+	update autopost.alert_targets t
+	set failures = v_failures, last_error = autopost.normalised_error(p_error), next_try_at = case when p_error is null then v_now
+		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'), make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
+	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
+	if v_status = 'pending' then
+		update autopost.alert_messages m set status = 'pending', claim_token = null, lease_until = null
+		where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	else
+		perform autopost.end_message(v_message, v_status, p_error);
+	end if;
+	if p_error is null then
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || v_target.target_id);
+	elsif v_failures >= 3 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_workspace_id, 'alert_target_failing', 'target:' || v_target.target_id, p_error, jsonb_build_object('failures', v_failures));
+	end if;
+	return jsonb_build_object('applied', true, 'status', v_status);
 end
 $$;
 
@@ -6100,6 +6755,96 @@ $$;
 
 
 --
+-- Name: health_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_of(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What health_snapshot tells.
+-- Reads: queue_snapshot (view), deliveries, channels, credential_health, pull_sources, pull_cursors, alerts, messages.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return jsonb_build_object('at', v_now,
+		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id),
+		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot q
+			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
+		'paused_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
+		'failed_24h', (select count(*) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent') and d.updated_at > v_now - interval '24 hours'),
+		'top_errors', (
+			select coalesce(jsonb_agg(jsonb_build_object('code', e.code, 'count', e.n) order by e.n desc, e.code), '[]')
+			from (
+				select coalesce(d.last_error ->> 'code', 'no error') as code, count(*) as n
+				from (
+					(select x.last_error from autopost.deliveries x where x.workspace_id = p_workspace_id and x.status = 'dead' order by x.updated_at desc limit 500)
+					union all
+					(select x.last_error from autopost.deliveries x where x.workspace_id = p_workspace_id and x.status = 'failed_permanent' order by x.updated_at desc limit 500)) d
+				group by 1 order by 2 desc, 1 limit 5) e),
+		'credentials', (
+			select coalesce(jsonb_agg(jsonb_build_object('auth_ref', h.auth_ref, 'valid_until', h.valid_until, 'lost_at', h.lost_at) order by h.auth_ref), '[]')
+			from autopost.credential_health h
+			where h.workspace_id = p_workspace_id
+			and (h.lost_at is not null or h.next_refresh_at is null and h.valid_until <= v_now + autopost.setting_interval('auth_warn_days'))),
+		'sources', (
+			select coalesce(jsonb_agg(jsonb_build_object('source_id', s.source_id, 'failures', u.failures, 'stopped', s.stopped is not null) order by s.source_id), '[]')
+			from autopost.pull_sources s
+			left join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id
+			where s.workspace_id = p_workspace_id and (s.enabled and u.failures > 0 or s.stopped is not null)),
+		'alerts', (
+			select coalesce(jsonb_object_agg(a.severity, a.n), '{}')
+			from (select x.severity, count(*) as n from autopost.alerts x where x.workspace_id = p_workspace_id and x.ended_at is null group by 1) a),
+		'last_posts', (
+			select coalesce(jsonb_agg(jsonb_build_object('message_id', m.message_id, 'created_at', m.created_at, 'deliveries', (
+				select coalesce(jsonb_object_agg(s.status, s.n), '{}')
+				from (select d.status, count(*) as n from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id group by 1) s))
+				order by m.created_at desc), '[]')
+			from (select x.message_id, x.created_at from autopost.messages x where x.workspace_id = p_workspace_id order by x.created_at desc limit 5) m));
+end
+$$;
+
+
+--
+-- Name: health_snapshot(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_snapshot(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- How a workspace is, exactly: {"at", "queue": {status: deliveries}, "oldest_due_at", "paused_channels", "failed_24h", "top_errors": [{"code", "count"}] of the
+-- newest 1,000 failures, "credentials": refused or expiring, "sources": failing or stopped, "alerts": {severity: open}, "last_posts": the newest five}.
+-- Reads: as health_of.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return autopost.health_of(p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: health_text(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_text(p_health jsonb, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- A health snapshot as a person reads it; null for none.
+select case when p_health is not null then format(e'HEALTH at %s\n  queue: %s\n  oldest due: %s\n  paused channels: %s\n  open alerts: %s\n  credentials refused or expiring: %s\n  sources failing: %s\n  top errors: %s\n  last post: %s',
+	autopost.clock_of((p_health ->> 'at')::timestamptz, p_timezone),
+	coalesce((select string_agg(q.key || ' ' || q.value, ', ' order by q.key) from jsonb_each_text(p_health -> 'queue') q), 'empty'),
+	coalesce(autopost.clock_of((p_health ->> 'oldest_due_at')::timestamptz, p_timezone), 'nothing'),
+	p_health ->> 'paused_channels',
+	coalesce((select string_agg(q.key || ' ' || q.value, ', ' order by q.key) from jsonb_each_text(p_health -> 'alerts') q), 'none'),
+	coalesce((select string_agg(c.value ->> 'auth_ref', ', ') from jsonb_array_elements(p_health -> 'credentials') c), 'none'),
+	coalesce((select string_agg(s.value ->> 'source_id', ', ') from jsonb_array_elements(p_health -> 'sources') s), 'none'),
+	coalesce((select string_agg(format('%s (%s)', e.value ->> 'code', e.value ->> 'count'), ', ') from jsonb_array_elements(p_health -> 'top_errors') e), 'none'),
+	coalesce(autopost.clock_of((p_health -> 'last_posts' -> 0 ->> 'created_at')::timestamptz, p_timezone), 'none')) end
+$$;
+
+
+--
 -- Name: held_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6264,6 +7009,18 @@ begin
 	end if;
 	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by', v_held || v_times || coalesce(v_rates, '[]'));
 end
+$$;
+
+
+--
+-- Name: how_many(bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.how_many(p_count bigint, p_most bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A count that stopped at p_most.
+select case when p_count >= p_most then p_most || ' or more' else p_count::text end
 $$;
 
 
@@ -6546,6 +7303,18 @@ $_$;
 
 
 --
+-- Name: is_looking(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_looking(p_workspace_id text, p_look text) RETURNS boolean
+    LANGUAGE sql
+    AS $$
+-- Whether this transaction alone looks; another one that is at it sees the same.
+select pg_try_advisory_xact_lock(hashtextextended(concat_ws('|', p_look, p_workspace_id), 33))
+$$;
+
+
+--
 -- Name: is_news(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6573,6 +7342,26 @@ select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
 	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
 $_$;
+
+
+--
+-- Name: is_quiet(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_quiet(p_target autopost.alert_targets, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether a target rests, by the clock of its zone.
+declare
+	v_spans jsonb;
+begin
+	if p_target.quiet_hours is null then
+		return false;
+	end if;
+	v_spans := jsonb_build_array(jsonb_build_array(split_part(p_target.quiet_hours, '-', 1), split_part(p_target.quiet_hours, '-', 2)));
+	return autopost.next_open(p_target.timezone, (select jsonb_object_agg(d.day, v_spans) from unnest('{mon,tue,wed,thu,fri,sat,sun}'::text[]) d (day)), p_at) = p_at;
+end
+$$;
 
 
 --
@@ -7233,6 +8022,24 @@ $_$;
 
 
 --
+-- Name: list_alert_targets(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_alert_targets(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.alert_targets
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Who is told of alerts, by id, and what became of the last try. Raises AP001 for a limit out of 1 to 10000. Reads: alert_targets.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select t.* from autopost.alert_targets t where t.workspace_id = p_workspace_id order by t.target_id limit p_limit;
+end
+$$;
+
+
+--
 -- Name: alerts; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -7245,7 +8052,18 @@ CREATE TABLE autopost.alerts (
     ended_at timestamp with time zone,
     error jsonb,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text))
+    severity text DEFAULT 'error'::text NOT NULL,
+    what text DEFAULT ''::text NOT NULL,
+    remedy text DEFAULT ''::text NOT NULL,
+    amount numeric DEFAULT 1 NOT NULL,
+    look text,
+    calm_since timestamp with time zone,
+    acknowledged_at timestamp with time zone,
+    acknowledged_by text,
+    last_notified_at timestamp with time zone,
+    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text)),
+    CONSTRAINT alerts_look_check CHECK ((look = ANY (ARRAY['workspace'::text, 'installation'::text, 'integrity'::text]))),
+    CONSTRAINT alerts_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text])))
 );
 
 ALTER TABLE ONLY autopost.alerts FORCE ROW LEVEL SECURITY;
@@ -7263,7 +8081,14 @@ CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
     a.raised_at,
     a.ended_at,
     a.error,
-    a.meta
+    a.meta,
+    a.severity,
+    a.what,
+    a.remedy,
+    a.amount,
+    a.acknowledged_at,
+    a.acknowledged_by,
+    a.last_notified_at
    FROM autopost.alerts a;
 
 
@@ -7275,7 +8100,7 @@ CREATE FUNCTION autopost.list_alerts(p_workspace_id text, p_limit integer) RETUR
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- What people must look at, the open ones first, the newest before the others. Raises AP001 for a limit out of 1 to 10000.
+-- What people must look at, the open ones first and of these the worst, then the newest before the others. Raises AP001 for a limit out of 1 to 10000.
 -- Reads: list_alerts (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -7283,7 +8108,7 @@ begin
 	return query
 	select v.* from autopost.list_alerts v
 	where v.workspace_id = p_workspace_id
-	order by v.ended_at is not null, v.alert_id desc
+	order by v.ended_at is not null, case when v.ended_at is null then autopost.severity_rank(v.severity) end desc nulls last, v.alert_id desc
 	limit p_limit;
 end
 $$;
@@ -7562,15 +8387,16 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), webhook (of results), setting (of the whole
--- installation). p_filter keys, all optional: id, after (an id: what follows it, the next page). No secret and no hash of one is shown.
+-- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), webhook (of results), alert (the open ones), alert_target,
+-- setting (of the whole installation). p_filter keys, all optional: id, after (an id: what follows it, the next page). No secret and no hash of one is shown.
 -- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth, discovered_chats,
--- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, settings.
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, alerts, alert_targets, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, chat, group, endpoint, source, credential, webhook or setting');
+	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')),
+			'use workspace, channel, chat, group, endpoint, source, credential, webhook, alert, alert_target or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -8985,7 +9811,7 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks, alert_targets.
 declare
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
@@ -9018,6 +9844,9 @@ begin
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
 	order by w.webhook_id for no key update of w;
+	perform 1 from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'alert_target')
+	order by t.target_id for no key update of t;
 end
 $_$;
 
@@ -9096,6 +9925,173 @@ CREATE FUNCTION autopost.longest_dedup_ttl() RETURNS interval
 -- Reads: channels.
 begin
 	return (select coalesce(max(make_interval(hours => coalesce(c.dedup_ttl_hours, 168))), '0') from autopost.channels c);
+end
+$$;
+
+
+--
+-- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: channels, platform_limits, submissions.
+begin
+	return query select autopost.finding('paused_channels', 'channels', c.n, coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
+		format('%s channels are paused', c.n))
+	from (
+		select count(*) as n from autopost.channels x
+		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+	return query select f.* from (
+		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
+		order by l.platform, l.rate_group limit 100) b
+	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group), floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
+		format('group %s/%s: the platform has failed for %s minutes', b.platform, b.rate_group, floor(b.seconds / 60))) f;
+	return query select autopost.finding('moderation_backlog', 'submissions', s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
+		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
+	from (
+		select count(*) as n from (
+			select 1 from autopost.submissions x
+			where x.workspace_id = p_workspace_id and x.status = 'pending' limit 10000) y) s;
+end
+$$;
+
+
+--
+-- Name: look_at_connections(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: credential_health, pull_sources, pull_cursors.
+begin
+	return query select f.* from (
+		select h.auth_ref, h.valid_until from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
+		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s', c.auth_ref,
+		case when c.valid_until <= p_now then 'expired on' else 'expires on' end, to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
+	return query select f.* from (
+		select h.auth_ref, h.failures, h.error from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.failures > 0 and h.next_refresh_at is not null and h.lost_at is null
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_not_renewed', 'credential:' || c.auth_ref, c.failures, 3,
+		format('credential %s could not be renewed %s times: %s', c.auth_ref, c.failures, left(c.error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, u.failures, u.last_error from autopost.pull_sources s
+		join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id and u.failures > 0
+		where s.workspace_id = p_workspace_id and s.enabled
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id, c.failures, (p_level ->> 'alert_source_failures')::numeric,
+		format('source %s failed %s times in a row: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, s.stopped from autopost.pull_sources s
+		where s.workspace_id = p_workspace_id and s.stopped is not null
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1, sign((p_level ->> 'alert_source_failures')::numeric),
+		format('source %s was stopped: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+end
+$$;
+
+
+--
+-- Name: look_at_deliveries(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: deliveries, channels, channel_gates, alerts.
+declare
+	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint, (p_level ->> 'alert_dead_many')::bigint,
+		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'dead');
+	v_count bigint;
+	v_sample text;
+	v_oldest record;
+begin
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead' and d.updated_at > v_seen limit v_most) d;
+	if v_count > 0 then
+		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
+		return query select autopost.finding('dead', 'deliveries', v_count, (p_level ->> 'alert_dead_threshold')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+		return query select autopost.finding('dead_many', 'deliveries', v_count, (p_level ->> 'alert_dead_many')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+	end if;
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.updated_at > p_now - interval '10 minutes' limit v_most) d;
+	if v_count > 0 then
+		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
+			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
+			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
+				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
+	end if;
+	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null and d.updated_at > v_seen
+		and d.last_error ->> 'code' = 'unknown_outcome'
+		limit v_most) d;
+	return query select autopost.finding('unknown_outcome', 'deliveries', v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
+		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
+	-- A gate that is far off is held by something, as a quota; one that nobody came by does not know of a pause yet.
+	select o.due_at, g.channel_id into v_oldest
+	from autopost.channel_gates g
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id and c.enabled and c.window_mode = 'immediate'
+		and greatest(c.paused_until, c.cooldown_until, '-infinity') <= p_now
+	cross join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+		order by d.due_at limit 1) o
+	where g.workspace_id = p_workspace_id and g.ready_at < 'infinity' and g.ready_at <= p_now + interval '1 minute'
+	order by o.due_at limit 1;
+	return query select autopost.finding('oldest_due', 'deliveries', floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
+		format('a post has been due for %s minutes, in channel %s', floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
+		where v_oldest.due_at is not null;
+end
+$$;
+
+
+--
+-- Name: look_at_installation(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What concerns all workspaces: daemons, their duties, their clocks, the partitions of events.
+-- Reads: dispatch_runs, monitor_duties, events (its partitions).
+declare
+	v_late constant interval := interval '15 minutes'; -- a monitor that says nothing for longer is gone, and so are its failures
+begin
+	return query select autopost.finding('no_dispatcher', 'daemons', floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
+		format('no daemon has dispatched since %s', to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
+	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from (
+		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
+		and exists (select 1 from autopost.monitor_duties x where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		group by d.duty) c
+	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
+		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select autopost.finding('clock_skew', 'clocks', c.skew_ms, (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('a daemon''s clock is %s ms off', c.skew_ms))
+	from (
+		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('config_differs', 'daemons', c.n - 1, 1, format('%s daemons have %s configurations', c.runs, c.n))
+	from (
+		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('partitions_missing', 'events', count(*), 1, format('%s of the next days have no partition of events', count(*)))
+	from generate_series(0, 1) n
+	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
+	return query select autopost.finding('events_without_partition', 'events', 1, 1, 'some events have no partition of their own')
+	where exists (select 1 from autopost.events_default);
 end
 $$;
 
@@ -9767,6 +10763,29 @@ $$;
 
 
 --
+-- Name: newest_failures(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.newest_failures(p_workspace_id text, p_status text, p_since timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What the newest 100 failures are about: "tg_forbidden in news (3), …".
+-- Reads: deliveries.
+begin
+	return (
+		select string_agg(format('%s in %s (%s)', t.code, t.channel_id, t.n), ', ' order by t.n desc, t.code, t.channel_id)
+		from (
+			select coalesce(d.last_error ->> 'code', 'no error') as code, d.channel_id, count(*) as n
+			from (
+				select x.last_error, x.channel_id from autopost.deliveries x
+				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				order by x.updated_at desc limit 100) d
+			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
+end
+$$;
+
+
+--
 -- Name: newest_template(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9828,6 +10847,24 @@ where not exists (select 1 from autopost.workspace_endpoints e where e.workspace
 order by n
 limit 1
 $_$;
+
+
+--
+-- Name: next_health(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_health(p_health_at text, p_timezone text, p_after timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the clock of the zone shows that time next; null for no time.
+declare
+	v_today date := (p_after at time zone p_timezone)::date;
+begin
+	return (
+		select min(autopost.zoned_instant(p_timezone, v_today + n + p_health_at::time)) filter (where autopost.zoned_instant(p_timezone, v_today + n + p_health_at::time) > p_after)
+		from generate_series(0, 2) n);
+end
+$$;
 
 
 --
@@ -10166,6 +11203,21 @@ $$;
 
 
 --
+-- Name: notice_text(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.notice_text(p_tell jsonb, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- An alert as a person reads it.
+select case p_tell ->> 'told' when 'raised' then 'NEW' when 'grown' then 'MORE' when 'reminder' then 'STILL' else 'OVER' end
+	|| format(' %s %s: %s', p_tell ->> 'severity', p_tell ->> 'kind', left(p_tell ->> 'what', 400))
+	|| e'\n  since ' || autopost.clock_of((p_tell ->> 'raised_at')::timestamptz, p_timezone)
+	|| coalesce(', over since ' || autopost.clock_of((p_tell ->> 'ended_at')::timestamptz, p_timezone), e'\n  To do: ' || (p_tell ->> 'remedy'))
+$$;
+
+
+--
 -- Name: now_ts(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10351,6 +11403,23 @@ begin
 		return case when v_slot > p_slot then v_slot else v_at end;
 	end if;
 	return v_at;
+end
+$$;
+
+
+--
+-- Name: operator_workspace(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.operator_workspace() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The workspace that is told what concerns the whole installation: that of the setting where there is such a one, else the oldest.
+-- To be asked before a workspace is entered. Reads: settings, workspaces.
+begin
+	return (
+		select w.workspace_id from autopost.workspaces w
+		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
 end
 $$;
 
@@ -11789,6 +12858,56 @@ $$;
 
 
 --
+-- Name: put_alert_target(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes somebody who is told of alerts, or changes it. p_fields hold what changes (alert_target_rules names them); null is the default. A change
+-- makes its next message due at once.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, alert_targets. Reads: platforms, credential_bindings. Writes: alert_targets, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb := autopost.alert_target_rules();
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.alert_targets;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		v_new := jsonb_populate_record(null::autopost.alert_targets, v_put -> 'after');
+		v_now := autopost.now_ts();
+		insert into autopost.alert_targets as t (workspace_id, target_id, kind, address, auth_ref, enabled, min_severity, kinds, quiet_hours, timezone, quiet_critical,
+			digest_minutes, daily_limit, health_at, health_on_alert, health_next_at, next_try_at, created_at, updated_at)
+		values (p_workspace_id, p_target_id, v_new.kind, v_new.address, v_new.auth_ref, v_new.enabled, v_new.min_severity, v_new.kinds, v_new.quiet_hours, v_new.timezone,
+			v_new.quiet_critical, v_new.digest_minutes, v_new.daily_limit, v_new.health_at, v_new.health_on_alert,
+			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now)
+		on conflict (workspace_id, target_id) do update
+		set address = excluded.address, auth_ref = excluded.auth_ref, enabled = excluded.enabled, min_severity = excluded.min_severity, kinds = excluded.kinds,
+			quiet_hours = excluded.quiet_hours, timezone = excluded.timezone, quiet_critical = excluded.quiet_critical, digest_minutes = excluded.digest_minutes,
+			daily_limit = excluded.daily_limit, health_at = excluded.health_at, health_on_alert = excluded.health_on_alert, health_next_at = excluded.health_next_at,
+			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at;
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id) where not v_new.enabled;
+		perform autopost.audit(p_workspace_id, 'put_alert_target', 'alert_target:' || p_target_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: put_answer(jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12040,9 +13159,11 @@ begin
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'webhook' then
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'alert_target' then
+		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source, endpoint or webhook');
+			'use workspace, credential, group, template, channel, quota, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -12738,11 +13859,15 @@ $_$;
 CREATE FUNCTION autopost.raise_alert(p_workspace_id text, p_kind text, p_subject text, p_error jsonb, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Tells people of something, once until it has ended.
+-- Tells people of something, once until it has ended. Whoever raises it ends it.
 -- Writes: alerts.
+declare
+	v_kind record;
 begin
-	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta)
-	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta))
+	select * into v_kind from autopost.alert_kinds() k where k.kind = p_kind;
+	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy)
+	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta), coalesce(v_kind.severity, 'error'),
+		autopost.redact(concat_ws(': ', p_subject, coalesce(v_kind.title, p_kind), left(p_error ->> 'message', 200))), autopost.alert_remedy(p_kind, p_workspace_id, p_subject))
 	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
 end
 $$;
@@ -13683,6 +14808,41 @@ $$;
 
 
 --
+-- Name: remove_alert_target(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_alert_target(p_workspace_id text, p_target_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes a target away, with what it has been told. To let it rest, disable it by put_alert_target.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_target"}.
+-- Locks: workspaces, alert_targets. Writes: alert_targets, alert_messages, alert_notices, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()) from autopost.alert_targets t
+		where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	if v_before is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_target');
+	end if;
+	v_before := autopost.fields_that_differ(v_before, autopost.default_fields(autopost.alert_target_rules()));
+	if not p_dry_run then
+		delete from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id);
+		perform autopost.audit(p_workspace_id, 'remove_alert_target', 'alert_target:' || p_target_id, v_act, v_before, '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: remove_channel(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14210,6 +15370,31 @@ begin
 		where not exists (
 			select 1 from autopost.webhook_sends s
 			where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = u.id)));
+end
+$$;
+
+
+--
+-- Name: report_duty(text, text, timestamp with time zone, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.report_duty(p_run_id text, p_duty text, p_at timestamp with time zone, p_config text, p_error text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a duty of a monitor came to: p_error is what went wrong, null where nothing did; p_at what the daemon's clock shows now, p_config a digest of
+-- what daemons should agree on. The engine alone may. Writes: monitor_duties.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.require('run_id', p_run_id <> ''), autopost.require('duty', p_duty <> ''), autopost.require('at', p_at is not null), autopost.require('config', p_config is not null);
+	insert into autopost.monitor_duties as d (run_id, duty, reported_at, done_at, failures, error, skew_ms, config)
+	values (p_run_id, p_duty, v_now, case when p_error is null then v_now end, (p_error is not null)::int, left(autopost.redact(p_error), 1000),
+		round(extract(epoch from p_at - v_now) * 1000), p_config)
+	on conflict (run_id, duty) do update
+	set reported_at = excluded.reported_at, done_at = coalesce(excluded.done_at, d.done_at), error = excluded.error, skew_ms = excluded.skew_ms, config = excluded.config,
+		failures = case when excluded.failures = 0 then 0 else d.failures + 1 end;
+	return '{"applied": true}';
 end
 $$;
 
@@ -15496,6 +16681,21 @@ $$;
 
 
 --
+-- Name: seen_until(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.seen_until(p_workspace_id text, p_kind text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What went wrong by then somebody has acknowledged: what comes after is told anew, though the rows of before stay as they are.
+-- Reads: alerts.
+begin
+	return coalesce((select max(a.acknowledged_at) from autopost.alerts a where a.workspace_id = p_workspace_id and a.kind = p_kind and a.acknowledged_at is not null), '-infinity');
+end
+$$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15588,6 +16788,51 @@ begin
 			when p_key like '%\_hours' then interval '1 hour'
 			when p_key like '%\_days' then interval '1 day'
 			else interval '1 second' end);
+end
+$$;
+
+
+--
+-- Name: settle_alerts(text, text, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_alerts(p_workspace_id text, p_look text, p_findings jsonb[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Brings the alerts of a look in line with what it sees; a null is nothing seen. Returns {"raised", "ended", "open"}.
+-- Locks: alerts (kind, subject). Writes: alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_finding jsonb;
+	v_kind record;
+	v_raised int := 0;
+	v_ended int;
+	v_calm interval := case when p_look <> 'integrity' then autopost.setting_interval('alert_calm_seconds') else '0' end; -- which looks once a day
+begin
+	p_findings := array_remove(p_findings, null);
+	perform 1 from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
+	order by a.kind, a.subject for no key update of a;
+	for v_finding in select f.value from unnest(p_findings) f (value) order by f.value ->> 'kind', f.value ->> 'subject' loop
+		select * into v_kind from autopost.alert_kinds() k where k.kind = v_finding ->> 'kind';
+		update autopost.alerts a
+		set amount = (v_finding ->> 'amount')::numeric, what = autopost.redact(v_finding ->> 'what'), meta = autopost.redact(v_finding -> 'meta'), calm_since = null
+		where a.workspace_id = p_workspace_id and a.kind = v_kind.kind and a.subject = v_finding ->> 'subject' and a.ended_at is null;
+		continue when found or v_finding -> 'raised' <> 'true';
+		insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, meta, severity, what, remedy, amount, look)
+		values (p_workspace_id, autopost.new_id(), v_kind.kind, v_finding ->> 'subject', v_now, autopost.redact(v_finding -> 'meta'), v_kind.severity,
+			autopost.redact(v_finding ->> 'what'), autopost.alert_remedy(v_kind.kind, p_workspace_id, v_finding ->> 'subject'), (v_finding ->> 'amount')::numeric, p_look)
+		on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+		v_raised := v_raised + 1;
+	end loop;
+	update autopost.alerts a
+	set calm_since = coalesce(a.calm_since, v_now),
+		ended_at = case when coalesce(a.calm_since, v_now) <= v_now - v_calm then v_now end
+	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
+	and not exists (select 1 from unnest(p_findings) f (value) where f.value ->> 'kind' = a.kind and f.value ->> 'subject' = a.subject);
+	select count(*) into v_ended from autopost.alerts a where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at = v_now;
+	return jsonb_build_object('raised', v_raised, 'ended', v_ended, 'open', (
+		select count(*) from autopost.alerts a where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null));
 end
 $$;
 
@@ -15903,6 +17148,17 @@ begin
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
+$$;
+
+
+--
+-- Name: severity_rank(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.severity_rank(p_severity text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select array_position('{warning,error,critical}', p_severity)
 $$;
 
 
@@ -17304,6 +18560,47 @@ select coalesce(p_template.vars, array(
 	select t.name from autopost.template_tokens(p_template.body) t where t.name is not null
 	union select k from jsonb_object_keys(p_template.defaults) k
 	order by 1))
+$$;
+
+
+--
+-- Name: test_alert_target(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.test_alert_target(p_workspace_id text, p_target_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Has a test message sent to a target, whatever its hours and limits; a daemon sends it within its monitor's interval.
+-- Returns {"applied": true, "dry_run", "message_id"}, or {"applied": false, "dry_run"} with reason unknown_target, disabled, or busy: another message
+-- is under way. Locks: alert_targets. Writes: alert_messages, alert_targets, admin_audit_log.
+declare
+	v_act jsonb;
+	v_target autopost.alert_targets;
+	v_id uuid;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	select t.* into v_target from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+	if v_target.target_id is null or not v_target.enabled then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_target.target_id is null then 'unknown_target' else 'disabled' end);
+	elsif p_dry_run then
+		return '{"applied": true, "dry_run": true}';
+	end if;
+	insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body, created_at)
+	values (p_workspace_id, autopost.new_id(), p_target_id, 'test', 'pending', format('[autopost %s] test', p_workspace_id),
+		format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.', p_workspace_id, autopost.redact(p_operator)),
+		jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id), autopost.now_ts())
+	on conflict (workspace_id, target_id) where status in ('pending', 'sending') do nothing
+	returning message_id into v_id;
+	if v_id is null then
+		return '{"applied": false, "dry_run": false, "reason": "busy"}';
+	end if;
+	update autopost.alert_targets t set next_try_at = autopost.now_ts() where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+	perform autopost.audit(p_workspace_id, 'test_alert_target', 'alert_target:' || p_target_id, v_act, '{}', '{}');
+	return jsonb_build_object('applied', true, 'dry_run', false, 'message_id', v_id);
+end
 $$;
 
 
@@ -18724,32 +20021,8 @@ CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
--- And the chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
--- seal, and is what its own seal says.
-(select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
-from (
-	select l.seq, l.id, case
-		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
-		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
-		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
-	from (
-		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
-			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
-		from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id) l
-	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
-	union all
-	select h.seq, null, 'rows are missing before the head'
-	from autopost.audit_heads h
-	left join lateral (
-		select x.seq, x.hash from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id
-		order by x.seq desc limit 1) e on true
-	where h.workspace_id = p_workspace_id
-	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
-) c
-where c.what is not null
-order by c.seq)
+-- And the chain of the log is whole.
+select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
 union all
 select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
 from autopost.events e
@@ -19650,6 +20923,22 @@ $$;
 
 
 --
+-- Name: alert_notices; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_notices (
+    workspace_id text NOT NULL,
+    target_id text NOT NULL,
+    alert_id uuid NOT NULL,
+    told_at timestamp with time zone NOT NULL,
+    amount numeric NOT NULL,
+    resolved boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY autopost.alert_notices FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: api_requests; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -19899,6 +21188,23 @@ ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: monitor_duties; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.monitor_duties (
+    run_id text NOT NULL,
+    duty text NOT NULL,
+    reported_at timestamp with time zone NOT NULL,
+    done_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    error text,
+    skew_ms bigint NOT NULL,
+    config text NOT NULL,
+    CONSTRAINT monitor_duties_duty_check CHECK ((duty <> ''::text))
+);
+
+
+--
 -- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -20006,6 +21312,30 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 ALTER TABLE ONLY autopost.admin_audit_log
     ADD CONSTRAINT admin_audit_log_workspace_id_seq_key UNIQUE (workspace_id, seq);
+
+
+--
+-- Name: alert_messages alert_messages_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_messages
+    ADD CONSTRAINT alert_messages_pkey PRIMARY KEY (workspace_id, message_id);
+
+
+--
+-- Name: alert_notices alert_notices_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_pkey PRIMARY KEY (workspace_id, target_id, alert_id);
+
+
+--
+-- Name: alert_targets alert_targets_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_targets
+    ADD CONSTRAINT alert_targets_pkey PRIMARY KEY (workspace_id, target_id);
 
 
 --
@@ -20289,6 +21619,14 @@ ALTER TABLE ONLY autopost.messages
 
 
 --
+-- Name: monitor_duties monitor_duties_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.monitor_duties
+    ADD CONSTRAINT monitor_duties_pkey PRIMARY KEY (run_id, duty);
+
+
+--
 -- Name: platform_limits platform_limits_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -20478,6 +21816,48 @@ CREATE INDEX admin_audit_log_subject ON autopost.admin_audit_log USING btree (wo
 
 
 --
+-- Name: alert_messages_ended; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_messages_ended ON autopost.alert_messages USING btree (workspace_id, target_id, ended_at) WHERE (status <> ALL (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: alert_messages_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX alert_messages_open ON autopost.alert_messages USING btree (workspace_id, target_id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: alert_notices_alert; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_notices_alert ON autopost.alert_notices USING btree (workspace_id, alert_id);
+
+
+--
+-- Name: alert_notices_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_notices_open ON autopost.alert_notices USING btree (workspace_id, target_id) WHERE (NOT resolved);
+
+
+--
+-- Name: alerts_acknowledged; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alerts_acknowledged ON autopost.alerts USING btree (workspace_id, kind, acknowledged_at) WHERE (acknowledged_at IS NOT NULL);
+
+
+--
+-- Name: alerts_ended; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alerts_ended ON autopost.alerts USING btree (workspace_id, ended_at) WHERE (ended_at IS NOT NULL);
+
+
+--
 -- Name: alerts_open; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -20531,6 +21911,13 @@ CREATE INDEX channels_enabled ON autopost.channels USING btree (workspace_id, en
 --
 
 CREATE INDEX channels_group ON autopost.channels USING btree (workspace_id, platform, rate_group);
+
+
+--
+-- Name: channels_paused; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_paused ON autopost.channels USING btree (workspace_id, paused_until) WHERE (paused_until IS NOT NULL);
 
 
 --
@@ -20615,6 +22002,13 @@ CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, c
 --
 
 CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_id, status, updated_at) WHERE (status = ANY (ARRAY['dead'::text, 'failed_permanent'::text]));
+
+
+--
+-- Name: deliveries_unknown; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id, updated_at) WHERE ((status = 'failed_permanent'::text) AND (outcome_unknown_at IS NOT NULL));
 
 
 --
@@ -21053,6 +22447,38 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: alert_messages alert_messages_workspace_id_target_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_messages
+    ADD CONSTRAINT alert_messages_workspace_id_target_id_fkey FOREIGN KEY (workspace_id, target_id) REFERENCES autopost.alert_targets(workspace_id, target_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_notices alert_notices_workspace_id_alert_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_workspace_id_alert_id_fkey FOREIGN KEY (workspace_id, alert_id) REFERENCES autopost.alerts(workspace_id, alert_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_notices alert_notices_workspace_id_target_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_workspace_id_target_id_fkey FOREIGN KEY (workspace_id, target_id) REFERENCES autopost.alert_targets(workspace_id, target_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_targets alert_targets_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_targets
+    ADD CONSTRAINT alert_targets_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: alerts alerts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -21419,6 +22845,24 @@ ALTER TABLE ONLY autopost.workspace_endpoints
 ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: alert_messages; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: alert_notices; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_notices ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: alert_targets; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_targets ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: alerts; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -21579,6 +23023,27 @@ ALTER TABLE autopost.messages ENABLE ROW LEVEL SECURITY;
 --
 
 CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: alert_messages owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: alert_notices owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_notices TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: alert_targets owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_targets TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -21977,6 +23442,27 @@ ALTER TABLE autopost.webhook_sends ENABLE ROW LEVEL SECURITY;
 --
 
 CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alert_messages workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alert_notices workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_notices USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alert_targets workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_targets USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

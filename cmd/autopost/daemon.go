@@ -204,10 +204,15 @@ func (d *daemon) addMonitor(runID string) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := monitor.New(monitor.Config{RunID: runID, Interval: d.cfg.MonitorInterval}, monitor.Deps{
+	teller, err := newTeller(d.cfg, d.vault)
+	if err != nil {
+		return err
+	}
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Clock: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
-		Bots: &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: speakers, PublicURL: d.cfg.PublicURL},
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
+		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: speakers, PublicURL: d.cfg.PublicURL},
+		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,10 @@
 \ir lib/secret_lookup.sql
 \ir lib/alerts.sql
 \ir lib/rights.sql
+\ir lib/alert_looks.sql
+\ir lib/alert_targets.sql
+\ir lib/health.sql
+\ir lib/alert_notices.sql
 \ir lib/credentials.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
@@ -154,6 +158,14 @@
 \ir monitor/verify/calls.sql
 \ir monitor/verify/audit.sql
 
+-- Tell: what people must look at is an alert, once, and goes to those who want to know.
+\ir monitor/check_alerts.sql
+\ir monitor/check_installation.sql
+\ir monitor/check_integrity.sql
+\ir monitor/report_duty.sql
+\ir monitor/claim_notices.sql
+\ir monitor/finish_notice.sql
+
 -- Keep: what is past its time goes, as far as nothing that is kept refers to it; what refers to nothing is told.
 \ir monitor/list_all_workspaces.sql
 \ir monitor/drop_event_partitions.sql
@@ -245,6 +257,12 @@
 \ir admin/record_credential_check.sql
 \ir admin/list_credentials.sql
 \ir admin/list_alerts.sql
+\ir admin/acknowledge_alert.sql
+\ir admin/put_alert_target.sql
+\ir admin/remove_alert_target.sql
+\ir admin/test_alert_target.sql
+\ir admin/list_alert_targets.sql
+\ir admin/health_snapshot.sql
 \ir admin/list_master_keys.sql
 \ir admin/list_sealed_secrets.sql
 \ir admin/rewrap_secret.sql

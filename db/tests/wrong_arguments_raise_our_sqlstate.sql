@@ -80,6 +80,35 @@ insert into calls values
 	('list_credentials', $c$autopost.list_credentials('w', 0)$c$, 'limit'),
 	('list_alerts', $c$autopost.list_alerts(null, 1)$c$, 'workspace_id'),
 	('list_alerts', $c$autopost.list_alerts('w', null)$c$, 'limit'),
+	('check_alerts', $c$autopost.check_alerts(null)$c$, 'workspace_id'),
+	('check_integrity', $c$autopost.check_integrity(null)$c$, 'workspace_id'),
+	('report_duty', $c$autopost.report_duty('', 'd', now(), '', null)$c$, 'run_id'),
+	('report_duty', $c$autopost.report_duty('r', '', now(), '', null)$c$, 'duty'),
+	('report_duty', $c$autopost.report_duty('r', 'd', null, '', null)$c$, 'at'),
+	('report_duty', $c$autopost.report_duty('r', 'd', now(), null, null)$c$, 'config'),
+	('claim_notices', $c$autopost.claim_notices(null, 1)$c$, 'workspace_id'),
+	('claim_notices', $c$autopost.claim_notices('w', 0)$c$, 'limit'),
+	('finish_notice', $c$autopost.finish_notice(null, gen_random_uuid(), 't', null)$c$, 'workspace_id'),
+	('finish_notice', $c$autopost.finish_notice('w', null, 't', null)$c$, 'message_id'),
+	('finish_notice', $c$autopost.finish_notice('w', gen_random_uuid(), '', null)$c$, 'token'),
+	('put_alert_target', $c$autopost.put_alert_target(null, 'ops', '{}', 'o', 'r', false)$c$, 'workspace_id'),
+	('put_alert_target', $c$autopost.put_alert_target('w', '', '{}', 'o', 'r', false)$c$, 'target_id'),
+	('put_alert_target', $c$autopost.put_alert_target('w', 'ops', null, 'o', 'r', false)$c$, 'fields'),
+	('put_alert_target', $c$autopost.put_alert_target('w', 'ops', '{}', '', 'r', false)$c$, 'operator'),
+	('put_alert_target', $c$autopost.put_alert_target('w', 'ops', '{}', 'o', '', false)$c$, 'reason'),
+	('put_alert_target', $c$autopost.put_alert_target('w', 'ops', '{}', 'o', 'r', null)$c$, 'dry_run'),
+	('remove_alert_target', $c$autopost.remove_alert_target(null, 'ops', 'o', 'r', false)$c$, 'workspace_id'),
+	('remove_alert_target', $c$autopost.remove_alert_target('w', null, 'o', 'r', false)$c$, 'target_id'),
+	('remove_alert_target', $c$autopost.remove_alert_target('w', 'ops', null, 'r', false)$c$, 'operator'),
+	('test_alert_target', $c$autopost.test_alert_target(null, 'ops', 'o', 'r', false)$c$, 'workspace_id'),
+	('test_alert_target', $c$autopost.test_alert_target('w', '', 'o', 'r', false)$c$, 'target_id'),
+	('test_alert_target', $c$autopost.test_alert_target('w', 'ops', 'o', null, false)$c$, 'reason'),
+	('list_alert_targets', $c$autopost.list_alert_targets(null, 1)$c$, 'workspace_id'),
+	('list_alert_targets', $c$autopost.list_alert_targets('w', 0)$c$, 'limit'),
+	('acknowledge_alert', $c$autopost.acknowledge_alert(null, gen_random_uuid(), 'o', 'r', false)$c$, 'workspace_id'),
+	('acknowledge_alert', $c$autopost.acknowledge_alert('w', null, 'o', 'r', false)$c$, 'alert_id'),
+	('acknowledge_alert', $c$autopost.acknowledge_alert('w', gen_random_uuid(), 'o', 'r', null)$c$, 'dry_run'),
+	('health_snapshot', $c$autopost.health_snapshot(null)$c$, 'workspace_id'),
 	('list_sealed_secrets', $c$autopost.list_sealed_secrets(null, 'k', 1)$c$, 'workspace_id'),
 	('list_sealed_secrets', $c$autopost.list_sealed_secrets('w', '', 1)$c$, 'not_key_id'),
 	('list_sealed_secrets', $c$autopost.list_sealed_secrets('w', 'k', 0)$c$, 'limit'),
@@ -598,7 +627,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

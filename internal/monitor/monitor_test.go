@@ -135,6 +135,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
+			Alerts: s, Teller: s,
 			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
 			Bots:  s.bots.keeper(),

@@ -59,6 +59,14 @@ select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
 from autopost.result_webhooks w
 where p_kind = 'webhook' and w.workspace_id = p_workspace_id
 union all
+select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+from autopost.alerts a
+where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
+union all
+select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+from autopost.alert_targets t
+where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
+union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'

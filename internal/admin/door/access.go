@@ -88,6 +88,15 @@ var access = map[string]Need{
 	"get-credential":     {Viewer, "credentials:read"},
 	"requeue-credential": {Operator, "credentials:write"},
 
+	"list-alerts":        {Viewer, "alerts:read"},
+	"get-alert":          {Viewer, "alerts:read"},
+	"acknowledge-alert":  {Operator, "alerts:write"},
+	"list-alert-targets": {Operator, "alerts:read"},
+	"get-alert-target":   {Operator, "alerts:read"},
+	"put-alert-target":   {Owner, "alerts:write"},
+	"test-alert-target":  {Operator, "alerts:write"},
+	"get-health":         {Viewer, "health:read"},
+
 	"get-queue":   {Viewer, "queue:read"},
 	"list-events": {Viewer, "events:read"},
 	"list-audit":  {Operator, "audit:read"},

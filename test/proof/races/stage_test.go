@@ -62,6 +62,11 @@ func open(t *testing.T) *stage {
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
 	s.db.Exec(`select autopost.claim_webhooks('w', 10)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
+	// An alert that one target is being told of, and another target at rest.
+	s.db.Exec(`select autopost.put_alert_target('w', t.id, jsonb_build_object('kind', 'telegram', 'address', '-1001', 'auth_ref', 'g', 'kinds', array[t.kind]), 'olga', 'a test', false)
+		from (values ('ops', 'dead'), ('spare', 'orphans')) t (id, kind)`)
+	s.db.Exec(`select autopost.check_alerts('w')`)
+	s.db.Exec(`select autopost.claim_notices('w', 10)`)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
 	s.db.Exec(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "to very many"}')`)
