@@ -59,10 +59,10 @@ create or replace function autopost.why(p_workspace_id text, p_delivery_id uuid)
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
--- Returns {"status": "found", "delivery", "message", "source", "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
+-- Returns {"status": "found", "delivery", "message", "source", "acts": what was and is to be done to it since it was sent, "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
 -- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
 -- may do about one that is over}} or {"status": "unknown_delivery"}.
--- Reads: deliveries, messages, channels, ingest_runs, events, channel_gates, platform_limits, dispatch_runs.
+-- Reads: deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_delivery autopost.deliveries;
@@ -92,6 +92,8 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts a
+			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
 			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
