@@ -1,6 +1,6 @@
 // Package maxmessenger simulates the bot API of the MAX messenger as of the
 // summer of 2026, as far as publishing needs it: the health checks, uploads,
-// and sending, reading back, editing and deleting messages.
+// and sending, reading back, editing, deleting and pinning messages.
 //
 // The upload hosts of the real platform are paths of the same listener here;
 // the URLs in the answers are absolute all the same. What it does not do:
@@ -119,7 +119,8 @@ type bot struct {
 type chat struct {
 	Chat
 	// order holds the messages, oldest first.
-	order []*message
+	order  []*message
+	pinned *message
 }
 
 // remembered is how many messages of a chat can still be read, edited and deleted.
