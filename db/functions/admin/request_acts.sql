@@ -56,7 +56,7 @@ as $$
 -- edit says in p_changes what the post says instead (text, parse_mode, link, buttons, disable_preview, template, variants); it is judged and rendered as
 -- an enqueue would. The delivery stays sent, its content stays taken for its dedup window, and a repeat of the post is not edited with it.
 -- Returns {"applied", "dry_run", "requested", "refused", "results": [{"delivery_id", "channel_id", "applied", "act_id" | "reason", "message"}, the first
--- 1,000]} in the order of the ids; of a dry run what the act would answer.
+-- 1,000], "reason": where it is one delivery that is refused, or "unknown_message"} in the order of the ids; of a dry run what the act would answer.
 -- Raises AP001 for a wrong argument, and for an edit that no platform could carry out. Reads: deliveries, messages, channels, templates, platforms,
 -- media_origin. Locks: deliveries (key share). Writes: post_acts, events(act_requested), admin_audit_log.
 declare
@@ -81,6 +81,9 @@ begin
 		perform autopost.refuse('at', 'is later than deliveries are kept', 'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
 	v_ids := autopost.acts_subjects(p_workspace_id, p_message_id, p_delivery_ids);
+	if not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id) and p_message_id is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'requested', 0, 'refused', 0, 'reason', 'unknown_message', 'results', '[]'::jsonb);
+	end if;
 	if p_kind = 'edit' then
 		perform autopost.require('changes', p_changes is not null);
 		for v_message in
@@ -104,10 +107,10 @@ begin
 			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
 			where not v_refused ? u.id::text
 			order by u.n
-			returning act_id, delivery_id, message_id, channel_id
+			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
 		), told as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested', 0, 'ok',
+			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested', m.attempt, 'ok',
 				autopost.redact(jsonb_strip_nulls(v_meta || jsonb_build_object('act_id', m.act_id, 'kind', p_kind, 'at', p_at)))
 			from made m
 		)
@@ -125,6 +128,7 @@ begin
 			jsonb_strip_nulls(jsonb_build_object('kind', p_kind, 'at', p_at, 'requested', v_requested, 'changes', p_changes,
 				'deliveries', jsonb_path_query_array(v_results, '$[*] ? (@.applied == true).delivery_id'))));
 	end if;
-	return jsonb_build_object('applied', v_requested > 0, 'dry_run', p_dry_run, 'requested', v_requested, 'refused', cardinality(v_ids) - v_requested, 'results', v_results);
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_requested > 0, 'dry_run', p_dry_run, 'requested', v_requested, 'refused', cardinality(v_ids) - v_requested,
+		'reason', case when v_requested = 0 and cardinality(v_ids) = 1 then v_results -> 0 -> 'reason' end, 'results', v_results));
 end
 $$;

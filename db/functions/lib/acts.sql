@@ -235,15 +235,14 @@ $$;
 create or replace function autopost.emit_act(p_act autopost.post_acts, p_action text, p_result text, p_error jsonb, p_meta jsonb) returns void
 language plpgsql
 as $$
--- The event of an act, as one of its delivery.
+-- The event of an act, as one of its delivery, whose attempt it bears; call is that of the act.
 -- Writes: events.
 declare
 	v_delivery autopost.deliveries;
 begin
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_act.workspace_id and d.delivery_id = p_act.delivery_id;
-	v_delivery.attempt := p_act.attempt;
 	perform autopost.emit_event(p_act.workspace_id, p_action, p_result, v_delivery, p_error,
-		jsonb_build_object('act_id', p_act.act_id, 'kind', p_act.kind) || coalesce(p_meta, '{}'));
+		jsonb_build_object('act_id', p_act.act_id, 'kind', p_act.kind, 'call', nullif(p_act.attempt, 0)) || coalesce(p_meta, '{}'));
 end
 $$;
 

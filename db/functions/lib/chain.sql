@@ -41,9 +41,9 @@ select case p_event.action
 	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',
 		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''), p_event.meta ->> 'reason')
 	when 'act_done' then format('%s: done at the platform', autopost.act_word(p_event.meta ->> 'kind'))
-	when 'act_retry_scheduled' then format('%s: call %s failed, %s; again at %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.attempt, autopost.failure_text(p_event.error),
+	when 'act_retry_scheduled' then format('%s: call %s failed, %s; again at %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error),
 		autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_at')))
-	when 'act_failed' then format('%s: given up after call %s, %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.attempt, autopost.failure_text(p_event.error))
+	when 'act_failed' then format('%s: given up after call %s, %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error))
 	when 'act_void' then format('%s: will not be done%s, %s', autopost.act_word(p_event.meta ->> 'kind'), coalesce(' by the word of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end

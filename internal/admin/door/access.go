@@ -45,6 +45,17 @@ var access = map[string]Need{
 	"resolve-delivery":   {Operator, "deliveries:write"},
 	"release-stale":      {Operator, "deliveries:write"},
 
+	"list-acts":       {Viewer, "deliveries:read"},
+	"cancel-acts":     {Editor, "deliveries:write"},
+	"edit-delivery":   {Editor, "deliveries:write"},
+	"delete-delivery": {Editor, "deliveries:write"},
+	"pin-delivery":    {Editor, "deliveries:write"},
+	"unpin-delivery":  {Editor, "deliveries:write"},
+	"edit-post":       {Editor, "posts:write"},
+	"delete-post":     {Editor, "posts:write"},
+	"pin-post":        {Editor, "posts:write"},
+	"unpin-post":      {Editor, "posts:write"},
+
 	"list-channels":       {Viewer, "channels:read"},
 	"get-channel":         {Viewer, "channels:read"},
 	"put-channel":         {Operator, "channels:write"},
