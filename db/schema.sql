@@ -13780,7 +13780,8 @@ CREATE FUNCTION autopost.render_edit(p_workspace_id text, p_message_id uuid, p_d
     LANGUAGE plpgsql STABLE
     AS $_$
 -- What an edit makes of a message's deliveries, by the way of an enqueue: {delivery_id: {"text", "meta"} or {"refusal"}}. Once per way of showing.
--- Reads: messages, deliveries, channels, templates, platforms, media_origin.
+-- Where there were buttons and there are to be none, that is said: an empty list.
+-- Reads: messages, deliveries, post_acts, channels, templates, platforms, media_origin.
 declare
 	v_payload jsonb;
 	v_show record;
@@ -13802,7 +13803,9 @@ begin
 			when autopost.form_of(v_show.metas[n.n], p) <> autopost.form_of(d.render_meta, p)
 				then '{"refusal": "what it would say does not fit the messages that were sent: keep it in their number and form, or delete the post and send it anew"}'
 			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)' then '{"refusal": "the post bears no text that could be edited: delete it and send it anew"}'
-			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n]) end), '{}')
+			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
+				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
+				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform

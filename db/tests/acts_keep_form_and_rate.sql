@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(27);
+select plan(29);
 
 create function test.edit(p_channel_id text, p_changes jsonb) returns jsonb
 language sql as $$
@@ -33,6 +33,14 @@ select is(test.edit('m', '{"buttons": [[{"text": "Shut", "url": "https://example
 select is(test.edit('a', '{"parse_mode": "HTML", "text": "<b>"}') ->> 'reason', 'validation_failed');
 select is(test.edit('a', '{"template": {"name": "none"}, "text": null}') ->> 'reason', 'validation_failed', 'there is no such template, and no text');
 
+-- Buttons that were there and are to be none are taken away, whoever put them there.
+select test.channel('b', p_rate_group => 'b');
+select test.tick('1 second'), test.post('{"text": "bare", "routing": {"include_channels": ["b"]}}'), test.tick('1 second'), test.round('b', '{"ok": true, "provider_message_id": "1"}');
+select test.edit('b', '{"text": "one"}'), test.edit('b', '{"text": "two", "buttons": [[{"text": "Open", "url": "https://example.org/1"}]]}'), test.edit('b', '{"text": "three"}');
+select is((select array_agg(a.render_meta -> 'buttons' order by a.act_id) from autopost.post_acts a where a.channel_id = 'b'),
+	array[null, '[[{"url": "https://example.org/1", "text": "Open"}]]', '[]']::jsonb[]);
+select is((select count(*)::int from autopost.post_acts a where a.render_meta ? 'series_progress'), 0);
+
 -- A video's title follows its new text.
 select test.channel('y', p_platform => 'youtube', p_rate_group => 'y');
 select autopost.put_media_origin('w', 'sha256:' || repeat('3', 64), 'file:///x', 'video/mp4', 10, 'video', 1, 1);
@@ -46,7 +54,7 @@ select is((select a.render_meta ->> 'title' from autopost.post_acts a where a.ch
 delete from autopost.post_acts;
 insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'bot', 5);
 select test.channel('c' || n, p_max_parallel => 10) from generate_series(1, 30) n;
-select test.tick('1 second'), test.post('{"text": "wrong", "routing": {"exclude_channels": ["a", "m", "y"]}}');
+select test.tick('1 second'), test.post('{"text": "wrong", "routing": {"exclude_channels": ["a", "b", "m", "y"]}}');
 create function test.send_all() returns void
 language plpgsql as $$
 begin
@@ -58,7 +66,7 @@ end
 $$;
 select test.send_all(), test.tick('10 seconds');
 select is(test.remove((test.row('c1')).message_id), '{"applied": true, "dry_run": false, "requested": 30, "refused": 0}');
-select test.post('{"text": "right", "routing": {"exclude_channels": ["a", "m", "y"]}}');
+select test.post('{"text": "right", "routing": {"exclude_channels": ["a", "b", "m", "y"]}}');
 create temporary table slots as select 'post' as what, c.send_at from autopost.claim_deliveries('w', 'run-1', 100) c;
 select is((select count(*)::int from slots), 5, 'a second''s posts');
 insert into slots select 'act', a.send_at from autopost.claim_acts('w', 'run-1', 100) c join autopost.post_acts a using (act_id);

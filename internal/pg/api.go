@@ -37,10 +37,10 @@ var looks = map[string]string{
 
 // writes are the functions that a write of the API may end in. What is not named here cannot be asked for.
 var writes = map[string]string{
-	"submit_post":       `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
-	"put_media_origin":  `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
-	"manual_requeue":    `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
-	"skip_deliveries":   `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
+	"submit_post":      `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
+	"put_media_origin": `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
+	"manual_requeue":   `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
+	"skip_deliveries":  `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
 	"request_acts": `autopost.request_acts(@workspace, @kind, @message_id::text::uuid, @delivery_ids::text[]::uuid[], @changes, @at::text::timestamptz,
 		@operator, @reason, @dry_run)`,
 	"cancel_acts":       `autopost.cancel_acts(@workspace, @act_ids::text[]::uuid[], @operator, @reason, @dry_run)`,

@@ -103,6 +103,8 @@ func (w *world) request(o operation, workspace string) call {
 				name = o.Tags[0]
 			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery":
 				name = "delivery_id sent"
+			case name == "message_id" && o.Method == http.MethodPost:
+				name = "message_id sent"
 			case o.ID == "resolve-delivery":
 				name = "delivery_id held"
 			}

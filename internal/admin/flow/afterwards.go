@@ -28,7 +28,8 @@ type afterwards struct {
 
 type editing struct {
 	Changes rewording `json:"changes" doc:"What the post says instead: a field that is given takes the place of the old one, null takes it away."`
-	afterwards
+	At      string    `json:"at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"When; without it now."`
+	door.Reasoned
 }
 
 // asked is what became of a request.
@@ -95,19 +96,39 @@ type cancelled struct {
 	_         struct{}         `additionalProperties:"true"`
 }
 
-type afterwardsInput struct {
+type deliveryAfterwards struct {
 	door.Act
 	door.Dry
+	DeliveryPath
 	Body afterwards
 }
 
-type editingInput struct {
+type postAfterwards struct {
 	door.Act
 	door.Dry
-	Body struct {
-		Changes json.RawMessage `json:"changes"`
-		afterwards
-	}
+	MessageID string `path:"message_id" format:"uuid" doc:"As an enqueue answered it."`
+	Body      afterwards
+}
+
+// edit is the body of an edit, whose changes go to the database as they came.
+type edit struct {
+	Changes json.RawMessage `json:"changes"`
+	At      string          `json:"at"`
+	door.Reasoned
+}
+
+type deliveryEdit struct {
+	door.Act
+	door.Dry
+	DeliveryPath
+	Body edit
+}
+
+type postEdit struct {
+	door.Act
+	door.Dry
+	MessageID string `path:"message_id" format:"uuid" doc:"As an enqueue answered it."`
+	Body      edit
 }
 
 var acts = door.List{Function: "list_acts", Key: door.ByID("act_id")}
@@ -119,29 +140,18 @@ func registerAfterwards(d *door.Door) {
 		{"pin", "pinned", "The first message of the post is put to the top of its chat. MAX has one such place in a chat, and it is taken from the one that had it."},
 		{"unpin", "unpinned", "The first message of the post is taken from the top of its chat."},
 	} {
-		do := func(ctx context.Context, act door.Act, dry door.Dry, body afterwards, subject map[string]any) (door.Reply, error) {
-			return d.Do(ctx, act, request(kind.name, dry, body, nil, subject))
-		}
 		example := map[string]any{"reason": "wrong price"}
 		door.Register(d, door.Operation{
 			ID: kind.name + "-delivery", Method: http.MethodPost, Path: "/deliveries/{delivery_id}/" + kind.name, Summary: "Have a sent post " + kind.past, Answer: asked{},
 			Example: example, Description: kind.description,
-		}, func(ctx context.Context, in *struct {
-			afterwardsInput
-			DeliveryPath
-		},
-		) (door.Reply, error) {
-			return do(ctx, in.Act, in.Dry, in.Body, ofDelivery(in.DeliveryID))
+		}, func(ctx context.Context, in *deliveryAfterwards) (door.Reply, error) {
+			return d.Do(ctx, in.Act, request(kind.name, in.Dry, in.Body, nil, ofDelivery(in.DeliveryID)))
 		})
 		door.Register(d, door.Operation{
 			ID: kind.name + "-post", Method: http.MethodPost, Path: "/posts/{message_id}/" + kind.name, Summary: "Have a post " + kind.past + " in all its channels", Answer: asked{},
 			Example: example, Description: kind.description + " Each channel is answered for by itself.",
-		}, func(ctx context.Context, in *struct {
-			afterwardsInput
-			messageInput
-		},
-		) (door.Reply, error) {
-			return do(ctx, in.Act, in.Dry, in.Body, ofMessage(in.MessageID))
+		}, func(ctx context.Context, in *postAfterwards) (door.Reply, error) {
+			return d.Do(ctx, in.Act, request(kind.name, in.Dry, in.Body, nil, ofMessage(in.MessageID)))
 		})
 	}
 	registerEdits(d)
@@ -167,31 +177,23 @@ func registerEdits(d *door.Door) {
 	door.Register(d, door.Operation{
 		ID: "edit-delivery", Method: http.MethodPost, Path: "/deliveries/{delivery_id}/edit", Summary: "Have a sent post say something else", Answer: asked{}, Body: editing{}, Example: example,
 		Description: description,
-	}, func(ctx context.Context, in *struct {
-		editingInput
-		DeliveryPath
-	},
-	) (door.Reply, error) {
-		return edit(ctx, d, in.editingInput, ofDelivery(in.DeliveryID))
+	}, func(ctx context.Context, in *deliveryEdit) (door.Reply, error) {
+		return editSent(ctx, d, in.Act, in.Dry, in.Body, ofDelivery(in.DeliveryID))
 	})
 	door.Register(d, door.Operation{
 		ID: "edit-post", Method: http.MethodPost, Path: "/posts/{message_id}/edit", Summary: "Have a post say something else in all its channels", Answer: asked{}, Body: editing{}, Example: example,
 		Description: description + " Each channel is answered for by itself.",
-	}, func(ctx context.Context, in *struct {
-		editingInput
-		messageInput
-	},
-	) (door.Reply, error) {
-		return edit(ctx, d, in.editingInput, ofMessage(in.MessageID))
+	}, func(ctx context.Context, in *postEdit) (door.Reply, error) {
+		return editSent(ctx, d, in.Act, in.Dry, in.Body, ofMessage(in.MessageID))
 	})
 }
 
-func edit(ctx context.Context, d *door.Door, in editingInput, subject map[string]any) (door.Reply, error) {
-	changes, err := healed(in.Body.Changes)
+func editSent(ctx context.Context, d *door.Door, act door.Act, dry door.Dry, body edit, subject map[string]any) (door.Reply, error) {
+	changes, err := healed(body.Changes)
 	if err != nil {
 		return door.Reply{}, door.Wrong("body.changes", "is missing or no JSON", "send what the post says instead: {\"text\": \"…\"}")
 	}
-	return d.Do(ctx, in.Act, request("edit", in.Dry, in.Body.afterwards, changes, subject))
+	return d.Do(ctx, act, request("edit", dry, afterwards{At: body.At, Reasoned: body.Reasoned}, changes, subject))
 }
 
 func ofDelivery(id string) map[string]any {

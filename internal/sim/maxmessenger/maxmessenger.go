@@ -90,6 +90,8 @@ type Message struct {
 	Text  string
 	Marks []sim.Mark
 	Media []sim.Media
+	// Buttons are rows of them.
+	Buttons [][]sim.Button
 }
 
 // Server is the simulated platform, an http.Handler of the API's own paths and,
@@ -249,7 +251,7 @@ func (s *Server) Messages(chatID int64) []Message {
 	for _, m := range c.order {
 		out = append(out, Message{
 			ChatID: chatID, Mid: m.mid, Seq: m.seq, Date: m.date,
-			Text: m.content.text, Marks: m.content.marks, Media: m.content.described(),
+			Text: m.content.text, Marks: m.content.marks, Media: m.content.described(), Buttons: m.content.buttons,
 		})
 	}
 	return out
