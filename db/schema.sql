@@ -212,6 +212,7 @@ CREATE TABLE autopost.post_acts (
     delivery_id uuid NOT NULL,
     message_id uuid NOT NULL,
     channel_id text NOT NULL,
+    lane text NOT NULL,
     kind text NOT NULL,
     due_at timestamp with time zone NOT NULL,
     rendered_text text,
@@ -252,6 +253,33 @@ CREATE FUNCTION autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.
 select greatest(1, case when p_act.kind in ('edit', 'delete') then (
 	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
 	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true')) end)
+$$;
+
+
+--
+-- Name: act_lanes(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_lanes(p_workspace_id text) RETURNS TABLE(lane text, next_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The lanes of a workspace in which something is to be done, and when the first of each is worth a look: one probe of post_acts_open a lane.
+-- Reads: post_acts.
+begin
+	return query
+	with recursive l as (
+		(select a.lane, a.next_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+		order by a.lane, a.next_at limit 1)
+		union all
+		select n.lane, n.next_at
+		from l, lateral (
+			select a.lane, a.next_at from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry') and a.lane > l.lane
+			order by a.lane, a.next_at limit 1) n
+	)
+	select l.lane, l.next_at from l;
+end
 $$;
 
 
@@ -2418,14 +2446,16 @@ CREATE FUNCTION autopost.claim_acts(p_workspace_id text, p_run_id text, p_limit 
     SET lock_timeout TO '100ms'
     AS $$
 -- Leases due acts to p_run_id under a token of their own: each of them may begin within two slot horizons, at the slot that start_act will tell.
--- Acts of a delivery come one at a time, in the order in which they were due; a removal comes first. What an earlier claim left behind when its
+-- A rate group that is out of slots holds up none of the others. Acts of a delivery come one at a time, in the order in which they were due; a removal comes first. What an earlier claim left behind when its
 -- lease ran out comes again: to do an act twice is to do it once.
 -- Returns: at most p_limit rows (1 to 1000). No rows is a normal answer. Raises AP001 for a wrong argument.
 -- Locks: only with SKIP LOCKED; see take_act. Writes: post_acts, channels, platform_limits.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_lane text;
 	v_id uuid;
 	v_ids uuid[] := '{}';
+	v_fate text;
 begin
 	perform autopost.require('run_id', p_run_id <> '');
 	if coalesce(p_limit not between 1 and 1000, true) then
@@ -2434,17 +2464,22 @@ begin
 	if v_status <> 'active' then
 		return;
 	end if;
-	for v_id in
-		select a.act_id from autopost.post_acts a
-		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry') and a.next_at <= autopost.now_ts()
-		order by a.next_at, a.act_id
-		limit p_limit
-	loop
-		begin
-			v_ids := case when autopost.take_act(p_workspace_id, v_id, p_run_id) then v_ids || v_id else v_ids end;
-		exception when lock_not_available then
-			continue;
-		end;
+	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts() order by l.next_at loop
+		for v_id in
+			select a.act_id from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.lane = v_lane and a.status in ('queued', 'sending', 'retry') and a.next_at <= autopost.now_ts()
+			order by a.next_at, a.act_id
+			limit p_limit - cardinality(v_ids)
+		loop
+			begin
+				v_fate := autopost.take_act(p_workspace_id, v_id, p_run_id);
+			exception when lock_not_available then
+				v_fate := 'later';
+			end;
+			exit when v_fate = 'full';
+			v_ids := case when v_fate = 'taken' then v_ids || v_id else v_ids end;
+		end loop;
+		exit when cardinality(v_ids) >= p_limit;
 	end loop;
 	return query
 	select p_workspace_id, a.act_id, a.kind, a.attempt, a.claim_token, a.next_at, a.delivery_id, a.message_id, a.channel_id, c.platform, c.target_id,
@@ -10907,10 +10942,10 @@ CREATE FUNCTION autopost.plan_removals(p_workspace_id text, p_first uuid, p_last
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
-	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, kind, due_at, next_at, operator, reason, created_at, updated_at)
-	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
+	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, operator, reason, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
 	from autopost.deliveries d
-	cross join lateral (select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	join autopost.platforms p on p.platform = c.platform and 'delete' = any (p.acts)
 	where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued';
 end
@@ -12689,8 +12724,8 @@ CREATE FUNCTION autopost.ready_act_workspaces(p_limit integer) RETURNS SETOF tex
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Workspaces in which something is to be done now to a post that was sent. Looks across workspaces: one probe of post_acts_open for each that
--- has anything to do at all.
+-- Workspaces in which something is to be done now to a post that was sent. Looks across workspaces: one probe of post_acts_open for each lane
+-- of those that have anything to do at all.
 -- Reads: post_acts, workspaces.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -12699,18 +12734,19 @@ begin
 	perform autopost.require('limit', p_limit > 0);
 	return query
 	with recursive w as (
-		(select a.workspace_id, a.next_at from autopost.post_acts a
+		(select a.workspace_id from autopost.post_acts a
 		where a.status in ('queued', 'sending', 'retry')
-		order by a.workspace_id, a.next_at limit 1)
+		order by a.workspace_id limit 1)
 		union all
-		select n.workspace_id, n.next_at
+		select n.workspace_id
 		from w, lateral (
-			select a.workspace_id, a.next_at from autopost.post_acts a
+			select a.workspace_id from autopost.post_acts a
 			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
-			order by a.workspace_id, a.next_at limit 1) n
+			order by a.workspace_id limit 1) n
 	)
 	select w.workspace_id from w
-	where w.next_at <= v_now and autopost.may_speak_for(w.workspace_id)
+	where autopost.may_speak_for(w.workspace_id)
+	and exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= v_now)
 	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
 	limit p_limit;
 end
@@ -14190,12 +14226,13 @@ begin
 	v_due := coalesce(p_at, v_now);
 	if not p_dry_run then
 		with made as (
-			insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, kind, due_at, next_at, rendered_text, render_meta,
+			insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, rendered_text, render_meta,
 				operator, reason, created_at, updated_at)
-			select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, p_kind, v_due, greatest(v_due, v_now),
+			select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, p_kind, v_due, greatest(v_due, v_now),
 				v_edits -> d.delivery_id::text ->> 'text', v_edits -> d.delivery_id::text -> 'meta', p_operator, p_reason, v_now, v_now
 			from unnest(v_ids) with ordinality u (id, n)
 			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 			where not v_refused ? u.id::text
 			order by u.n
 			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
@@ -16826,11 +16863,12 @@ $$;
 -- Name: take_act(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) RETURNS boolean
+CREATE FUNCTION autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) RETURNS text
     LANGUAGE plpgsql
     AS $$
 -- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
--- come through a group that is never idle, and turn about with it. What cannot begin now is looked at later. Whether it became sending.
+-- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
+-- or "full": its rate group has no slot now, nor for any other act.
 -- Waits for nothing: what is locked is somebody else's work.
 -- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
 -- Writes: post_acts, platform_limits, channels, events(act_failed).
@@ -16852,8 +16890,8 @@ begin
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
 		for no key update of l skip locked;
-		if not found then
-			return false;
+		if not found or v_limit.next_allowed_at > autopost.now_ts() + 2 * autopost.setting_interval('slot_horizon_ms') then
+			return 'full';
 		end if;
 	end if;
 	if v_channel.rate_rps > 0 then
@@ -16861,26 +16899,26 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
 		for no key update of c skip locked;
 		if not found then
-			return false;
+			return 'later';
 		end if;
 	end if;
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = v_act.delivery_id
 	for no key update of d skip locked;
 	if not found then
-		return false;
+		return 'later';
 	end if;
 	select a.* into v_act from autopost.post_acts a
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id
 	for no key update of a skip locked;
 	v_now := autopost.now_ts();
 	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
-		return false;
+		return 'later';
 	end if;
 	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
-		return false;
+		return 'later';
 	end if;
 	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now), autopost.act_obstacle_until(v_channel, v_limit, v_now),
@@ -16890,7 +16928,7 @@ begin
 		set next_at = v_later, updated_at = v_now,
 			status = case when a.status = 'sending' then 'retry' else a.status end, claim_token = null, claimed_by = null, send_at = null
 		where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-		return false;
+		return 'later';
 	end if;
 	v_cost := autopost.act_cost(v_act, v_delivery);
 	update autopost.channels c
@@ -16904,7 +16942,7 @@ begin
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
 		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-	return true;
+	return 'taken';
 end
 $$;
 
@@ -19255,7 +19293,9 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
 			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
@@ -20665,7 +20705,7 @@ CREATE INDEX post_acts_message ON autopost.post_acts USING btree (workspace_id, 
 -- Name: post_acts_open; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, next_at, act_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text, 'retry'::text]));
+CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, lane, next_at, act_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text, 'retry'::text]));
 
 
 --

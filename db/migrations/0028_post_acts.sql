@@ -14,6 +14,7 @@ create table autopost.post_acts (
 	delivery_id   uuid not null,
 	message_id    uuid not null,
 	channel_id    text not null,
+	lane          text not null, -- the rate group when it was asked for, "platform/group": those of one lane do not hold up the others
 	kind          text not null check (kind in ('edit', 'delete', 'pin', 'unpin')),
 	due_at        timestamptz not null, -- when it was asked for; acts of a delivery go in this order
 	rendered_text text,  -- of an edit: what the post is to say
@@ -39,7 +40,7 @@ create table autopost.post_acts (
 	check ((kind = 'edit') = (rendered_text is not null) and (kind = 'edit') = (render_meta is not null))
 );
 -- What is to be done next: claim, and whether there is anything.
-create index post_acts_open on autopost.post_acts (workspace_id, next_at, act_id) where status in ('queued', 'sending', 'retry');
+create index post_acts_open on autopost.post_acts (workspace_id, lane, next_at, act_id) where status in ('queued', 'sending', 'retry');
 -- What was and is to be done to a delivery: order, lists, why.
 create index post_acts_delivery on autopost.post_acts (workspace_id, delivery_id, act_id);
 create index post_acts_message on autopost.post_acts (workspace_id, message_id, act_id);

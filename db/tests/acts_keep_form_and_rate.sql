@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(29);
+select plan(31);
 
 create function test.edit(p_channel_id text, p_changes jsonb) returns jsonb
 language sql as $$
@@ -74,6 +74,9 @@ select is((select count(*)::int from slots where what = 'act'), 6, 'and behind t
 select is(array(select autopost.claim_acts('w', 'run-1', 100))::text, '{}', 'no more than may begin soon');
 select is((select min(d.gap) from (select send_at - lag(send_at) over (order by send_at) as gap from slots) d), interval '200 milliseconds', 'each a slot of its own');
 select is((select count(*)::int from autopost.claim_deliveries('w', 'run-1', 100)), 0);
+select test.edit('b', '{"text": "of another group"}');
+select is((select array_agg(c.kind || ' ' || c.channel_id) from autopost.claim_acts('w', 'run-1', 5) c), '{"edit b"}', 'which do not wait behind those of a group that is full');
+select is((select count(*)::int from autopost.post_acts a where a.status = 'queued' and a.next_at > autopost.now_ts()), 0, 'nor are these touched');
 -- Who is late for a slot gets the next.
 select test.tick('5 seconds');
 select is((autopost.start_act('w', a.act_id, a.claim_token) ->> 'send_at')::timestamptz, autopost.now_ts(), 'late: the next free one')

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(61);
+select plan(62);
 
 create function test.ids(p_channel_id text default 'a') returns uuid[]
 language sql as $$ select array[(test.row(p_channel_id)).delivery_id] $$;
@@ -101,6 +101,7 @@ select is(test.commit_act('delete') ->> 'status', 'done');
 select is((test.act('edit')).status, 'void');
 select is(test.ask('edit', '{"text": "late"}') -> 'results' -> 0 ->> 'reason', 'deleted');
 select is((test.row('a')).status, 'sent', 'the delivery stays what it was');
+select alike(autopost.why('w', (test.ids())[1]) #>> '{now,sentence}', 'sent at % as 7, taken down at %');
 select is(jsonb_array_length(autopost.why('w', (test.ids())[1]) -> 'acts'), 5);
 select is((select count(*)::int from jsonb_array_elements(autopost.why('w', (test.ids())[1]) -> 'chain') c where c.value ->> 'sentence' = replace(c.value ->> 'action', '_', ' ')), 0, 'each event has a sentence');
 

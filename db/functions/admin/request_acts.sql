@@ -99,12 +99,13 @@ begin
 	v_due := coalesce(p_at, v_now);
 	if not p_dry_run then
 		with made as (
-			insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, kind, due_at, next_at, rendered_text, render_meta,
+			insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, rendered_text, render_meta,
 				operator, reason, created_at, updated_at)
-			select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, p_kind, v_due, greatest(v_due, v_now),
+			select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, p_kind, v_due, greatest(v_due, v_now),
 				v_edits -> d.delivery_id::text ->> 'text', v_edits -> d.delivery_id::text -> 'meta', p_operator, p_reason, v_now, v_now
 			from unnest(v_ids) with ordinality u (id, n)
 			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 			where not v_refused ? u.id::text
 			order by u.n
 			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt

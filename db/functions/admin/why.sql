@@ -48,7 +48,9 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
 			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)

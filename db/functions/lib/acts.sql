@@ -144,11 +144,12 @@ from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_limit.
 where not p_channel.enabled or h.until > p_now
 $$;
 
-create or replace function autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) returns boolean
+create or replace function autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) returns text
 language plpgsql
 as $$
 -- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
--- come through a group that is never idle, and turn about with it. What cannot begin now is looked at later. Whether it became sending.
+-- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
+-- or "full": its rate group has no slot now, nor for any other act.
 -- Waits for nothing: what is locked is somebody else's work.
 -- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
 -- Writes: post_acts, platform_limits, channels, events(act_failed).
@@ -170,8 +171,8 @@ begin
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
 		for no key update of l skip locked;
-		if not found then
-			return false;
+		if not found or v_limit.next_allowed_at > autopost.now_ts() + 2 * autopost.setting_interval('slot_horizon_ms') then
+			return 'full';
 		end if;
 	end if;
 	if v_channel.rate_rps > 0 then
@@ -179,26 +180,26 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
 		for no key update of c skip locked;
 		if not found then
-			return false;
+			return 'later';
 		end if;
 	end if;
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = v_act.delivery_id
 	for no key update of d skip locked;
 	if not found then
-		return false;
+		return 'later';
 	end if;
 	select a.* into v_act from autopost.post_acts a
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id
 	for no key update of a skip locked;
 	v_now := autopost.now_ts();
 	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
-		return false;
+		return 'later';
 	end if;
 	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
-		return false;
+		return 'later';
 	end if;
 	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now), autopost.act_obstacle_until(v_channel, v_limit, v_now),
@@ -208,7 +209,7 @@ begin
 		set next_at = v_later, updated_at = v_now,
 			status = case when a.status = 'sending' then 'retry' else a.status end, claim_token = null, claimed_by = null, send_at = null
 		where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-		return false;
+		return 'later';
 	end if;
 	v_cost := autopost.act_cost(v_act, v_delivery);
 	update autopost.channels c
@@ -222,7 +223,29 @@ begin
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
 		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-	return true;
+	return 'taken';
+end
+$$;
+
+create or replace function autopost.act_lanes(p_workspace_id text) returns table (lane text, next_at timestamptz)
+language plpgsql stable
+as $$
+-- The lanes of a workspace in which something is to be done, and when the first of each is worth a look: one probe of post_acts_open a lane.
+-- Reads: post_acts.
+begin
+	return query
+	with recursive l as (
+		(select a.lane, a.next_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+		order by a.lane, a.next_at limit 1)
+		union all
+		select n.lane, n.next_at
+		from l, lateral (
+			select a.lane, a.next_at from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry') and a.lane > l.lane
+			order by a.lane, a.next_at limit 1) n
+	)
+	select l.lane, l.next_at from l;
 end
 $$;
 
@@ -307,10 +330,10 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
-	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, kind, due_at, next_at, operator, reason, created_at, updated_at)
-	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
+	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, operator, reason, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
 	from autopost.deliveries d
-	cross join lateral (select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	join autopost.platforms p on p.platform = c.platform and 'delete' = any (p.acts)
 	where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued';
 end
