@@ -140,6 +140,26 @@ func TestPostsAreTakenDown(t *testing.T) {
 	h.Verified()
 }
 
+// X takes a post back and does not change it: both are said.
+func TestAPostOnXIsTakenDownAndNotEdited(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	h.Workspace("news")
+	h.Endpoint("news", "cms", "secret-cms")
+	h.Channel("news", house.Channel{ID: "on-x", Platform: house.X})
+	d := h.Serve()
+	message := h.Push(d, "secret-cms", house.Post("text", "Wrong")).Text("message_id")
+	h.Drained("news")
+	edit := h.Run(nil, "deliveries", "edit", "--message", message, "--text", "Right", because)
+	require.Equal(t, 1, edit.Code)
+	require.Contains(t, edit.Stdout, "x takes no edit of a post: it takes delete")
+	require.Len(t, h.World.X.Posts(house.XAccount), 1)
+	ok(t, h, "deliveries", "delete", "--message", message, because)
+	done(h)
+	require.Empty(t, h.World.X.Posts(house.XAccount))
+	h.Verified()
+}
+
 func mustInt(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)
