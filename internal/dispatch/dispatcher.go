@@ -9,6 +9,7 @@ import (
 
 	"autopost"
 	"autopost/internal/crash"
+	"autopost/internal/service"
 )
 
 const (
@@ -44,6 +45,9 @@ type Dispatcher struct {
 	// was due, and that failed.
 	empty  int
 	failed int
+	// turns are those of workspaces in which acts are served.
+	turns  service.Turns
+	outage service.Outage
 	// served is the last workspace that had its turn. The next round goes on after
 	// it, so that one with a long queue, when there is no room left behind it, does
 	// not keep the others waiting.
@@ -90,6 +94,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	heart.Go(func() { d.beat(settle) })
 
 	l := life{run: ctx, call: call, settle: settle}
+	var acts sync.WaitGroup
+	acts.Go(func() { d.serveActs(l) })
 	for ctx.Err() == nil {
 		d.pause(ctx, d.runOnce(l))
 	}
@@ -100,6 +106,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.undecided.Wait()
 	d.handBack(l.settle)
 	d.inHand.Wait()
+	acts.Wait()
 	cutSettling()
 	heart.Wait()
 	return nil

@@ -9,5 +9,8 @@
 //	claim ─► wait for the slot ─► sender ─► credential ─► start_call ─► wait ─► adapter ─► commit
 //	             │ stop asked: handed back      │ refused: committed       │ not applied: handed back by SQL
 //
+// What is to be done to posts that were sent goes a shorter way, beside it (acts.go):
+// claim ─► credential ─► start_act ─► wait for the slot ─► sender ─► adapter ─► commit.
+//
 // Read dispatcher.go (rounds), then send.go (one delivery), then commit.go.
 package dispatch

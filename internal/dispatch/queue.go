@@ -98,16 +98,19 @@ type Commit struct {
 	NextRetryAt *time.Time
 }
 
-// Deps is what a Dispatcher works with. All but Wake are required.
+// Deps is what a Dispatcher works with. All but the wakes are required.
 type Deps struct {
 	Queue       Queue
 	Calls       Calls
 	Commits     Commits
 	Runs        Runs
+	Acts        Acts
 	Credentials Credentials
 	Media       Media
 	Adapters    map[autopost.Platform]autopost.Adapter
 	// Wake hints that a gate was armed. It may be nil, lose hints, or be closed.
 	Wake <-chan struct{}
-	Log  *slog.Logger
+	// ActsWake hints that something is to be done to a post that was sent, in the same way.
+	ActsWake <-chan struct{}
+	Log      *slog.Logger
 }

@@ -14,6 +14,7 @@ import (
 	"autopost"
 	"autopost/internal/crash"
 	"autopost/internal/media"
+	"autopost/internal/service"
 )
 
 // Config is what the submissions worker needs. Queue, Origins, Fetcher and RunID
@@ -54,8 +55,8 @@ const (
 type Worker struct {
 	cfg    Config
 	slots  chan struct{}
-	turns  Turns
-	outage Outage
+	turns  service.Turns
+	outage service.Outage
 }
 
 // NewWorker checks the configuration and fills in its defaults.

@@ -109,6 +109,16 @@ var acts = []act{
 		{started.item} || '{"error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}'))`, false},
 	{"resolve_unknown", "found", `select autopost.resolve_unknown('w', {held}, 'found', 'm4', {by})`, false},
 	{"resolve_unknown", "absent", `select autopost.resolve_unknown('w', {held}, 'absent', null, {by})`, false},
+	// Afterwards.
+	{"request_acts", "delete", `select autopost.request_acts('w', 'delete', null, array[{sent}, {started}]::uuid[], null, null, {by}, false)`, false},
+	{"request_acts", "edit", `select autopost.request_acts('w', 'edit', null, array[{sent}]::uuid[], '{"text": "changed"}', null, {by}, false)`, false},
+	{"cancel_acts", "", `select autopost.cancel_acts('w', array[{act}, {doing}]::uuid[], {by}, false)`, false},
+	{"claim_acts", "", `select * from autopost.claim_acts('w', 'run', 10)`, true},
+	{"start_act", "", `select autopost.start_act('w', {doing}, {doing.token})`, false},
+	{"commit_act", "done", `select autopost.commit_act('w', {doing}, {doing.token}, '{"ok": true}')`, false},
+	{"commit_act", "channel limited", `select autopost.commit_act('w', {doing}, {doing.token}, '` + limited + `')`, false},
+	{"commit_act", "unknown", `select autopost.commit_act('w', {doing}, {doing.token}, '` + timedOut + `')`, false},
+	{"commit_act", "refused", `select autopost.commit_act('w', {doing}, {doing.token}, '` + forbidden + `')`, false},
 	// Watch.
 	{"recover_sending_leases", "", `select autopost.recover_sending_leases('w')`, false},
 	{"recover_claimed_leases", "", `select autopost.recover_claimed_leases('w')`, false},
@@ -229,13 +239,13 @@ var acts = []act{
 var readers = []string{
 	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential",
 	"get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
-	"get_workspace", "health_snapshot", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit", "list_channels",
-	"list_chats", "list_configuration", "list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints",
-	"list_events", "list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
-	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
-	"list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot",
-	"ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after",
-	"report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
+	"get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
+	"list_channels", "list_chats", "list_configuration", "list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes",
+	"list_endpoints", "list_events", "list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas",
+	"list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media",
+	"list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template",
+	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces",
+	"ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -276,6 +286,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"get_workspace":               `'w'`,
 		"health_snapshot":             `'w'`,
 		"list_alert_targets":          `'w', 10`,
+		"list_acts":                   `'w', '{}', 10`,
 		"list_alerts":                 `'w', 10`,
 		"list_all_workspaces":         ``,
 		"list_api_keys":               `'w', '{}', 10`,
@@ -308,6 +319,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"next_wake_ms":                ``,
 		"preview_template":            `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"queue_snapshot":              `'w'`,
+		"ready_act_workspaces":        `10`,
 		"ready_fanout_workspaces":     `10`,
 		"ready_submission_workspaces": `10`,
 		"ready_webhook_workspaces":    `10`,
