@@ -29,6 +29,20 @@ var engineOnly = []string{
 	"list_media_removals", "list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_credential_binding",
 	"put_sealed_secret", "put_setting", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "remove_media_origin",
 	"resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "touch_api_key",
+	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "claim_webhooks", "commit_webhook",
+	"create_api_key", "disable_api_key", "drop_event_partitions", "end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config",
+	"fail_refresh", "finish_refresh", "finish_request", "forget_media_origin", "get_credential", "get_credential_binding", "get_source",
+	"list_api_keys", "list_credential_bindings", "list_master_keys", "list_media_removals", "list_sealed_secrets", "list_unknown_media",
+	"observe_clock", "put_credential_binding", "put_sealed_secret", "put_setting", "ready_webhook_workspaces", "record_credential_check",
+	"remove_media_origin", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "touch_api_key",
+	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "claim_webhooks",
+	"commit_webhook", "create_api_key",
+	"disable_api_key", "drop_event_partitions", "end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh",
+	"finish_refresh", "finish_request", "forget_media_origin", "get_credential", "get_credential_binding", "get_source", "list_api_keys",
+	"list_credential_bindings", "list_master_keys", "list_media_removals", "list_sealed_secrets", "list_unknown_media",
+	"put_credential_binding", "put_sealed_secret", "put_setting", "ready_webhook_workspaces", "record_credential_check", "remove_media_origin", "resolve_api_key",
+	"put_credential_binding", "put_sealed_secret", "put_setting", "record_credential_check", "record_upload", "remove_media_origin", "resolve_api_key",
+	"resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first

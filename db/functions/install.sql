@@ -243,6 +243,7 @@
 \ir admin/requeue_auth_lost.sql
 \ir admin/put_sealed_secret.sql
 \ir admin/record_credential_check.sql
+\ir admin/record_upload.sql
 \ir admin/list_credentials.sql
 \ir admin/list_alerts.sql
 \ir admin/list_master_keys.sql

@@ -127,13 +127,31 @@ create or replace function autopost.settle_charge(p_workspace_id text, p_deliver
 language plpgsql
 as $$
 -- A claim that was paid for is over: what certainly made no post is paid back, unless a part of it stands already.
--- Writes: charges.
+-- What else it used stays paid. Writes: charges.
 begin
 	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false'
 	and coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') = '{}' then
 		delete from autopost.charges h
-		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt;
+		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt and h.use = 'post';
 	end if;
+end
+$$;
+
+create or replace function autopost.charge_uses(
+	p_workspace_id text, p_platform text, p_auth_ref text, p_delivery_id uuid, p_attempt int, p_used jsonb
+) returns void
+language plpgsql
+as $$
+-- What else of a platform was used is spent as well, whatever came of it, where the credential has a budget. p_used: {use: times}.
+-- Reads: budgets, use_prices. Writes: charges.
+begin
+	insert into autopost.charges as h (workspace_id, delivery_id, attempt, use, auth_ref, charged_at, micros)
+	select p_workspace_id, p_delivery_id, p_attempt, r.use, p_auth_ref, autopost.now_ts(), r.micros * least(t.times, 1000000)::bigint
+	from autopost.use_prices r
+	cross join lateral (select case when jsonb_typeof(p_used -> r.use) = 'number' then (p_used ->> r.use)::numeric end as times) t
+	where r.platform = p_platform and t.times > 0
+	and exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref)
+	on conflict (workspace_id, delivery_id, attempt, use) do update set micros = h.micros + excluded.micros;
 end
 $$;
 

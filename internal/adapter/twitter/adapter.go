@@ -63,7 +63,9 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	if failure != nil {
 		return autopost.Failed(*failure)
 	}
-	return adapter.Run(ctx, call, s.step)
+	outcome := adapter.Run(ctx, call, s.step)
+	outcome.Used = s.used
+	return outcome
 }
 
 // sender sends one delivery, or looks for it.
@@ -73,7 +75,14 @@ type sender struct {
 	signer   signer
 	hide     adapter.Redactor
 	settings settings
+	used     autopost.Used
 }
+
+// What X asks a price for, besides a post.
+const (
+	useMetadata  = "media_metadata"
+	useOwnedRead = "owned_read"
+)
 
 // settings are those of a channel that mean something to X.
 type settings struct {
@@ -92,12 +101,20 @@ var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "
 // account is a user's id or name.
 var account = regexp.MustCompile(`^(?:[0-9]{1,19}|@?[A-Za-z0-9_]{1,15})$`)
 
-func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+// authorised is a sender that can call the API for an account.
+func (a *Adapter) authorised(call autopost.Call) (*sender, *autopost.Error) {
 	signer, secrets, failure := readCredential(call.Secret)
 	if failure != nil {
 		return nil, failure
 	}
-	s := &sender{adapter: a, call: call, signer: signer, hide: adapter.Hide(secrets...)}
+	return &sender{adapter: a, call: call, signer: signer, hide: adapter.Hide(secrets...)}, nil
+}
+
+func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s, failure := a.authorised(call)
+	if failure != nil {
+		return nil, failure
+	}
 	if !account.MatchString(call.Delivery.TargetID) {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "x_account_invalid", "the target is neither the id nor the name of an account")
 	}
@@ -140,13 +157,21 @@ func (s *sender) check() *autopost.Error {
 			if failure != nil {
 				return failure
 			}
-			if len(categories[medium.Type]) == 0 {
-				return invalid("media[%d] is of no kind that X has", index)
-			}
-			if n := len([]rune(medium.Alt)); n > maxAltText {
-				return invalid("media[%d].alt has %d characters, X takes at most %d: shorten it", index, n, maxAltText)
+			if failure := taken(fmt.Sprintf("media[%d]", index), medium); failure != nil {
+				return failure
 			}
 		}
+	}
+	return nil
+}
+
+// taken says why X would refuse a medium; nil when it would not.
+func taken(name string, medium autopost.Media) *autopost.Error {
+	if len(categories[medium.Type]) == 0 {
+		return invalid("%s is of no kind that X has: give an image, a video or an animation", name)
+	}
+	if n := len([]rune(medium.Alt)); n > maxAltText {
+		return invalid("%s.alt has %d characters, X takes at most %d: shorten it", name, n, maxAltText)
 	}
 	return nil
 }
@@ -206,4 +231,5 @@ func (s *sender) answered(req *http.Request, into any) *autopost.Error {
 var (
 	_ autopost.Adapter    = (*Adapter)(nil)
 	_ autopost.Reconciler = (*Adapter)(nil)
+	_ autopost.Uploader   = (*Adapter)(nil)
 )

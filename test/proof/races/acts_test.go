@@ -158,6 +158,7 @@ var acts = []act{
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at work", `select autopost.rotate_auth('w', 'a', 'other', 'h', {by}, false)`, false},
 	{"put_sealed_secret", "", `select autopost.put_sealed_secret('w', 'g', 'telegram', '` + sealedSecret + `', 'set', 86400, {by}, false)`, false},
+	{"record_upload", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null), autopost.record_upload('w', 'telegram', 'bot', '{blob}', 'image', '{"media_metadata": 1}', {by})`, false},
 	{"record_credential_check", "", `select autopost.record_credential_check('w', 'g', '{"account": "@bot", "rights": []}')`, false},
 	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
