@@ -31,6 +31,8 @@ var looks = map[string]string{
 	"get_message":      `autopost.get_message(@workspace, @message_id::text::uuid)`,
 	"get_delivery":     `autopost.get_delivery(@workspace, @delivery_id::text::uuid)`,
 	"plan":             `autopost.plan(@workspace, @post, @at::text::timestamptz)`,
+	"get_media_origin": `autopost.get_media_origin(@workspace, @blob_ref)`,
+	"begin_request":    `autopost.begin_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash)`,
 	"preview_template": `autopost.preview_template(@workspace, @template_id, @platform, @template, @post)`,
 }
 
@@ -38,6 +40,7 @@ var looks = map[string]string{
 var writes = map[string]string{
 	"submit_post":       `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
 	"put_media_origin":  `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
+	"record_upload":     `autopost.record_upload(@workspace, @platform, @auth_ref, @blob_ref, @kind, @used, @operator, @reason)`,
 	"manual_requeue":    `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
 	"skip_deliveries":   `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
 	"resolve_unknown":   `autopost.resolve_unknown(@workspace, @delivery_id::text::uuid, @verdict, nullif(@provider_message_id, ''), @operator, @reason)`,
@@ -87,7 +90,7 @@ func (s *Store) List(ctx context.Context, function, workspace, kind string, filt
 	return list, nil
 }
 
-// Look asks a function that answers one thing: get_run, get_message, get_delivery, plan or preview_template. nil: there is none.
+// Look asks a function that answers one thing: get_run, get_message, get_delivery, get_media_origin, plan, preview_template or begin_request. nil: there is none.
 func (s *Store) Look(ctx context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
 	call, known := looks[function]
 	if !known {

@@ -125,6 +125,9 @@ func (w *world) request(o operation, workspace string) call {
 		if _, named := body["delivery_ids"]; named {
 			body["delivery_ids"] = []string{ids[map[string]string{"requeue-deliveries": "delivery_id dead", "skip-deliveries": "delivery_id queued"}[o.ID]]}
 		}
+		if _, named := body["blob_ref"]; named {
+			body["blob_ref"], body["auth_ref"] = ids["blob_ref"], ids["max"]
+		}
 		raw, err := json.Marshal(body)
 		require.NoError(w.t, err)
 		c.body = string(raw)

@@ -13,7 +13,7 @@ var roles = []string{"viewer", "editor", "approver", "operator", "owner"}
 // lowest is the role that each operation needs, as a person has decided it; what is
 // not here is for everyone. The table that the daemon goes by must agree.
 var lowest = map[string]string{
-	"submit-post": "editor", "upload-media": "editor", "put-template": "editor", "enable-template": "editor",
+	"submit-post": "editor", "upload-media": "editor", "proxy-media": "editor", "put-template": "editor", "enable-template": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",

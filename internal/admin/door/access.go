@@ -36,6 +36,7 @@ var access = map[string]Need{
 	"list-runs":        {Viewer, "runs:read"},
 	"get-run":          {Viewer, "runs:read"},
 	"upload-media":     {Editor, "media:write"},
+	"proxy-media":      {Editor, "media:write"},
 	"list-deliveries":  {Viewer, "deliveries:read"},
 	"get-delivery":     {Viewer, "deliveries:read"},
 	"preview-delivery": {Viewer, "deliveries:read"},
