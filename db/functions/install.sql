@@ -198,6 +198,8 @@
 \ir admin/get_channel.sql
 \ir admin/remove_channel.sql
 \ir admin/put_quota.sql
+\ir admin/put_budget.sql
+\ir admin/list_budgets.sql
 \ir admin/delete_quota.sql
 \ir admin/list_quotas.sql
 \ir admin/put_template.sql

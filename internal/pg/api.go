@@ -36,6 +36,9 @@ var looks = map[string]string{
 	"preview_template": `autopost.preview_template(@workspace, @template_id, @platform, @template, @post)`,
 }
 
+// quotaKey are the two arguments that an id, "SUBJECT/SECONDS", stands for.
+const quotaKey = `regexp_replace(@id, '/[^/]*$', ''), substring(@id from '/(\d{1,9})$')::int`
+
 // writes are the functions that a write of the API may end in. What is not named here cannot be asked for.
 var writes = map[string]string{
 	"submit_post":       `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
@@ -61,6 +64,9 @@ var writes = map[string]string{
 	"put_webhook":       `autopost.put_webhook(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"test_webhook":      `autopost.test_webhook(@workspace, @id, @operator, @reason)`,
 	"replay_webhook":    `autopost.replay_webhook(@workspace, @id, @what, @operator, @reason, @dry_run)`,
+	"put_quota":         `autopost.put_quota(@workspace, ` + quotaKey + `, @fields, @operator, @reason, @dry_run)`,
+	"delete_quota":      `autopost.delete_quota(@workspace, ` + quotaKey + `, @operator, @reason, @dry_run)`,
+	"put_budget":        `autopost.put_budget(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 }
 

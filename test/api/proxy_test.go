@@ -45,10 +45,12 @@ func TestAMediumIsHandedToItsPlatformWithoutAPost(t *testing.T) {
 	w := open(t)
 	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('acme', 'x', 'x', 'env:HOUSE_X_KEYS')`)
 	ref := w.ids["acme"]["blob_ref"]
+	tokens := map[string]any{}
 	for platform, authRef := range map[string]string{house.MAX: w.ids["acme"]["max"], house.X: "x"} {
 		first := w.handOver(platform, authRef, ref, "first "+platform)
 		require.Equal(t, 200, first.status, first.raw)
 		require.NotEmpty(t, first.body["file_id"])
+		tokens[platform] = first.body["file_id"]
 		calls, contents := w.handed(platform)
 		require.Equal(t, []string{sim.Digest([]byte(picture + "acme"))}, contents, "the very bytes, once")
 		require.Empty(t, w.Sends(sim.Filter{Platform: platform}))
@@ -62,6 +64,16 @@ func TestAMediumIsHandedToItsPlatformWithoutAPost(t *testing.T) {
 		require.Equal(t, calls, later, "the platform is not asked again")
 		require.Equal(t, 2, pgtest.Value[int](w.DB, `select count(*)::int from autopost.admin_audit_log where action = 'record_upload' and after ->> 'platform' = $1`, platform))
 	}
+
+	upload := []string{"media", "upload", ref, "--workspace", "acme", "--platform", "max", "--auth-ref", w.ids["acme"]["max"], "--kind"}
+	byHand := w.Run(nil, append(upload, "image", "--reason", "r")...)
+	require.Zero(t, byHand.Code, byHand.Stderr)
+	require.Equal(t, fmt.Sprintln(tokens[house.MAX]), byHand.Stdout)
+	require.Equal(t, 2, w.Run(nil, append(upload, "image")...).Code, "no reason")
+	require.Equal(t, 2, w.Run(nil, append(upload, "scent", "--reason", "r")...).Code)
+	refused := w.Run(nil, append(upload, "image", "--reason", "r", "--platform", "telegram")...)
+	require.Equal(t, 1, refused.Code)
+	require.Contains(t, refused.Stderr, "no_upload: telegram takes media along with a post only")
 
 	w.Channel("acme", house.Channel{ID: "shop", Platform: house.MAX})
 	w.Exec(`update autopost.channels set auth_ref = $1 where channel_id = 'shop'`, w.ids["acme"]["max"])

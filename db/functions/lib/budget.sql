@@ -5,6 +5,13 @@ as $$
 select date_trunc('month', p_at at time zone 'UTC') at time zone 'UTC'
 $$;
 
+create or replace function autopost.dollars(p_micros bigint) returns numeric
+language sql immutable parallel safe
+as $$
+-- Millionths of a dollar as dollars.
+select trim_scale(p_micros / 1000000.0)
+$$;
+
 create or replace function autopost.post_price(p_platform autopost.platforms, p_rendered_text text, p_meta jsonb) returns bigint
 language sql immutable parallel safe
 as $$
@@ -24,6 +31,46 @@ begin
 	return (
 		select coalesce(sum(h.micros), 0) from autopost.charges h
 		where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and h.charged_at >= autopost.month_begin(p_now));
+end
+$$;
+
+create or replace function autopost.budgets_shown(p_workspace_id text)
+returns table (auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamptz)
+language sql stable
+as $$
+-- What list_budgets says of each budget. Reads: budgets, charges.
+select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
+	coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'), m.began + interval '1 month'
+from autopost.budgets b
+cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
+left join lateral (
+	select c.use, sum(c.micros)::bigint as micros from autopost.charges c
+	where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
+	group by c.use) h on true
+where b.workspace_id = p_workspace_id
+group by b.auth_ref, b.month_micros, m.began
+$$;
+
+create or replace function autopost.lock_budgets(p_workspace_id text, p_auth_refs text[]) returns void
+language plpgsql
+as $$
+-- Whatever a change of these budgets comes by. Locks: budgets (auth_ref), channel_gates of the channels that use the credentials.
+begin
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (p_auth_refs) order by b.auth_ref for no key update of b;
+	perform autopost.lock_gates(p_workspace_id, autopost.channels_that_use(p_workspace_id, p_auth_refs));
+end
+$$;
+
+create or replace function autopost.channels_that_use(p_workspace_id text, p_auth_refs text[]) returns text[]
+language plpgsql stable
+as $$
+-- The channels whose credential is one of these. Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		order by c.channel_id);
 end
 $$;
 
@@ -169,11 +216,7 @@ begin
 		new.updated_at := autopost.now_ts();
 		v_budget := new;
 	end if;
-	for v_channel in
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = v_budget.workspace_id and autopost.current_auth_ref(v_budget.workspace_id, c) = v_budget.auth_ref
-		order by c.channel_id
-	loop
+	foreach v_channel in array autopost.channels_that_use(v_budget.workspace_id, array[v_budget.auth_ref]) loop
 		perform autopost.rearm_gate(v_budget.workspace_id, v_channel, 0);
 	end loop;
 	if tg_op = 'DELETE' then

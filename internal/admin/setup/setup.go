@@ -24,6 +24,8 @@ func Register(d *door.Door) {
 	registerWebhooks(d)
 	registerWebhookDeliveries(d)
 	registerWebhookActs(d)
+	registerQuotas(d)
+	registerBudgets(d)
 	registerCredentials(d)
 	registerWorkspaces(d)
 	registerSettings(d)

@@ -175,6 +175,9 @@ var acts = []act{
 	{"remove_channel", "", `select autopost.remove_channel('w', 'd', {by}, false)`, false},
 	{"put_rate_group", "", `select autopost.put_rate_group('w', 'telegram', 'g', '{"rate_rps": 900}', {by}, false)`, false},
 	{"put_quota", "of a channel", `select autopost.put_quota('w', 'channel:b', 3600, '{"max_sends": 1000}', {by}, false)`, false},
+	{"put_budget", "", `select autopost.put_budget('w', 'bot', '{"month_usd": 1000}', {by}, false)`, false},
+	{"put_budget", "lifted", `with b as materialized (select autopost.put_budget('w', 'bot', '{"month_usd": 1000}', {by}, false) as a)
+		select autopost.put_budget('w', 'bot', '{"month_usd": null}', {by}, false) from b where a is not null`, false},
 	{"put_quota", "of a group", `select autopost.put_quota('w', 'group:telegram/g', 3600, '{"max_sends": 1000}', {by}, false)`, false},
 	{"delete_quota", "", `select autopost.delete_quota('w', 'channel:b', 3600, {by}, false)`, false},
 	{"put_credential_binding", "", `select autopost.put_credential_binding('w', 'bot', '{"platform": "telegram", "secret_ref": "env:BOT"}', {by}, false)`, false},
@@ -221,6 +224,12 @@ var readers = []string{
 	"list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces",
 	"manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces", "ready_submission_workspaces",
 	"ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
+	"get_workspace", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit", "list_budgets", "list_channels", "list_configuration",
+	"list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events",
+	"list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
+	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
+	"list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
+	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "verify", "why",
 }
 
@@ -264,6 +273,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"list_all_workspaces":         ``,
 		"list_api_keys":               `'w', '{}', 10`,
 		"list_audit":                  `'w', '{}', 10`,
+		"list_budgets":                `'w', 10`,
 		"list_channels":               `'w', 10`,
 		"list_chats":                  `'w', 10`,
 		"list_configuration":          `'w', 'channel', '{}', 10`,
