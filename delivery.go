@@ -87,9 +87,18 @@ type Video struct {
 	PublishAt string   `json:"publish_at,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
 	// CategoryID is the platform's; "" leaves the choice to it.
-	CategoryID     string `json:"category_id,omitempty"`
+	CategoryID string `json:"category_id,omitempty"`
+	// Language is of the title and the description, a BCP 47 tag; "" says nothing.
+	Language string `json:"language,omitempty"`
+	// License is "youtube" or "creativeCommon"; "" leaves the choice to the platform.
+	License        string `json:"license,omitempty"`
 	MadeForKids    bool   `json:"made_for_kids,omitempty"`
 	SyntheticMedia bool   `json:"synthetic_media,omitempty"`
+	// Embeddable and NotifySubscribers are nil where the platform's default holds.
+	Embeddable        *bool `json:"embeddable,omitempty"`
+	NotifySubscribers *bool `json:"notify_subscribers,omitempty"`
+	// PlaylistID is where the video is added once it is there; "" for nowhere.
+	PlaylistID string `json:"playlist_id,omitempty"`
 	// Captions are the subtitles by the name of their step.
 	Captions map[string]CaptionTrack `json:"captions,omitempty"`
 }

@@ -52,7 +52,7 @@ begin
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			select 10, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
 end
 $$;
