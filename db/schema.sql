@@ -222,7 +222,7 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
     CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
     CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text]))),
-    CONSTRAINT channels_youtube CHECK (((NOT (settings @? '$."youtube"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(!(@."key" like_regex "^(privacy|tags|category_id|made_for_kids|synthetic_media|captions_language)$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."privacy"?(!((@ == "public" || @ == "unlisted") || @ == "private"))'::jsonpath)) AND (COALESCE(jsonb_typeof((settings #> '{youtube,tags}'::text[])), 'array'::text) = 'array'::text) AND (NOT (settings @? '$."youtube"."tags"[*]?(@.type() != "string")'::jsonpath)) AND (NOT (settings @? '$."youtube"."category_id"?(!(@ like_regex "^[0-9]{1,3}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."made_for_kids"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."synthetic_media"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."captions_language"?(!(@ like_regex "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"))'::jsonpath))))
+    CONSTRAINT channels_youtube CHECK (((NOT (settings @? '$."youtube"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(!(@."key" like_regex "^(privacy|tags|post_tags|category_id|language|license|embeddable|made_for_kids|synthetic_media|notify_subscribers|playlist_id|captions_language)$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."privacy"?(!((@ == "public" || @ == "unlisted") || @ == "private"))'::jsonpath)) AND (COALESCE(jsonb_typeof((settings #> '{youtube,tags}'::text[])), 'array'::text) = 'array'::text) AND (NOT (settings @? '$."youtube"."tags"[*]?(@.type() != "string")'::jsonpath)) AND (NOT (settings @? '$."youtube"."category_id"?(!(@ like_regex "^[0-9]{1,3}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."license"?(!(@ == "youtube" || @ == "creativeCommon"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."playlist_id"?(!(@ like_regex "^[A-Za-z0-9_-]{2,64}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(@."key" like_regex "^(made_for_kids|synthetic_media|embeddable|notify_subscribers|post_tags)$" && @."value".type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(@."key" like_regex "language$" && !(@."value" like_regex "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"))'::jsonpath))))
 )
 WITH (fillfactor='70');
 ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
@@ -4816,7 +4816,7 @@ declare
 	v_fates text[]; -- where they are not the verdicts
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
-	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	if p_fresh then
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
 			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
@@ -10071,8 +10071,13 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'tags', (select jsonb_agg(autopost.normalize_text(t.value, 'None') order by t.ordinality) from jsonb_array_elements_text(p_variant -> 'tags') with ordinality t),
 	'privacy', p_variant -> 'privacy',
 	'category_id', p_variant -> 'category_id',
+	'language', p_variant -> 'language',
+	'license', p_variant -> 'license',
+	'embeddable', p_variant -> 'embeddable',
 	'made_for_kids', p_variant -> 'made_for_kids',
 	'synthetic_media', p_variant -> 'synthetic_media',
+	'notify_subscribers', p_variant -> 'notify_subscribers',
+	'playlist_id', p_variant -> 'playlist_id',
 	'publish_at', p_variant -> 'publish_at',
 	'thumbnail', p_variant -> 'thumbnail',
 	'captions', p_variant -> 'captions'))
@@ -13977,8 +13982,13 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}', substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
 	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
+	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
 begin
+	if v_defaults -> 'post_tags' = 'true' then
+		v_tags := autopost.with_post_tags(v_tags, p_payload -> 'tags', p_platform.forbidden);
+	end if;
 	v_title := btrim(autopost.shorten_text(btrim(regexp_replace(translate(v_title, p_platform.forbidden, ''), '\s+', ' ', 'g')), false, p_platform.title_limit, 'utf16'));
 	if v_refusal is null and (p_body ->> 'length')::int > p_platform.text_limit then
 		v_refusal := format('text has %s %s, %s takes at most %s', p_body ->> 'length', p_body ->> 'unit', p_platform.platform, p_platform.text_limit);
@@ -14002,15 +14012,20 @@ begin
 		'video', jsonb_build_object(
 			'privacy', case when v_variant ? 'publish_at' then 'private' else coalesce(v_variant ->> 'privacy', v_defaults ->> 'privacy', 'public') end,
 			'publish_at', v_variant -> 'publish_at',
-			'tags', coalesce(v_variant -> 'tags', v_defaults -> 'tags'),
+			'tags', v_tags,
 			'category_id', coalesce(v_variant -> 'category_id', v_defaults -> 'category_id'),
+			'language', coalesce(v_variant -> 'language', v_defaults -> 'language'),
+			'license', coalesce(v_variant -> 'license', v_defaults -> 'license'),
+			'embeddable', coalesce(v_variant -> 'embeddable', v_defaults -> 'embeddable'),
+			'notify_subscribers', coalesce(v_variant -> 'notify_subscribers', v_defaults -> 'notify_subscribers'),
+			'playlist_id', nullif(v_playlist, ''),
 			'made_for_kids', coalesce(v_variant -> 'made_for_kids', v_defaults -> 'made_for_kids'),
 			'synthetic_media', coalesce(v_variant -> 'synthetic_media', v_defaults -> 'synthetic_media'),
 			'captions', (select jsonb_object_agg(autopost.captions_step(c.ordinality), jsonb_build_object(
 					'language', coalesce(c.value -> 'language', v_defaults -> 'captions_language'), 'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media))));
+		'steps', autopost.video_steps(v_media, v_playlist))));
 end
 $$;
 
@@ -15969,13 +15984,13 @@ $_$;
 
 
 --
--- Name: show_post(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: show_post(text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
+CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_tags jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
--- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- Each of the renderings of route_post, of a post with these tags, carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
 -- the version of the template that made the text.
 -- Reads: platforms, media_origin.
 declare
@@ -15987,7 +16002,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload, p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
 		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
@@ -18942,7 +18957,7 @@ CREATE FUNCTION autopost.video_fields() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- What a variant may say of a video, beside what it may say of any post.
-select '{title,description,tags,privacy,category_id,made_for_kids,synthetic_media,publish_at,thumbnail,captions}'::text[]
+select '{title,description,tags,privacy,category_id,language,license,embeddable,made_for_kids,synthetic_media,notify_subscribers,playlist_id,publish_at,thumbnail,captions}'::text[]
 $$;
 
 
@@ -19009,18 +19024,19 @@ $$;
 
 
 --
--- Name: video_steps(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: video_steps(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.video_steps(p_media jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.video_steps(p_media jsonb, p_playlist text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it. Only the upload
--- makes something that is seen.
+-- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it, or it to. Only the
+-- upload makes something that is seen.
 select '[{"step": "session", "aside": true}]'::jsonb || jsonb_build_object('step', 'video', 'text', true, 'items', jsonb_build_array(p_media -> 'video'))
 	|| case when p_media ? 'thumbnail' then jsonb_build_array(jsonb_build_object('step', 'thumbnail', 'aside', true, 'items', jsonb_build_array(p_media -> 'thumbnail'))) else '[]' end
 	|| coalesce((select jsonb_agg(jsonb_build_object('step', autopost.captions_step(c.ordinality), 'aside', true, 'items', jsonb_build_array(c.value -> 'media')) order by c.ordinality)
 		from jsonb_array_elements(p_media -> 'captions') with ordinality c), '[]')
+	|| case when p_playlist <> '' then '[{"step": "playlist", "aside": true}]'::jsonb else '[]' end
 $$;
 
 
@@ -19039,7 +19055,8 @@ begin
 			select f.key as field, 'has a wrong type' as reason, 'it is a JSON ' || w.kind as remedy
 			from jsonb_each(p_variant) f
 			join (values ('title', 'string'), ('description', 'string'), ('privacy', 'string'), ('category_id', 'string'), ('publish_at', 'string'),
-				('made_for_kids', 'boolean'), ('synthetic_media', 'boolean')) w (key, kind) on w.key = f.key
+				('language', 'string'), ('license', 'string'), ('playlist_id', 'string'), ('embeddable', 'boolean'), ('made_for_kids', 'boolean'),
+				('synthetic_media', 'boolean'), ('notify_subscribers', 'boolean')) w (key, kind) on w.key = f.key
 			where jsonb_typeof(f.value) <> w.kind
 			union all
 			select 'privacy', 'is unknown', 'use public, unlisted or private'
@@ -19047,6 +19064,15 @@ begin
 			union all
 			select 'category_id', 'is no number of a category', 'write "22"'
 			where jsonb_typeof(p_variant -> 'category_id') = 'string' and p_variant ->> 'category_id' !~ '^\d{1,3}$'
+			union all
+			select 'language', 'is no language tag', 'write "en" or "pt-BR"'
+			where jsonb_typeof(p_variant -> 'language') = 'string' and not autopost.is_language(p_variant ->> 'language')
+			union all
+			select 'license', 'is unknown', 'use youtube or creativeCommon'
+			where jsonb_typeof(p_variant -> 'license') = 'string' and p_variant ->> 'license' not in ('youtube', 'creativeCommon')
+			union all
+			select 'playlist_id', 'is no id of a playlist', 'write what follows list= in its address, or "" for none'
+			where jsonb_typeof(p_variant -> 'playlist_id') = 'string' and p_variant ->> 'playlist_id' !~ '^([A-Za-z0-9_-]{2,64})?$'
 			union all
 			select 'publish_at', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00'
 			where jsonb_typeof(p_variant -> 'publish_at') = 'string'
@@ -19375,6 +19401,32 @@ select case when not exists (select 1 from jsonb_array_elements(p_media) e where
 		select jsonb_agg(case when p_html then to_jsonb(autopost.html_escape(p_media -> i.value::int ->> 'caption')) else p_media -> i.value::int -> 'caption' end order by i.ordinality)
 		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
 	from jsonb_array_elements(p_steps) with ordinality s) end
+$$;
+
+
+--
+-- Name: with_post_tags(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_post_tags(p_tags jsonb, p_post_tags jsonb, p_forbidden text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Tags of a video and, behind them, those of its post that are not among them, as many as fit; what the platform takes in none is left out.
+declare
+	v_tags jsonb := coalesce(p_tags, '[]');
+	v_tag text;
+begin
+	for v_tag in
+		select t.value from jsonb_array_elements_text(coalesce(p_post_tags, '[]')) with ordinality t
+		where t.value = translate(t.value, p_forbidden, '')
+		order by t.ordinality
+	loop
+		if not exists (select 1 from jsonb_array_elements_text(v_tags) h where lower(h.value) = lower(v_tag)) and autopost.tags_length(v_tags || to_jsonb(v_tag)) <= 500 then
+			v_tags := v_tags || to_jsonb(v_tag);
+		end if;
+	end loop;
+	return nullif(v_tags, '[]');
+end
 $$;
 
 

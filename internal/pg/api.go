@@ -58,6 +58,8 @@ var writes = map[string]string{
 	"enable_template":   `autopost.enable_template(@workspace, @template_id, @platform, @version, @enabled, @operator, @reason)`,
 	"disable_api_key":   `autopost.disable_api_key(@workspace, @key_id::text::uuid, @operator, @reason, @dry_run)`,
 	"put_channel":       `autopost.put_channel(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
+	"put_workspace":     `autopost.put_workspace(@workspace, @fields, @operator, @reason, @dry_run)`,
+	"disable_endpoint":  `autopost.disable_endpoint(@workspace, @id, @operator, @reason, @dry_run)`,
 	"put_endpoint":      `autopost.put_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_source":        `autopost.put_source(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_rate_group":    `autopost.put_rate_group(@workspace, @platform, @rate_group, @fields, @operator, @reason, @dry_run)`,

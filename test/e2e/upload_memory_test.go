@@ -81,7 +81,8 @@ func anonymous(pid int) int64 {
 		return 0
 	}
 	_, rest, _ := strings.Cut(string(status), "RssAnon:")
-	kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	line, _, _ := strings.Cut(rest, "kB")
+	kb, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64) // none is left of a process that has ended
 	return kb << 10
 }
 
@@ -95,9 +96,13 @@ func stays(t *testing.T, what string, d *house.Daemon, watched *memory, limit in
 	require.Less(t, most, limit, "%s: bytes resident at once", what)
 }
 
-// peer is the same content sent by curl to the same address.
+// peer is the same content sent by curl to the same address; 0 where there is no curl.
 func peer(t *testing.T, args ...string) time.Duration {
 	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Log("NOT COMPARED: curl is not installed")
+		return 0
+	}
 	began := time.Now()
 	out, err := exec.CommandContext(t.Context(), "curl", append([]string{"-sS", "--fail-with-body"}, args...)...).CombinedOutput() //nolint:gosec // addresses of simulators of ours
 	require.NoError(t, err, "%s", out)
@@ -239,8 +244,8 @@ func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
 		sum := sha256.Sum256([]byte(keys[i]))
 		h.Exec(`select autopost.create_api_key('news', jsonb_build_object('name', $1::text, 'role', 'editor'), $2, 'ann', 'r')`, keys[i], hex.EncodeToString(sum[:]))
 	}
-	// The receiver holds its answers until all have come, as a slow platform does.
-	h.Fault(sim.Fault{Platform: house.MAX, Method: "upload video", Effect: sim.EffectSlow, DelayMS: int64(count) * size / mib * 4})
+	// The receiver thinks before it answers, as a slow platform does.
+	h.Fault(sim.Fault{Platform: house.MAX, Method: "upload video", Effect: sim.EffectSlow, DelayMS: 6000})
 	d := h.Serve(extra...)
 	watched := watch(d.PID())
 	began := time.Now()
@@ -277,8 +282,11 @@ func handOver(t *testing.T, daemon, key, body string) string {
 	if err != nil {
 		return err.Error()
 	}
-	_, _ = io.Copy(io.Discard, response.Body)
+	said, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return response.Status + string(said)
+	}
 	return response.Status
 }
 

@@ -71,6 +71,8 @@ var access = map[string]Need{
 	"get-endpoint":            {Viewer, "endpoints:read"},
 	"put-endpoint":            {Owner, "endpoints:write"},
 	"rotate-endpoint":         {Owner, "endpoints:write"},
+	"disable-endpoint":        {Owner, "endpoints:write"},
+	"put-workspace":           {Owner, "workspaces:write"},
 	"list-sources":            {Viewer, "sources:read"},
 	"get-source":              {Viewer, "sources:read"},
 	"put-source":              {Operator, "sources:write"},

@@ -101,7 +101,8 @@ func (d *Door) Bound(next http.Handler) http.Handler {
 		timeout := requestTimeout
 		if r.URL.Path == ProxyPath {
 			timeout = proxyTimeout
-			hold(w, timeout)
+			// A connection without a deadline, as a test's, has none to put off.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + storeTimeout))
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
@@ -109,14 +110,6 @@ func (d *Door) Bound(next http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
-}
-
-// hold puts off the deadlines of a connection whose request was read: the answer takes as long as this.
-func hold(w http.ResponseWriter, timeout time.Duration) {
-	connection, until := http.NewResponseController(w), time.Now().Add(timeout+storeTimeout)
-	// A connection without deadlines, as a test's, has none to put off.
-	_ = connection.SetReadDeadline(until)
-	_ = connection.SetWriteDeadline(until)
 }
 
 // sound tells whether the database could know what a path and its parameters name.

@@ -19,7 +19,7 @@ func Register(d *door.Door) {
 	registerGroups(d)
 	registerTemplates(d)
 	registerEndpoints(d)
-	registerEndpointRotation(d)
+	registerEndpointActs(d)
 	registerSources(d)
 	registerWebhooks(d)
 	registerWebhookDeliveries(d)
