@@ -72,11 +72,22 @@ type RenderMeta struct {
 	Buttons        [][]Button `json:"buttons,omitempty"`
 	// Title is the heading of a post, where the platform shows one.
 	Title string `json:"title,omitempty"`
+	// Post is what else the post says of itself, where its platform has such a thing; it
+	// goes before the channel's settings.
+	Post Post `json:"post,omitzero"`
 	// Video is what else is said of a video; nil when the platform takes messages.
 	Video *Video `json:"video,omitempty"`
 	// Steps are the calls that make up this delivery, in order. At least one.
 	Steps    []Step         `json:"steps"`
 	Progress SeriesProgress `json:"series_progress"`
+}
+
+// Post is what a post says of itself on some platforms. Nil and "" leave it to the channel's settings.
+type Post struct {
+	MadeWithAI      *bool `json:"made_with_ai,omitempty"`
+	PaidPartnership *bool `json:"paid_partnership,omitempty"`
+	// ReplySettings says who may answer: "everyone", "following", "mentionedUsers", "subscribers" or "verified".
+	ReplySettings string `json:"reply_settings,omitempty"`
 }
 
 // Video is what a platform of videos is told of one, besides its title and text.

@@ -18,6 +18,7 @@
 \ir lib/canonical_url.sql
 \ir lib/normalize_text.sql
 \ir lib/video_variant.sql
+\ir lib/post_variant.sql
 \ir lib/payload_errors.sql
 \ir lib/normalize_payload.sql
 \ir lib/markup.sql

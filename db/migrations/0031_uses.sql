@@ -34,3 +34,7 @@ alter table autopost.channels
 
 update autopost.platforms set target_form = '^([0-9]{1,19}|@?[A-Za-z0-9_]{1,15})$', target_example = 'the id or the name of the account: 783214 or @name' where platform = 'x';
 update autopost.platforms set target_form = '^UC[A-Za-z0-9_-]{4,22}$', target_example = 'the id of the channel: UC and what follows' where platform = 'youtube';
+
+-- What a post may say of itself there by its variant, besides what it may say anywhere.
+alter table autopost.platforms add column post_fields text[] not null default '{}';
+update autopost.platforms set post_fields = '{made_with_ai,paid_partnership,reply_settings}' where platform = 'x';

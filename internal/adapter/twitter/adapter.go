@@ -96,6 +96,24 @@ type settings struct {
 	MaxWeightedLength int `json:"max_weighted_length"`
 }
 
+// everyone may answer where nobody says otherwise: X has no word for it.
+const everyone = "everyone"
+
+// under is what holds for a post that says something of itself.
+func (s settings) under(post autopost.Post) settings {
+	if post.MadeWithAI != nil {
+		s.MadeWithAI = *post.MadeWithAI
+	}
+	if post.PaidPartnership != nil {
+		s.PaidPartnership = *post.PaidPartnership
+	}
+	s.ReplySettings = cmp.Or(post.ReplySettings, s.ReplySettings)
+	if s.ReplySettings == everyone {
+		s.ReplySettings = ""
+	}
+	return s
+}
+
 var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "verified"}
 
 // account is a user's id or name.
@@ -123,6 +141,7 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 			return nil, s.misconfigured(err.Error())
 		}
 	}
+	s.settings = s.settings.under(call.Delivery.RenderMeta.Post)
 	switch {
 	case !slices.Contains(replySettings, s.settings.ReplySettings):
 		return nil, s.misconfigured("reply_settings is none of " + strings.Join(replySettings[1:], ", "))
