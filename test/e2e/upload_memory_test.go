@@ -104,7 +104,7 @@ func peer(t *testing.T, args ...string) time.Duration {
 		return 0
 	}
 	began := time.Now()
-	out, err := exec.CommandContext(t.Context(), "curl", append([]string{"-sS", "--fail-with-body"}, args...)...).CombinedOutput() //nolint:gosec // addresses of simulators of ours
+	out, err := exec.CommandContext(t.Context(), "curl", append([]string{"-sS", "--fail-with-body"}, args...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return time.Since(began)
 }

@@ -1,9 +1,6 @@
 package adaptertest
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -109,21 +106,4 @@ func testUploadMissing(t *testing.T, h Harness) {
 	_, failure = b.upload(t, autopost.Media{Type: autopost.MediaImage, URL: "https://example.org/a"})
 	require.Equal(t, autopost.CodeMediaMissingOrigin, failure.Code)
 	require.Empty(t, b.core.Log.Entries())
-}
-
-// testUploadCanary lets a server throw back all it got.
-func testUploadCanary(t *testing.T, h Harness) {
-	for _, status := range []int{200, 204, 302, 400, 401, 403, 404, 413, 429, 500, 502} {
-		b := newBench(t, h)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Location", "/"+r.URL.Path)
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, r.URL.Path+" "+r.Header.Get("Authorization"))
-		}))
-		t.Cleanup(server.Close)
-		b.connect(t, server.URL)
-		_, failure := b.upload(t, b.medium(autopost.MediaImage))
-		require.NotNil(t, failure, "%d", status)
-	}
 }
