@@ -72,11 +72,22 @@ type RenderMeta struct {
 	Buttons        [][]Button `json:"buttons,omitempty"`
 	// Title is the heading of a post, where the platform shows one.
 	Title string `json:"title,omitempty"`
+	// Post is what else the post says of itself, where its platform has such a thing; it
+	// goes before the channel's settings.
+	Post Post `json:"post,omitzero"`
 	// Video is what else is said of a video; nil when the platform takes messages.
 	Video *Video `json:"video,omitempty"`
 	// Steps are the calls that make up this delivery, in order. At least one.
 	Steps    []Step         `json:"steps"`
 	Progress SeriesProgress `json:"series_progress"`
+}
+
+// Post is what a post says of itself on some platforms. Nil and "" leave it to the channel's settings.
+type Post struct {
+	MadeWithAI      *bool `json:"made_with_ai,omitempty"`
+	PaidPartnership *bool `json:"paid_partnership,omitempty"`
+	// ReplySettings says who may answer: "everyone", "following", "mentionedUsers", "subscribers" or "verified".
+	ReplySettings string `json:"reply_settings,omitempty"`
 }
 
 // Video is what a platform of videos is told of one, besides its title and text.
@@ -87,9 +98,18 @@ type Video struct {
 	PublishAt string   `json:"publish_at,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
 	// CategoryID is the platform's; "" leaves the choice to it.
-	CategoryID     string `json:"category_id,omitempty"`
+	CategoryID string `json:"category_id,omitempty"`
+	// Language is of the title and the description, a BCP 47 tag; "" says nothing.
+	Language string `json:"language,omitempty"`
+	// License is "youtube" or "creativeCommon"; "" leaves the choice to the platform.
+	License        string `json:"license,omitempty"`
 	MadeForKids    bool   `json:"made_for_kids,omitempty"`
 	SyntheticMedia bool   `json:"synthetic_media,omitempty"`
+	// Embeddable and NotifySubscribers are nil where the platform's default holds.
+	Embeddable        *bool `json:"embeddable,omitempty"`
+	NotifySubscribers *bool `json:"notify_subscribers,omitempty"`
+	// PlaylistID is where the video is added once it is there; "" for nowhere.
+	PlaylistID string `json:"playlist_id,omitempty"`
 	// Captions are the subtitles by the name of their step.
 	Captions map[string]CaptionTrack `json:"captions,omitempty"`
 }

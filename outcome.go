@@ -3,6 +3,7 @@ package autopost
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -75,6 +76,34 @@ type Outcome struct {
 	// Raw holds all ids of a series and what else is worth keeping, at most 8 KiB.
 	Raw   json.RawMessage `json:"raw,omitempty"`
 	Error *Error          `json:"error,omitempty"`
+	// Used is what else of the platform the attempt took, whatever came of it.
+	Used Used `json:"used,omitempty"`
+}
+
+// Used counts the uses of a platform that have a price of their own, besides the
+// messages of a delivery: by the names in autopost.use_prices. What they cost is
+// reckoned in SQL.
+type Used map[string]int
+
+// Add counts n more uses of one name, and returns u, made if it was nil.
+func (u Used) Add(use string, n int) Used {
+	if n == 0 {
+		return u
+	}
+	if u == nil {
+		u = Used{}
+	}
+	u[use] += n
+	return u
+}
+
+// With is u and what others add to it; both stay as they are.
+func (u Used) With(others Used) Used {
+	sum := maps.Clone(u)
+	for use, n := range others {
+		sum = sum.Add(use, n)
+	}
+	return sum
 }
 
 // Sent is the outcome of a post that the platform acknowledged.

@@ -26,4 +26,6 @@ type Verdict struct {
 	ProviderMessageID string
 	Raw               json.RawMessage
 	Error             *Error
+	// Used is what the look took of the platform that has a price.
+	Used Used
 }

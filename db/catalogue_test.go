@@ -28,8 +28,8 @@ var engineOnly = []string{
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_credential_binding", "get_source", "list_alert_targets",
 	"list_api_keys", "list_credential_bindings", "list_due_subscriptions", "list_master_keys", "list_media_removals", "list_sealed_secrets",
 	"list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "put_credential_binding", "put_sealed_secret", "put_setting",
-	"ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "remove_alert_target", "remove_media_origin", "report_duty",
-	"resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "test_alert_target", "touch_api_key",
+	"ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "remove_alert_target", "remove_media_origin",
+	"report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key", "test_alert_target", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first

@@ -370,7 +370,7 @@ CREATE TABLE autopost.channels (
     CONSTRAINT channels_target_id_check CHECK ((target_id <> ''::text)),
     CONSTRAINT channels_utm CHECK (((NOT (settings @? '$."utm"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."utm".keyvalue()?(!(@."key" like_regex "^[A-Za-z0-9_]+$") || @."value".type() != "string")'::jsonpath)))),
     CONSTRAINT channels_window_mode_check CHECK ((window_mode = ANY (ARRAY['immediate'::text, 'windowed'::text]))),
-    CONSTRAINT channels_youtube CHECK (((NOT (settings @? '$."youtube"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(!(@."key" like_regex "^(privacy|tags|category_id|made_for_kids|synthetic_media|captions_language)$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."privacy"?(!((@ == "public" || @ == "unlisted") || @ == "private"))'::jsonpath)) AND (COALESCE(jsonb_typeof((settings #> '{youtube,tags}'::text[])), 'array'::text) = 'array'::text) AND (NOT (settings @? '$."youtube"."tags"[*]?(@.type() != "string")'::jsonpath)) AND (NOT (settings @? '$."youtube"."category_id"?(!(@ like_regex "^[0-9]{1,3}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."made_for_kids"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."synthetic_media"?(@.type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube"."captions_language"?(!(@ like_regex "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"))'::jsonpath))))
+    CONSTRAINT channels_youtube CHECK (((NOT (settings @? '$."youtube"?(@.type() != "object")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(!(@."key" like_regex "^(privacy|tags|post_tags|category_id|language|license|embeddable|made_for_kids|synthetic_media|notify_subscribers|playlist_id|captions_language)$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."privacy"?(!((@ == "public" || @ == "unlisted") || @ == "private"))'::jsonpath)) AND (COALESCE(jsonb_typeof((settings #> '{youtube,tags}'::text[])), 'array'::text) = 'array'::text) AND (NOT (settings @? '$."youtube"."tags"[*]?(@.type() != "string")'::jsonpath)) AND (NOT (settings @? '$."youtube"."category_id"?(!(@ like_regex "^[0-9]{1,3}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."license"?(!(@ == "youtube" || @ == "creativeCommon"))'::jsonpath)) AND (NOT (settings @? '$."youtube"."playlist_id"?(!(@ like_regex "^[A-Za-z0-9_-]{2,64}$"))'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(@."key" like_regex "^(made_for_kids|synthetic_media|embeddable|notify_subscribers|post_tags)$" && @."value".type() != "boolean")'::jsonpath)) AND (NOT (settings @? '$."youtube".keyvalue()?(@."key" like_regex "language$" && !(@."value" like_regex "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"))'::jsonpath))))
 )
 WITH (fillfactor='70');
 ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
@@ -950,14 +950,14 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
--- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint | webhook, "id", "fields": as
--- the function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | budget | source | endpoint | webhook, "id",
+-- "fields": as the function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
 -- kind workspace adds one that is not there. The engine alone may.
 -- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after", and
 -- perhaps "note": what is left to do by hand}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates,
+-- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, channel_gates,
 -- result_webhooks, audit_heads. Writes: what the functions of the kinds write.
 declare
 	v_items jsonb;
@@ -1831,6 +1831,27 @@ $$;
 
 
 --
+-- Name: budgets_shown(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.budgets_shown(p_workspace_id text) RETURNS TABLE(auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- What list_budgets says of each budget. Reads: budgets, charges.
+select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
+	coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'), m.began + interval '1 month'
+from autopost.budgets b
+cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
+left join lateral (
+	select c.use, sum(c.micros)::bigint as micros from autopost.charges c
+	where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
+	group by c.use) h on true
+where b.workspace_id = p_workspace_id
+group by b.auth_ref, b.month_micros, m.began
+$$;
+
+
+--
 -- Name: templates; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -2170,6 +2191,7 @@ CREATE TABLE autopost.platforms (
     takes text DEFAULT 'messages'::text NOT NULL,
     resumes boolean DEFAULT false NOT NULL,
     acts text[] DEFAULT '{}'::text[] NOT NULL,
+    post_fields text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
@@ -2704,6 +2726,44 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
 		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: channels_that_use(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channels_that_use(p_workspace_id text, p_auth_refs text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels whose credential is one of these. Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: charge_uses(text, text, text, uuid, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.charge_uses(p_workspace_id text, p_platform text, p_auth_ref text, p_delivery_id uuid, p_attempt integer, p_used jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What else of a platform was used is spent as well, whatever came of it, where the credential has a budget. p_used: {use: times}.
+-- Reads: budgets, use_prices. Writes: charges.
+begin
+	insert into autopost.charges as h (workspace_id, delivery_id, attempt, use, auth_ref, charged_at, micros)
+	select p_workspace_id, p_delivery_id, p_attempt, r.use, p_auth_ref, autopost.now_ts(), r.micros * least(t.times, 1000000)::bigint
+	from autopost.use_prices r
+	cross join lateral (select case when jsonb_typeof(p_used -> r.use) = 'number' then (p_used ->> r.use)::numeric end as times) t
+	where r.platform = p_platform and t.times > 0
+	and exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref)
+	on conflict (workspace_id, delivery_id, attempt, use) do update set micros = h.micros + excluded.micros;
 end
 $$;
 
@@ -3600,8 +3660,9 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
     AS $$
 -- What a call came to: sent, retry, failed_permanent or dead is decided here. Only the holder of the present claim may say it.
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
--- "retry_after_ms", "message", "raw"}}. Returns {"applied": true, "status", "attempt", "next_retry_at"}, the same again with
--- "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- "retry_after_ms", "message", "raw"}}; either may have "used": {use: times}, what has a price besides. Returns {"applied": true, "status",
+-- "attempt", "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" |
+-- "unknown_delivery"}.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -3900,6 +3961,15 @@ union all
 select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
+union all
+select q.subject || '/' || q.window_seconds, to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
+	'free_at', case when isfinite(q.free_at) then q.free_at end)
+from autopost.quotas_shown(p_workspace_id) q
+where p_kind = 'quota'
+union all
+select b.auth_ref, to_jsonb(b)
+from autopost.budgets_shown(p_workspace_id) b
+where p_kind = 'budget'
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
@@ -4385,6 +4455,18 @@ CREATE FUNCTION autopost.dispatch_scope() RETURNS text
 begin
 	return case when autopost.may_speak_for('*') then '*' else autopost.speaker() end;
 end
+$$;
+
+
+--
+-- Name: dollars(bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.dollars(p_micros bigint) RETURNS numeric
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Millionths of a dollar as dollars.
+select trim_scale(p_micros / 1000000.0)
 $$;
 
 
@@ -5396,7 +5478,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 -- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, budgets, pull_sources, workspace_endpoints,
 -- result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -5429,22 +5511,25 @@ begin
 			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
 			from autopost.quotas q where q.workspace_id = p_workspace_id
 			union all
-			select 7, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
+			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
+			from autopost.budgets b where b.workspace_id = p_workspace_id
+			union all
+			select 8, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
 			from (
 				select s.source_id as id, autopost.source_fields(s) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
-			select 8, 'endpoint', f.id, f.fields
+			select 9, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			select 10, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 10, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end
@@ -5906,7 +5991,7 @@ declare
 	v_fates text[]; -- where they are not the verdicts
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
-	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	if p_fresh then
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
 			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
@@ -8122,11 +8207,7 @@ begin
 		new.updated_at := autopost.now_ts();
 		v_budget := new;
 	end if;
-	for v_channel in
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = v_budget.workspace_id and autopost.current_auth_ref(v_budget.workspace_id, c) = v_budget.auth_ref
-		order by c.channel_id
-	loop
+	foreach v_channel in array autopost.channels_that_use(v_budget.workspace_id, array[v_budget.auth_ref]) loop
 		perform autopost.rearm_gate(v_budget.workspace_id, v_channel, 0);
 	end loop;
 	if tg_op = 'DELETE' then
@@ -8826,6 +8907,27 @@ $$;
 
 
 --
+-- Name: list_budgets(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_budgets(p_workspace_id text, p_limit integer) RETURNS TABLE(auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The budgets of a workspace by credential: how much is spent of each since the month began, by use ({use: dollars}; post: messages), and when
+-- the month ends. Raises AP001 for a limit out of 1 to 10000. Reads: budgets, charges.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select s.auth_ref, s.month_usd, s.spent_usd, s.uses, s.ends_at from autopost.budgets_shown(p_workspace_id) s
+	order by s.auth_ref
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: channel_auth; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -8977,16 +9079,18 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), webhook (of results), alert (the open ones), alert_target,
--- setting (of the whole installation). p_filter keys, all optional: id, after (an id: what follows it, the next page). No secret and no hash of one is shown.
+-- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), quota (its id is "subject/window_seconds"), budget,
+-- webhook (of results), alert (the open ones), alert_target, setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
+-- follows it, the next page). No secret and no hash of one is shown.
 -- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth, discovered_chats,
--- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, alerts, alert_targets, settings.
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas, quota_uses, budgets, charges,
+-- result_webhooks, alerts, alert_targets, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota', 'budget', 'webhook', 'alert', 'alert_target', 'setting'), true) then
 		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, webhook, alert, alert_target or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -9594,18 +9698,11 @@ CREATE FUNCTION autopost.list_quotas(p_workspace_id text, p_limit integer) RETUR
     AS $$
 -- The quotas of a workspace by subject and window, how much of each is used now, and when its subject has room again (null: it has).
 -- Raises AP001 for a limit out of 1 to 10000. Reads: quotas, quota_uses.
-declare
-	v_now timestamptz := autopost.now_ts();
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select q.subject, q.window_seconds, q.max_sends, (
-			select count(*)::int from autopost.quota_uses u
-			where u.workspace_id = p_workspace_id and u.subject = q.subject and u.used_at > v_now - make_interval(secs => q.window_seconds)),
-		autopost.quota_free_at(p_workspace_id, q.subject, v_now)
-	from autopost.quotas q
-	where q.workspace_id = p_workspace_id
+	select q.subject, q.window_seconds, q.max_sends, q.used, q.free_at from autopost.quotas_shown(p_workspace_id) q
 	order by q.subject, q.window_seconds
 	limit p_limit;
 end
@@ -10155,6 +10252,22 @@ $$;
 
 
 --
+-- Name: lock_budgets(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_budgets(p_workspace_id text, p_auth_refs text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Whatever a change of these budgets comes by. Locks: budgets (auth_ref), channel_gates of the channels that use the credentials.
+begin
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (p_auth_refs) order by b.auth_ref for no key update of b;
+	perform autopost.lock_gates(p_workspace_id, autopost.channels_that_use(p_workspace_id, p_auth_refs));
+end
+$$;
+
+
+--
 -- Name: lock_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10401,8 +10514,9 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks, alert_targets.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, channel_gates, result_webhooks, alert_targets.
 declare
+	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'budget');
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
 	v_subjects text[] := array(
@@ -10422,6 +10536,8 @@ begin
 	order by l.platform, l.rate_group for no key update of l;
 	perform 1 from autopost.quotas q
 	where q.workspace_id = p_workspace_id and q.subject = any (v_subjects) order by q.subject, q.window_seconds for no key update of q;
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs) order by b.auth_ref for no key update of b;
 	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
 	from (
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
@@ -10430,7 +10546,7 @@ begin
 		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
-	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
+	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)) || autopost.channels_that_use(p_workspace_id, v_refs));
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
 	order by w.webhook_id for no key update of w;
@@ -11680,7 +11796,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview')) || autopost.normalize_video_variant(p_variant)
+	'disable_preview', p_variant -> 'disable_preview')) || coalesce(autopost.post_variant(p_variant, autopost.post_fields()), '{}') || autopost.normalize_video_variant(p_variant)
 $$;
 
 
@@ -11698,8 +11814,13 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'tags', (select jsonb_agg(autopost.normalize_text(t.value, 'None') order by t.ordinality) from jsonb_array_elements_text(p_variant -> 'tags') with ordinality t),
 	'privacy', p_variant -> 'privacy',
 	'category_id', p_variant -> 'category_id',
+	'language', p_variant -> 'language',
+	'license', p_variant -> 'license',
+	'embeddable', p_variant -> 'embeddable',
 	'made_for_kids', p_variant -> 'made_for_kids',
 	'synthetic_media', p_variant -> 'synthetic_media',
+	'notify_subscribers', p_variant -> 'notify_subscribers',
+	'playlist_id', p_variant -> 'playlist_id',
 	'publish_at', p_variant -> 'publish_at',
 	'thumbnail', p_variant -> 'thumbnail',
 	'captions', p_variant -> 'captions'))
@@ -12875,6 +12996,18 @@ $$;
 
 
 --
+-- Name: post_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a variant may say of a post on a platform that has such a thing (platforms.post_fields), beside what it may say of any post.
+select '{made_with_ai,paid_partnership,reply_settings}'::text[]
+$$;
+
+
+--
 -- Name: post_price(autopost.platforms, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12907,6 +13040,37 @@ $$;
 
 
 --
+-- Name: post_variant(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_variant(p_variant jsonb, p_fields text[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Of a variant those of these fields that it has; null for none.
+select jsonb_object_agg(f.key, f.value) from jsonb_each(p_variant) f where f.key = any (p_fields)
+$$;
+
+
+--
+-- Name: post_variant_errors(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_variant_errors(p_variant jsonb, p_at text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is wrong with the form of these fields, as {field, reason, remedy}.
+select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || f.key, f.reason, f.remedy) -> 0 order by f.key), '[]')
+from (
+	select f.key, case when f.key <> 'reply_settings' and jsonb_typeof(f.value) <> 'boolean' then 'is no boolean'
+			when f.key = 'reply_settings' and f.value not in ('"everyone"', '"following"', '"mentionedUsers"', '"subscribers"', '"verified"') then 'is unknown' end as reason,
+		case f.key when 'reply_settings' then 'use everyone, following, mentionedUsers, subscribers or verified' else 'write true or false' end as remedy
+	from jsonb_each(p_variant) f
+	where f.key = any (autopost.post_fields())) f
+where f.reason is not null
+$$;
+
+
+--
 -- Name: post_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12927,10 +13091,10 @@ begin
 			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
 				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
 			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
-			and not (f.key = any (autopost.video_fields()) and exists (
+			and not exists (
 				select 1 from autopost.platforms p
-				where p.takes = 'videos' and p.platform in (v.key, (
-					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key))))
+				where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
+					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
 		) w);
 end
 $$;
@@ -13548,6 +13712,55 @@ $$;
 
 
 --
+-- Name: put_budget(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_budget(p_workspace_id text, p_auth_ref text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- No more than p_fields.month_usd dollars, to a millionth, are spent with a credential in a calendar month (UTC), reckoned by the platform's
+-- prices; null lifts the budget, and what was held goes on. It acts on the next claim.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, budgets, channel_gates. Reads: credential_bindings. Writes: budgets, channel_gates, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"month_usd": {"is": "number", "min": 0, "max": 1000000000}}';
+	v_micros bigint;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('auth_ref', p_auth_ref <> '');
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform autopost.lock_budgets(p_workspace_id, array[p_auth_ref]);
+	end if;
+	select b.month_micros into v_micros from autopost.budgets b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('month_usd', autopost.dollars(v_micros)))
+		|| jsonb_build_object('created', v_micros is null);
+	v_answer := autopost.put_answer(v_put,
+		case when jsonb_path_exists(v_put, '$.after.month_usd ? (@ * 1000000 % 1 != 0)')
+			then autopost.field_error('month_usd', 'is finer than a millionth', 'write dollars, as in 25 or 0.5') else '[]' end
+		|| case when v_micros is null and not exists (
+			select 1 from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref)
+			then autopost.field_error('auth_ref', format('there is no credential %s', p_auth_ref), 'add the credential first') else '[]' end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		v_micros := (v_put -> 'after' ->> 'month_usd')::numeric * 1000000;
+		delete from autopost.budgets b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and v_micros is null;
+		insert into autopost.budgets (workspace_id, auth_ref, month_micros)
+		select p_workspace_id, p_auth_ref, v_micros where v_micros is not null
+		on conflict (workspace_id, auth_ref) do update set month_micros = excluded.month_micros;
+		perform autopost.audit(p_workspace_id, 'put_budget', 'budget:' || p_auth_ref, v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$_$;
+
+
+--
 -- Name: put_channel(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13773,6 +13986,8 @@ begin
 		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'quota' then
 		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
+	when 'budget' then
+		return autopost.put_budget(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'source' then
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
@@ -13783,7 +13998,7 @@ begin
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -14473,6 +14688,24 @@ $_$;
 
 
 --
+-- Name: quotas_shown(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quotas_shown(p_workspace_id text) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, used integer, free_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- What list_quotas says of each quota. Reads: quotas, quota_uses.
+select q.subject, q.window_seconds, q.max_sends, (
+		select count(*)::int from autopost.quota_uses u
+		where u.workspace_id = p_workspace_id and u.subject = q.subject and u.used_at > n.at - make_interval(secs => q.window_seconds)),
+	autopost.quota_free_at(p_workspace_id, q.subject, n.at)
+from autopost.quotas q
+cross join (select autopost.now_ts() as at) n
+where q.workspace_id = p_workspace_id
+$$;
+
+
+--
 -- Name: raise_alert(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15113,6 +15346,40 @@ $$;
 
 
 --
+-- Name: record_upload(text, text, text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_upload(p_workspace_id text, p_platform text, p_auth_ref text, p_blob_ref text, p_kind text, p_used jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A medium was handed to a platform without a post, or had been: who wanted it is kept, and what it used besides is charged. p_kind is the
+-- platform's; p_used: {use: times}. The engine alone may: the id lets whoever has the credential post the medium.
+-- Returns {"applied": true, "file_id", "kind", "expires_at"}, or {"applied": false, "reason": "unknown_upload"} where the platform's id is
+-- not kept, or not valid any more. Raises AP001 for a wrong argument. Reads: media_blobs, use_prices, budgets. Writes: charges, admin_audit_log.
+declare
+	v_act jsonb;
+	v_blob jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require(r.name, r.value <> '')
+	from (values ('platform', p_platform), ('auth_ref', p_auth_ref), ('blob_ref', p_blob_ref), ('kind', p_kind)) r (name, value);
+	select jsonb_build_object('file_id', b.file_id, 'kind', b.kind, 'expires_at', b.expires_at) into v_blob from autopost.media_blobs b
+	where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref and b.provider = p_platform and b.auth_ref = p_auth_ref and b.kind = p_kind
+	and b.file_id is not null and coalesce(b.expires_at, 'infinity') > autopost.now_ts();
+	if v_blob is null then
+		return '{"applied": false, "reason": "unknown_upload"}';
+	end if;
+	perform autopost.charge_uses(p_workspace_id, p_platform, p_auth_ref, autopost.new_id(), 0, p_used);
+	perform autopost.audit(p_workspace_id, 'record_upload', 'media:' || p_blob_ref, v_act, '{}',
+		v_blob - 'file_id' || jsonb_build_object('platform', p_platform, 'auth_ref', p_auth_ref));
+	return '{"applied": true}' || v_blob;
+end
+$$;
+
+
+--
 -- Name: recover_claimed_leases(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15696,6 +15963,7 @@ begin
 		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
 		'truncated', v_body -> 'truncated',
+		'post', autopost.post_variant(p_choice -> 'variant', p_platform.post_fields),
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
 end
@@ -15839,8 +16107,13 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}', substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
 	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
+	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
 begin
+	if v_defaults -> 'post_tags' = 'true' then
+		v_tags := autopost.with_post_tags(v_tags, p_payload -> 'tags', p_platform.forbidden);
+	end if;
 	v_title := btrim(autopost.shorten_text(btrim(regexp_replace(translate(v_title, p_platform.forbidden, ''), '\s+', ' ', 'g')), false, p_platform.title_limit, 'utf16'));
 	if v_refusal is null and (p_body ->> 'length')::int > p_platform.text_limit then
 		v_refusal := format('text has %s %s, %s takes at most %s', p_body ->> 'length', p_body ->> 'unit', p_platform.platform, p_platform.text_limit);
@@ -15864,15 +16137,20 @@ begin
 		'video', jsonb_build_object(
 			'privacy', case when v_variant ? 'publish_at' then 'private' else coalesce(v_variant ->> 'privacy', v_defaults ->> 'privacy', 'public') end,
 			'publish_at', v_variant -> 'publish_at',
-			'tags', coalesce(v_variant -> 'tags', v_defaults -> 'tags'),
+			'tags', v_tags,
 			'category_id', coalesce(v_variant -> 'category_id', v_defaults -> 'category_id'),
+			'language', coalesce(v_variant -> 'language', v_defaults -> 'language'),
+			'license', coalesce(v_variant -> 'license', v_defaults -> 'license'),
+			'embeddable', coalesce(v_variant -> 'embeddable', v_defaults -> 'embeddable'),
+			'notify_subscribers', coalesce(v_variant -> 'notify_subscribers', v_defaults -> 'notify_subscribers'),
+			'playlist_id', nullif(v_playlist, ''),
 			'made_for_kids', coalesce(v_variant -> 'made_for_kids', v_defaults -> 'made_for_kids'),
 			'synthetic_media', coalesce(v_variant -> 'synthetic_media', v_defaults -> 'synthetic_media'),
 			'captions', (select jsonb_object_agg(autopost.captions_step(c.ordinality), jsonb_build_object(
 					'language', coalesce(c.value -> 'language', v_defaults -> 'captions_language'), 'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media))));
+		'steps', autopost.video_steps(v_media, v_playlist))));
 end
 $$;
 
@@ -16879,8 +17157,8 @@ CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text
     LANGUAGE plpgsql
     AS $$
 -- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
--- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
--- credentials have no such state and stay, unchanged.
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas,
+-- budgets and credentials have no such state and stay, unchanged.
 -- Reads: templates, list_sources (view).
 declare
 	v_key text[] := autopost.split_id(p_id);
@@ -16901,7 +17179,7 @@ begin
 				|| '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}';
 		end loop;
 		return v_answer;
-	when 'quota', 'credential' then
+	when 'quota', 'budget', 'credential' then
 		return v_answer;
 	when 'endpoint' then
 		if exists (
@@ -17735,12 +18013,12 @@ CREATE FUNCTION autopost.settle_charge(p_workspace_id text, p_delivery autopost.
     LANGUAGE plpgsql
     AS $$
 -- A claim that was paid for is over: what certainly made no post is paid back, unless a part of it stands already.
--- Writes: charges.
+-- What else it used stays paid. Writes: charges.
 begin
 	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false'
 	and coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') = '{}' then
 		delete from autopost.charges h
-		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt;
+		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt and h.use = 'post';
 	end if;
 end
 $$;
@@ -17755,7 +18033,8 @@ CREATE FUNCTION autopost.settle_item(p_workspace_id text, p_item jsonb) RETURNS 
     AS $$
 -- Settles one locked delivery by what its call came to. p_item: {"delivery_id", "claim_token", "outcome", "not_before", "act"};
 -- act narrows what may happen to mark_sent, schedule_retry or fail_permanent; without it the outcome decides. Steps that the outcome
--- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it.
+-- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it; so is the price of what it says was used besides
+-- ("used": {use: times}), where the claim was under a budget.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
@@ -17775,6 +18054,10 @@ begin
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
 		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+	end if;
+	if v_delivery.quota_held and v_outcome ? 'used' then
+		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
+			v_delivery.attempt, v_outcome -> 'used');
 	end if;
 	if v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
@@ -18041,13 +18324,13 @@ $_$;
 
 
 --
--- Name: show_post(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: show_post(text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
+CREATE FUNCTION autopost.show_post(p_workspace_id text, p_payload jsonb, p_tags jsonb, p_renderings jsonb, OUT verdicts text[], OUT errors jsonb[], OUT texts text[], OUT metas jsonb[], OUT templates text[]) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
--- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- Each of the renderings of route_post, of a post with these tags, carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
 -- the version of the template that made the text.
 -- Reads: platforms, media_origin.
 declare
@@ -18059,7 +18342,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload, p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
 		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
@@ -20084,9 +20367,10 @@ begin
 		if jsonb_typeof(v_variant.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
-		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.video_fields()) then
+		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
 			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say',
-				'give text, parse_mode, link, media, buttons or disable_preview; of a video ' || array_to_string(autopost.video_fields(), ', '));
+				'give text, parse_mode, link, media, buttons or disable_preview; on x ' || array_to_string(autopost.post_fields(), ', ')
+				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
 		if exists (select 1 from jsonb_each(v_variant.value) f
 			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
@@ -20109,7 +20393,7 @@ begin
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
 			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
-			|| autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
+			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
 	end loop;
 	return v_errors;
 end
@@ -21175,7 +21459,7 @@ CREATE FUNCTION autopost.video_fields() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- What a variant may say of a video, beside what it may say of any post.
-select '{title,description,tags,privacy,category_id,made_for_kids,synthetic_media,publish_at,thumbnail,captions}'::text[]
+select '{title,description,tags,privacy,category_id,language,license,embeddable,made_for_kids,synthetic_media,notify_subscribers,playlist_id,publish_at,thumbnail,captions}'::text[]
 $$;
 
 
@@ -21242,18 +21526,19 @@ $$;
 
 
 --
--- Name: video_steps(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: video_steps(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.video_steps(p_media jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.video_steps(p_media jsonb, p_playlist text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it. Only the upload
--- makes something that is seen.
+-- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it, or it to. Only the
+-- upload makes something that is seen.
 select '[{"step": "session", "aside": true}]'::jsonb || jsonb_build_object('step', 'video', 'text', true, 'items', jsonb_build_array(p_media -> 'video'))
 	|| case when p_media ? 'thumbnail' then jsonb_build_array(jsonb_build_object('step', 'thumbnail', 'aside', true, 'items', jsonb_build_array(p_media -> 'thumbnail'))) else '[]' end
 	|| coalesce((select jsonb_agg(jsonb_build_object('step', autopost.captions_step(c.ordinality), 'aside', true, 'items', jsonb_build_array(c.value -> 'media')) order by c.ordinality)
 		from jsonb_array_elements(p_media -> 'captions') with ordinality c), '[]')
+	|| case when p_playlist <> '' then '[{"step": "playlist", "aside": true}]'::jsonb else '[]' end
 $$;
 
 
@@ -21272,7 +21557,8 @@ begin
 			select f.key as field, 'has a wrong type' as reason, 'it is a JSON ' || w.kind as remedy
 			from jsonb_each(p_variant) f
 			join (values ('title', 'string'), ('description', 'string'), ('privacy', 'string'), ('category_id', 'string'), ('publish_at', 'string'),
-				('made_for_kids', 'boolean'), ('synthetic_media', 'boolean')) w (key, kind) on w.key = f.key
+				('language', 'string'), ('license', 'string'), ('playlist_id', 'string'), ('embeddable', 'boolean'), ('made_for_kids', 'boolean'),
+				('synthetic_media', 'boolean'), ('notify_subscribers', 'boolean')) w (key, kind) on w.key = f.key
 			where jsonb_typeof(f.value) <> w.kind
 			union all
 			select 'privacy', 'is unknown', 'use public, unlisted or private'
@@ -21280,6 +21566,15 @@ begin
 			union all
 			select 'category_id', 'is no number of a category', 'write "22"'
 			where jsonb_typeof(p_variant -> 'category_id') = 'string' and p_variant ->> 'category_id' !~ '^\d{1,3}$'
+			union all
+			select 'language', 'is no language tag', 'write "en" or "pt-BR"'
+			where jsonb_typeof(p_variant -> 'language') = 'string' and not autopost.is_language(p_variant ->> 'language')
+			union all
+			select 'license', 'is unknown', 'use youtube or creativeCommon'
+			where jsonb_typeof(p_variant -> 'license') = 'string' and p_variant ->> 'license' not in ('youtube', 'creativeCommon')
+			union all
+			select 'playlist_id', 'is no id of a playlist', 'write what follows list= in its address, or "" for none'
+			where jsonb_typeof(p_variant -> 'playlist_id') = 'string' and p_variant ->> 'playlist_id' !~ '^([A-Za-z0-9_-]{2,64})?$'
 			union all
 			select 'publish_at', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00'
 			where jsonb_typeof(p_variant -> 'publish_at') = 'string'
@@ -21630,6 +21925,32 @@ select case when not exists (select 1 from jsonb_array_elements(p_media) e where
 		select jsonb_agg(case when p_html then to_jsonb(autopost.html_escape(p_media -> i.value::int ->> 'caption')) else p_media -> i.value::int -> 'caption' end order by i.ordinality)
 		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
 	from jsonb_array_elements(p_steps) with ordinality s) end
+$$;
+
+
+--
+-- Name: with_post_tags(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_post_tags(p_tags jsonb, p_post_tags jsonb, p_forbidden text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Tags of a video and, behind them, those of its post that are not among them, as many as fit; what the platform takes in none is left out.
+declare
+	v_tags jsonb := coalesce(p_tags, '[]');
+	v_tag text;
+begin
+	for v_tag in
+		select t.value from jsonb_array_elements_text(coalesce(p_post_tags, '[]')) with ordinality t
+		where t.value = translate(t.value, p_forbidden, '')
+		order by t.ordinality
+	loop
+		if not exists (select 1 from jsonb_array_elements_text(v_tags) h where lower(h.value) = lower(v_tag)) and autopost.tags_length(v_tags || to_jsonb(v_tag)) <= 500 then
+			v_tags := v_tags || to_jsonb(v_tag);
+		end if;
+	end loop;
+	return nullif(v_tags, '[]');
+end
 $$;
 
 
@@ -22000,10 +22321,18 @@ CREATE TABLE autopost.charges (
     attempt integer NOT NULL,
     auth_ref text NOT NULL,
     charged_at timestamp with time zone NOT NULL,
-    micros bigint NOT NULL
+    micros bigint NOT NULL,
+    use text DEFAULT 'post'::text NOT NULL
 );
 
 ALTER TABLE ONLY autopost.charges FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: COLUMN charges.delivery_id; Type: COMMENT; Schema: autopost; Owner: -
+--
+
+COMMENT ON COLUMN autopost.charges.delivery_id IS 'of a use without a delivery, an id of its own';
 
 
 --
@@ -22274,6 +22603,18 @@ ALTER TABLE ONLY autopost.signed_requests FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: use_prices; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.use_prices (
+    platform text NOT NULL,
+    use text NOT NULL,
+    micros bigint NOT NULL,
+    CONSTRAINT use_prices_micros_check CHECK ((micros >= 0))
+);
+
+
+--
 -- Name: events_default; Type: TABLE ATTACH; Schema: autopost; Owner: -
 --
 
@@ -22413,7 +22754,7 @@ ALTER TABLE ONLY autopost.channels
 --
 
 ALTER TABLE ONLY autopost.charges
-    ADD CONSTRAINT charges_pkey PRIMARY KEY (workspace_id, delivery_id, attempt);
+    ADD CONSTRAINT charges_pkey PRIMARY KEY (workspace_id, delivery_id, attempt, use);
 
 
 --
@@ -22750,6 +23091,14 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.templates
     ADD CONSTRAINT templates_pkey PRIMARY KEY (workspace_id, template_id, platform, version);
+
+
+--
+-- Name: use_prices use_prices_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.use_prices
+    ADD CONSTRAINT use_prices_pkey PRIMARY KEY (platform, use);
 
 
 --
@@ -23823,6 +24172,14 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.templates
     ADD CONSTRAINT templates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: use_prices use_prices_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.use_prices
+    ADD CONSTRAINT use_prices_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
 
 
 --

@@ -31,7 +31,7 @@ func configExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the configuration of all workspaces as YAML",
 		Long: `Write the settings and the configuration of all workspaces as YAML: credentials,
-limits of rate groups, templates, channels, quotas, sources and endpoints, without what
+limits of rate groups, templates, channels, quotas, budgets, sources and endpoints, without what
 is at its default. There are no secrets in it, only where they are kept, unless the
 address of a source holds one. The same configuration is always the same bytes, so that
 it can be kept under version control.`,
@@ -108,7 +108,7 @@ type comparing struct {
 
 func (c *comparing) flags(cmd *cobra.Command) {
 	workspacesFlag(cmd, &c.workspaces)
-	cmd.Flags().BoolVar(&c.prune, "prune", false, "put out of use what is there and not in the file: disabled, never deleted; quotas and credentials stay")
+	cmd.Flags().BoolVar(&c.prune, "prune", false, "put out of use what is there and not in the file: disabled, never deleted; quotas, budgets and credentials stay")
 }
 
 // read reads the file, as far as it is about the chosen workspaces.

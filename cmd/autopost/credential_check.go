@@ -164,27 +164,29 @@ func (d desk) check(ctx context.Context, workspace, authRef string, platform aut
 		ctx, cancel := context.WithTimeout(ctx, platformPatience+time.Duration(len(targets))*time.Second)
 		defer cancel()
 		of := autopost.Delivery{WorkspaceID: workspace, AuthRef: authRef, Platform: platform}
-		found.standing, found.failure = d.ask(ctx, checker, of, secret, targets)
+		found.standing, found.failure = renewing(ctx, d.vault, of, secret, func(secret autopost.Secret) (autopost.Standing, *autopost.Error) {
+			return checker.Check(ctx, secret, targets)
+		})
 	}
 	return found, nil
 }
 
-// ask asks the platform, once more when it refuses a token that can be renewed.
-func (d desk) ask(
-	ctx context.Context, checker autopost.Checker, of autopost.Delivery, secret autopost.Secret, targets []string,
-) (autopost.Standing, *autopost.Error) {
-	standing, failure := checker.Check(ctx, secret, targets)
+// renewing asks the platform, once more when it refuses a token that can be renewed.
+func renewing[Answer any](
+	ctx context.Context, vault *credential.Vault, of autopost.Delivery, secret autopost.Secret, ask func(autopost.Secret) (Answer, *autopost.Error),
+) (Answer, *autopost.Error) {
+	answer, failure := ask(secret)
 	if failure == nil || failure.Category != autopost.Permanent || failure.Scope != autopost.ScopeChannel {
-		return standing, failure
+		return answer, failure
 	}
-	renewed, err := d.vault.Renew(ctx, of, secret, *failure)
+	renewed, err := vault.Renew(ctx, of, secret, *failure)
 	switch {
 	case err != nil:
-		return standing, failureOf(err)
+		return answer, failureOf(err)
 	case renewed.IsZero():
-		return standing, failure
+		return answer, failure
 	}
-	return checker.Check(ctx, renewed, targets)
+	return ask(renewed)
 }
 
 // failureOf says why there is no secret that could be used; nil where there is one.

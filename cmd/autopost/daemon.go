@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"autopost"
 	"autopost/internal/admin"
@@ -41,10 +42,12 @@ type daemon struct {
 	store *pg.Store
 	blobs *media.Store
 	vault *credential.Vault
-	bells pg.Bells
-	http  net.Listener
-	group service.Group
-	log   *slog.Logger
+	// speakers are the adapters, by platform.
+	speakers map[autopost.Platform]autopost.Adapter
+	bells    pg.Bells
+	http     net.Listener
+	group    service.Group
+	log      *slog.Logger
 }
 
 // newDaemon opens all that the stages need and introduces them to each other. Nothing is served before Run.
@@ -80,6 +83,9 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 	}
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
+	}
+	if d.speakers, err = adapters(cfg); err != nil {
+		return nil, err
 	}
 	return d, d.addStages(only)
 }
@@ -117,7 +123,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	records := adminStore{d.store}
 	api := admin.Handler(admin.Deps{
 		Keys: records, Records: records, Log: d.log,
-		Media:  flow.Media{Uploads: d.depository(), Limits: mediaLimits(d.cfg)},
+		Media:  flow.Media{Uploads: d.depository(), Limits: mediaLimits(d.cfg), Platforms: handovers{d.speakers, d.vault, d.depository(), d.library(), new(singleflight.Group)}},
 		Checks: []admin.Check{{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs}},
 	})
 	if withWeb {
@@ -172,17 +178,18 @@ func (d *daemon) depository() *media.Depository {
 	return &media.Depository{Store: d.blobs, Rows: mediaRows{d.store}, Limits: mediaLimits(d.cfg)}
 }
 
+// library gives deliveries the media origin, and the ids that platforms gave its media.
+func (d *daemon) library() media.Library {
+	return media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}
+}
+
 func (d *daemon) addDispatch(runID string) error {
-	speakers, err := adapters(d.cfg)
-	if err != nil {
-		return err
-	}
 	queue := dispatchStore{d.store}
 	dispatcher, err := dispatch.New(dispatch.Config{
 		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
 		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
-		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log,
+		Media: d.library(), Adapters: d.speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log,
 	})
 	if err != nil {
 		return err
@@ -200,10 +207,6 @@ func (d *daemon) addDispatch(runID string) error {
 }
 
 func (d *daemon) addMonitor(runID string) error {
-	speakers, err := adapters(d.cfg)
-	if err != nil {
-		return err
-	}
 	teller, err := newTeller(d.cfg, d.vault)
 	if err != nil {
 		return err
@@ -211,7 +214,7 @@ func (d *daemon) addMonitor(runID string) error {
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Clock: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
-		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: speakers, PublicURL: d.cfg.PublicURL},
+		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},
 		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 func mediaCommand() *cobra.Command {
-	return family("media", "List the media origin, and remove what nobody needs", mediaListCommand(), mediaSweepCommand(), mediaOrphansCommand())
+	return family("media", "List the media origin, hand media to platforms, and remove what nobody needs", mediaListCommand(), mediaUploadCommand(), mediaSweepCommand(), mediaOrphansCommand())
 }
 
 func mediaListCommand() *cobra.Command {

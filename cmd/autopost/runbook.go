@@ -26,11 +26,16 @@ func (m *manual) flags(cmd *cobra.Command) {
 	m.whoFlags(cmd)
 }
 
-// whoFlags adds the flags that say who acts and why.
+// whoFlags adds the flags that say who acts and why, and that it is only tried.
 func (m *manual) whoFlags(cmd *cobra.Command) {
+	m.actorFlags(cmd)
+	cmd.Flags().BoolVar(&m.act.DryRun, "dry-run", false, "say what would change, and change nothing")
+}
+
+// actorFlags adds the flags that say who acts and why.
+func (m *manual) actorFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.act.Operator, "operator", "", "who acts, for the audit log (default the login name and host)")
 	cmd.Flags().StringVar(&m.act.Reason, "reason", "", "why, for the audit log (required)")
-	cmd.Flags().BoolVar(&m.act.DryRun, "dry-run", false, "say what would change, and change nothing")
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON")
 }
 

@@ -18,6 +18,7 @@
 \ir lib/canonical_url.sql
 \ir lib/normalize_text.sql
 \ir lib/video_variant.sql
+\ir lib/post_variant.sql
 \ir lib/payload_errors.sql
 \ir lib/normalize_payload.sql
 \ir lib/markup.sql
@@ -215,6 +216,8 @@
 \ir admin/get_channel.sql
 \ir admin/remove_channel.sql
 \ir admin/put_quota.sql
+\ir admin/put_budget.sql
+\ir admin/list_budgets.sql
 \ir admin/delete_quota.sql
 \ir admin/list_quotas.sql
 \ir admin/put_template.sql
@@ -263,6 +266,7 @@
 \ir admin/requeue_auth_lost.sql
 \ir admin/put_sealed_secret.sql
 \ir admin/record_credential_check.sql
+\ir admin/record_upload.sql
 \ir admin/list_credentials.sql
 \ir admin/list_alerts.sql
 \ir admin/acknowledge_alert.sql

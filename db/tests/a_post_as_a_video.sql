@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(53);
+select plan(69);
 
 select test.channel('yt', p_platform => 'youtube');
 select test.channel('tg');
@@ -61,6 +61,29 @@ select throws_ok($$update autopost.channels set settings = '{"youtube": {"tags":
 select throws_ok($$update autopost.channels set settings = '{"youtube": "public"}' where channel_id = 'yt'$$, '23514');
 update autopost.channels set settings = '{}' where channel_id = 'yt';
 
+-- What else may be said, by either.
+select is(test.shown(test.video('{"language": "pt-BR", "license": "creativeCommon", "embeddable": false, "notify_subscribers": false, "playlist_id": "PL1"}')) -> 'video',
+	'{"privacy": "public", "language": "pt-BR", "license": "creativeCommon", "embeddable": false, "notify_subscribers": false, "playlist_id": "PL1"}');
+update autopost.channels set settings = '{"youtube": {"language": "ru", "license": "youtube", "embeddable": true, "notify_subscribers": false, "playlist_id": "PLhouse"}}' where channel_id = 'yt';
+select is(test.shown(test.video('{"language": "en", "notify_subscribers": true}')) -> 'video',
+	'{"privacy": "public", "language": "en", "license": "youtube", "embeddable": true, "notify_subscribers": true, "playlist_id": "PLhouse"}');
+select is(test.steps(test.shown(test.video(null, '{video,image}'))), 'session aside; video [0]; thumbnail [1] aside; playlist aside');
+select is(test.shown(test.video('{"playlist_id": ""}')) #> '{video,playlist_id}', null, 'in none');
+select is(test.steps(test.shown(test.video('{"playlist_id": ""}'))), 'session aside; video [0]');
+
+-- The tags of the post are the video's where the channel says so, behind its own, as many as fit.
+update autopost.channels set settings = '{"youtube": {"tags": ["House"], "post_tags": true}}' where channel_id = 'yt';
+select is(test.shown(test.video(null) || '{"tags": ["ru", "house", "two words", "<b>"]}') #> '{video,tags}', '["House", "ru", "two words"]');
+select is(test.shown(test.video('{"tags": ["own"]}', p_text => 'A #show') || '{"tags": ["ru"]}') #> '{video,tags}', '["own", "ru", "show"]', 'hashtags too');
+select is(test.shown(test.video(null) || jsonb_build_object('tags', array[repeat('x', 300), repeat('y', 194), repeat('z', 193)])) #> '{video,tags}',
+	jsonb_build_array('House', repeat('x', 300), repeat('z', 193)), 'five hundred characters with their commas');
+update autopost.channels set settings = '{"youtube": {"tags": ["House"]}}' where channel_id = 'yt';
+select is(test.shown(test.video(null) || '{"tags": ["ru"]}') #> '{video,tags}', '["House"]', 'what routes a post is shown to nobody else');
+select throws_ok($$update autopost.channels set settings = '{"youtube": {"post_tags": "all"}}' where channel_id = 'yt'$$, '23514');
+select throws_ok($$update autopost.channels set settings = '{"youtube": {"license": "mine"}}' where channel_id = 'yt'$$, '23514');
+select throws_ok($$update autopost.channels set settings = '{"youtube": {"language": "klingon!"}}' where channel_id = 'yt'$$, '23514');
+update autopost.channels set settings = '{}' where channel_id = 'yt';
+
 -- The steps: what is uploaded is one video; an image becomes its thumbnail, files its captions where the post says so.
 select is(test.steps(test.shown(test.video(null))), 'session aside; video [0]');
 select is(test.steps(test.shown(test.video(null, '{image,video,image}'))), 'session aside; video [1]; thumbnail [0] aside');
@@ -96,6 +119,10 @@ select is(test.refused(test.video('{"privacy": "secret"}')), 'variants.youtube.p
 select is(test.refused(test.video('{"category_id": "music"}')), 'variants.youtube.category_id: is no number of a category');
 select is(test.refused(test.video('{"publish_at": "2027-01-01 10:00"}')), 'variants.youtube.publish_at: is no time with an offset');
 select is(test.refused(test.video('{"publish_at": "2027-13-01T10:00:00Z"}')), 'variants.youtube.publish_at: is no time with an offset');
+select is(test.refused(test.video('{"language": "klingon!"}')), 'variants.youtube.language: is no language tag');
+select is(test.refused(test.video('{"license": "mine"}')), 'variants.youtube.license: is unknown');
+select is(test.refused(test.video('{"playlist_id": "a/b"}')), 'variants.youtube.playlist_id: is no id of a playlist');
+select is(test.refused(test.video('{"embeddable": "yes"}')), 'variants.youtube.embeddable: has a wrong type');
 select is(test.refused(test.video('{"thumbnail": 0}')), 'variants.youtube.thumbnail: is no place of an image in the post''s media');
 select is(test.refused(test.video('{"thumbnail": "0"}')), 'variants.youtube.thumbnail: is no place of an image in the post''s media');
 select is(test.refused(test.video('{"captions": [{"media": 0}]}')), 'variants.youtube.captions[0].media: is no place of a file in the post''s media');

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(85);
+select plan(87);
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
@@ -91,7 +91,9 @@ select is(autopost.route_filter_error('[]'), 'is no object of conditions');
 select is(test.wrong('{"platform": "pigeon", "target_id": "@b", "auth_ref": "bot"}', 'b'), 'platform "pigeon" is unknown');
 select is(test.wrong('{"platform": "max", "target_id": "@b", "auth_ref": "bot"}', 'b'), 'target_id "@b" is no target of max');
 select is(test.wrong('{"platform": "telegram", "target_id": "@a", "auth_ref": "bot"}', 'b'), 'target_id is the target of channel a already');
-select is(test.put('{"platform": "x", "target_id": "anything at all", "auth_ref": "x"}', 'x', true) -> 'applied', 'true', 'a platform without a form takes any');
+select is(test.put('{"platform": "x", "target_id": "anything at all", "auth_ref": "x"}', 'x', true) #>> '{errors,0,remedy}', 'write the id or the name of the account: 783214 or @name');
+select is(test.put('{"platform": "youtube", "target_id": "@demo", "auth_ref": "x"}', 'x', true) #>> '{errors,0,field}', 'target_id');
+select is(test.put('{"platform": "x", "target_id": "@nyx", "auth_ref": "x"}', 'x', true) -> 'applied', 'true');
 select is(test.put(jsonb_build_object('platform', 'telegram', 'target_id', t, 'auth_ref', 'bot'), t, true) -> 'applied', 'true', t)
 from unnest('{@news,-1001234567890,-1001234567890:42,@news:7}'::text[]) t;
 select is((select count(*)::int from autopost.channels), 1, 'what is refused leaves nothing');
@@ -143,7 +145,7 @@ language sql
 as $$
 select autopost.remove_channel('w', p_channel_id, 'olga', 'drill', p_dry_run)
 $$;
-select test.put('{"platform": "x", "target_id": "anything at all", "auth_ref": "x"}', 'x');
+select test.put('{"platform": "x", "target_id": "@nyx", "auth_ref": "x"}', 'x');
 select is(test.remove('nobody'), '{"applied": false, "dry_run": false, "reason": "unknown_channel"}');
 select is(test.remove('x'), '{"applied": false, "dry_run": false, "reason": "enabled"}');
 select test.put('{"enabled": false}'), test.put('{"enabled": false}', 'x');
@@ -153,7 +155,7 @@ select is((select count(*)::int from autopost.channels), 2, 'a dry run takes not
 select autopost.put_quota('w', 'channel:x', 60, '{"max_sends": 1}', 'o', 'r', false);
 select is(test.remove('x') -> 'references', '{"quotas": 1}');
 select autopost.delete_quota('w', 'channel:x', 60, 'o', 'r', false);
-select is(test.remove('x') -> 'before' -> 'target_id', '"anything at all"');
+select is(test.remove('x') -> 'before' -> 'target_id', '"@nyx"');
 select is((select count(*)::int from autopost.channels), 1);
 
 select * from finish();

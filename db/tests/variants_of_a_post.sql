@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(32);
+select plan(41);
 
 select test.channel('tg');
 select test.channel('m', p_platform => 'max');
@@ -36,6 +36,21 @@ select is(coalesce((test.row('m')).render_meta -> 'buttons', '[]'), '[]');
 select test.shown('{"text": "preview", "variants": {"tg": {"disable_preview": true}}}');
 select is((test.row('tg')).render_meta -> 'disable_preview', 'true');
 select is((test.row('m')).render_meta -> 'disable_preview', null);
+
+-- What a post says of itself where the platform has such a thing.
+select test.channel('on-x', p_platform => 'x');
+select test.shown('{"text": "made", "variants": {"x": {"made_with_ai": true, "reply_settings": "following"}, "on-x": {"reply_settings": "everyone", "paid_partnership": false}}}');
+select is((test.row('on-x')).render_meta -> 'post', '{"made_with_ai": true, "reply_settings": "everyone", "paid_partnership": false}');
+select is((test.row('tg')).render_meta -> 'post', null);
+select is((test.row('on-x')).rendered_text, 'made');
+select test.shown('{"text": "nothing of it"}');
+select is((test.row('on-x')).render_meta -> 'post', null);
+select is(test.fault('{"text": "a", "variants": {"x": {"made_with_ai": "yes"}}}'), 'variants.x.made_with_ai');
+select is(test.fault('{"text": "a", "variants": {"x": {"reply_settings": "nobody"}}}'), 'variants.x.reply_settings');
+select is(autopost.post_warnings('w', '{"variants": {"x": {"made_with_ai": true}, "on-x": {"reply_settings": "verified"}}}'), '[]');
+select is(autopost.post_warnings('w', '{"variants": {"telegram": {"made_with_ai": true}}}'), '["variants.telegram.made_with_ai"]');
+select isnt(autopost.content_hash(autopost.normalize_payload('{"text": "a", "variants": {"x": {"made_with_ai": true}}}')),
+	autopost.content_hash(autopost.normalize_payload('{"text": "a", "variants": {"x": {"made_with_ai": false}}}')), 'it is content');
 
 -- Media: a choice of the post's, in an order of its own, by their places.
 select test.shown(jsonb_build_object('text', 'pictures', 'media', media, 'variants', '{"tg": {"media": [2, 0]}, "m": {"media": []}}'::jsonb)) from given;

@@ -81,6 +81,9 @@ var Kinds = []Kind{
 	{"quota", "quotas", []Field{
 		{"max_sends", Number, "calls that may begin in the window"},
 	}},
+	{"budget", "budgets", []Field{
+		{"month_usd", Number, "dollars that may be spent in a calendar month (UTC)"},
+	}},
 	{"source", "sources", []Field{
 		{"kind", Text, "rss, api, db or filebus"},
 		{"config_json", Object, "what is asked, and how often, as JSON: {\"url\": \"https://…\"}; whole"},

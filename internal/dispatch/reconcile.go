@@ -40,6 +40,7 @@ func (d *Dispatcher) reconcile(limit *limit, p *pass, call *autopost.Call) (outc
 		return nil
 	}
 	verdict := platform.Reconcile(limit, asked)
+	p.used = p.used.With(verdict.Used)
 	switch {
 	case verdict.Found:
 		p.verdict = verdictFound

@@ -37,6 +37,8 @@ type pass struct {
 	verdict string
 	// moved says that the present secret was good for a step, or for a part of one.
 	moved bool
+	// used is what the attempt took of the platform that has a price of its own, whatever came of it.
+	used autopost.Used
 }
 
 // untilSlot is how long the delivery has to wait before it asks to start.
@@ -122,6 +124,7 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	began := time.Now()
 	outcome := d.call(l.call, p, secret)
 	crash.Here(crash.ReplyRead)
+	outcome.Used = p.used
 	return report{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
@@ -227,7 +230,9 @@ func (d *Dispatcher) speak(ctx context.Context, p *pass, secret autopost.Secret,
 	if found, ok := d.reconcile(limit, p, &call); ok {
 		return checked(found)
 	}
-	return checked(p.adapter.Send(limit, call))
+	outcome = checked(p.adapter.Send(limit, call))
+	p.used = p.used.With(outcome.Used)
+	return outcome
 }
 
 // callTime is how long one call, or the next step, may take from now.

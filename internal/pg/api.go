@@ -33,13 +33,19 @@ var looks = map[string]string{
 	"get_delivery":     `autopost.get_delivery(@workspace, @delivery_id::text::uuid)`,
 	"health_snapshot":  `autopost.health_snapshot(@workspace)`,
 	"plan":             `autopost.plan(@workspace, @post, @at::text::timestamptz)`,
+	"get_media_origin": `autopost.get_media_origin(@workspace, @blob_ref)`,
+	"begin_request":    `autopost.begin_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash)`,
 	"preview_template": `autopost.preview_template(@workspace, @template_id, @platform, @template, @post)`,
 }
+
+// quotaKey are the two arguments that an id, "SUBJECT/SECONDS", stands for.
+const quotaKey = `regexp_replace(@id, '/[^/]*$', ''), substring(@id from '/(\d{1,9})$')::int`
 
 // writes are the functions that a write of the API may end in. What is not named here cannot be asked for.
 var writes = map[string]string{
 	"submit_post":      `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
 	"put_media_origin": `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
+	"record_upload":    `autopost.record_upload(@workspace, @platform, @auth_ref, @blob_ref, @kind, @used, @operator, @reason)`,
 	"manual_requeue":   `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
 	"skip_deliveries":  `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
 	"request_acts": `autopost.request_acts(@workspace, @kind, @message_id::text::uuid, @delivery_ids::text[]::uuid[], @changes, @at::text::timestamptz,
@@ -57,6 +63,8 @@ var writes = map[string]string{
 	"enable_template":   `autopost.enable_template(@workspace, @template_id, @platform, @version, @enabled, @operator, @reason)`,
 	"disable_api_key":   `autopost.disable_api_key(@workspace, @key_id::text::uuid, @operator, @reason, @dry_run)`,
 	"put_channel":       `autopost.put_channel(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
+	"put_workspace":     `autopost.put_workspace(@workspace, @fields, @operator, @reason, @dry_run)`,
+	"disable_endpoint":  `autopost.disable_endpoint(@workspace, @id, @operator, @reason, @dry_run)`,
 	"put_endpoint":      `autopost.put_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_source":        `autopost.put_source(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_rate_group":    `autopost.put_rate_group(@workspace, @platform, @rate_group, @fields, @operator, @reason, @dry_run)`,
@@ -66,6 +74,9 @@ var writes = map[string]string{
 	"put_alert_target":  `autopost.put_alert_target(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"test_alert_target": `autopost.test_alert_target(@workspace, @id, @operator, @reason, @dry_run)`,
 	"acknowledge_alert": `autopost.acknowledge_alert(@workspace, @id::text::uuid, @operator, @reason, @dry_run)`,
+	"put_quota":         `autopost.put_quota(@workspace, ` + quotaKey + `, @fields, @operator, @reason, @dry_run)`,
+	"delete_quota":      `autopost.delete_quota(@workspace, ` + quotaKey + `, @operator, @reason, @dry_run)`,
+	"put_budget":        `autopost.put_budget(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 }
 
@@ -95,7 +106,8 @@ func (s *Store) List(ctx context.Context, function, workspace, kind string, filt
 	return list, nil
 }
 
-// Look asks a function that answers one thing: get_run, get_message, get_delivery, health_snapshot, plan or preview_template. nil: there is none.
+// Look asks a function that answers one thing: get_run, get_message, get_delivery, get_media_origin, health_snapshot, plan, preview_template or
+// begin_request. nil: there is none.
 func (s *Store) Look(ctx context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
 	call, known := looks[function]
 	if !known {

@@ -86,6 +86,12 @@ func (s *Store) DeleteQuota(ctx context.Context, a Act, subject string, window t
 		a.Workspace, subject, int(window/time.Second), a.Operator, a.Reason, a.DryRun)
 }
 
+// PutBudget bounds what may be spent with a credential in a month.
+func (s *Store) PutBudget(ctx context.Context, a Act, authRef string, fields Fields) (PutAnswer, error) {
+	return s.put(ctx, "put budget of "+authRef, a.Workspace, `select * from autopost.put_budget($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, authRef, fields, a.Operator, a.Reason, a.DryRun)
+}
+
 // PutCredentialBinding says where the secret of a credential is kept.
 func (s *Store) PutCredentialBinding(ctx context.Context, a Act, authRef string, fields Fields) (PutAnswer, error) {
 	return s.put(ctx, "put credential binding "+authRef, a.Workspace, `select * from autopost.put_credential_binding($1, $2, $3, $4, $5, $6)`,
@@ -94,7 +100,7 @@ func (s *Store) PutCredentialBinding(ctx context.Context, a Act, authRef string,
 
 // ConfigItem is one thing of a configuration.
 type ConfigItem struct {
-	// Kind is "workspace", "credential", "group", "template", "channel" or "quota".
+	// Kind is "workspace", "credential", "group", "template", "channel", "quota", "budget", "source" or "endpoint".
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	Fields Fields `json:"fields,omitempty"`
@@ -223,6 +229,22 @@ type QuotaRow struct {
 func (s *Store) ListQuotas(ctx context.Context, workspace string, limit int) ([]QuotaRow, error) {
 	return read[QuotaRow](ctx, s, "list quotas ws="+workspace, `
 		select subject, window_seconds, max_sends, used, nullif(free_at, 'infinity') from autopost.list_quotas($1, $2)`, workspace, limit)
+}
+
+// BudgetRow is a budget and how much of it is spent this month, in dollars.
+type BudgetRow struct {
+	AuthRef  string      `json:"auth_ref"`
+	MonthUSD json.Number `json:"month_usd"`
+	SpentUSD json.Number `json:"spent_usd"`
+	// Uses says what the money went for.
+	Uses   json.RawMessage `json:"uses"`
+	EndsAt time.Time       `json:"ends_at"`
+}
+
+// ListBudgets returns the budgets of a workspace by credential; limit is 1 to 10,000.
+func (s *Store) ListBudgets(ctx context.Context, workspace string, limit int) ([]BudgetRow, error) {
+	return read[BudgetRow](ctx, s, "list budgets ws="+workspace, `
+		select auth_ref, month_usd::text, spent_usd::text, uses, ends_at from autopost.list_budgets($1, $2)`, workspace, limit)
 }
 
 // SettingRow is a row of autopost.settings.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost"
 )
 
 // Endpoint is what resolve_endpoint answers.
@@ -271,4 +273,30 @@ func (s *Store) PutMediaBlob(ctx context.Context, k BlobKey, fileID string, expi
 		return fmt.Errorf("put media blob %s: %w", k.BlobRef, err)
 	}
 	return nil
+}
+
+// UploadToken is what a platform gave for a medium that it was handed.
+type UploadToken struct {
+	Applied bool `json:"applied"`
+	// Reason is "unknown_upload" where the id is not kept, or not valid any more.
+	Reason string `json:"reason,omitempty"`
+	FileID string `json:"file_id"`
+	// Kind is what the platform takes it for.
+	Kind string `json:"kind"`
+	// ExpiresAt is nil where the platform does not say.
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// RecordUpload keeps who had a medium handed to a platform, charges what that used, and tells the platform's id. The workspace is a's.
+func (s *Store) RecordUpload(ctx context.Context, a Act, k BlobKey, used autopost.Used) (UploadToken, error) {
+	raw, err := json.Marshal(used)
+	if err != nil {
+		return UploadToken{}, fmt.Errorf("record upload of %s: %w", k.BlobRef, err)
+	}
+	token, err := call[UploadToken](ctx, s, `select * from autopost.record_upload($1, $2, $3, $4, $5, $6, $7, $8)`,
+		a.Workspace, k.Provider, k.AuthRef, k.BlobRef, k.Kind, json.RawMessage(raw), a.Operator, a.Reason)
+	if err != nil {
+		return token, fmt.Errorf("record upload of %s: %w", k.BlobRef, err)
+	}
+	return token, nil
 }

@@ -81,9 +81,10 @@ func (w *world) describe() {
 		}
 	}
 	require.Greater(w.t, len(w.operations), 50)
-	// What takes a channel's credential away comes after those that need it.
+	// What takes a channel's credential or a door away comes after those that need it.
+	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
-		return cmp.Compare(strings.Count(a.ID, "rotate"), strings.Count(b.ID, "rotate"))
+		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})
 }
 
@@ -131,6 +132,9 @@ func (w *world) request(o operation, workspace string) call {
 		}
 		if _, named := body["act_ids"]; named {
 			body["act_ids"] = []string{ids["act_id"]}
+		}
+		if _, named := body["blob_ref"]; named {
+			body["blob_ref"], body["auth_ref"] = ids["blob_ref"], ids["max"]
 		}
 		raw, err := json.Marshal(body)
 		require.NoError(w.t, err)

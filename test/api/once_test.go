@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/pgtest"
+	"autopost/test/house"
 )
 
 // Fifty callers repeat one write at once: it is done once, and all that are answered
@@ -20,7 +21,8 @@ func TestRepeatsAreToldTheSame(t *testing.T) {
 	counts := map[string]string{
 		"submit-post":   `select count(*)::int from autopost.ingest_runs where workspace_id = 'acme' and kind = 'api' and stats_json ->> 'enqueued' = '2' and run_id > $1::uuid`,
 		"pause-channel": `select count(*)::int from autopost.admin_audit_log where workspace_id = 'acme' and action = 'pause_channel' and $1 <> ''`,
-		"upload-media":  `select count(*)::int from autopost.media_origin where workspace_id = 'acme' and $1 <> ''`,
+		"upload-media":  `select count(*)::int from autopost.media_origin where workspace_id = 'acme' and blob_ref <> '` + w.ids["acme"]["blob_ref"] + `' and $1 <> ''`,
+		"proxy-media":   `select count(*)::int from autopost.admin_audit_log where workspace_id = 'acme' and action = 'record_upload' and $1 <> ''`,
 	}
 	for _, o := range w.operations {
 		count, judged := counts[o.ID]
@@ -65,6 +67,8 @@ func TestRepeatsAreToldTheSame(t *testing.T) {
 		require.Equal(t, 49, replayed, o.ID)
 		require.Equal(t, 1, pgtest.Value[int](w.DB, count, w.ids["acme"]["run_id"]), o.ID)
 	}
+	_, contents := w.handed(house.MAX)
+	require.Len(t, contents, 1, "the platform was given the medium once")
 }
 
 func TestIdempotencyKeys(t *testing.T) {

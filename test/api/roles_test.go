@@ -13,14 +13,16 @@ var roles = []string{"viewer", "editor", "approver", "operator", "owner"}
 // lowest is the role that each operation needs, as a person has decided it; what is
 // not here is for everyone. The table that the daemon goes by must agree.
 var lowest = map[string]string{
-	"submit-post": "editor", "upload-media": "editor", "put-template": "editor", "enable-template": "editor",
+	"submit-post": "editor", "upload-media": "editor", "proxy-media": "editor", "put-template": "editor", "enable-template": "editor",
 	"edit-delivery": "editor", "delete-delivery": "editor", "pin-delivery": "editor", "unpin-delivery": "editor", "cancel-acts": "editor",
 	"edit-post": "editor", "delete-post": "editor", "pin-post": "editor", "unpin-post": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
-	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",
+	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "put-quota": "operator", "lift-quota": "operator",
+	"put-budget": "owner", "requeue-credential": "operator", "list-audit": "operator",
 	"acknowledge-alert": "operator", "list-alert-targets": "operator", "get-alert-target": "operator", "test-alert-target": "operator", "put-alert-target": "owner",
-	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "list-keys": "owner", "get-key": "owner", "disable-key": "owner",
+	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "disable-endpoint": "owner", "put-workspace": "owner", "list-keys": "owner",
+	"get-key": "owner", "disable-key": "owner",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }
 

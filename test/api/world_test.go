@@ -47,6 +47,9 @@ func open(t *testing.T) *world {
 		w.Exec(`select autopost.create_api_key('acme', jsonb_build_object('name', 'test', 'role', $1::text), encode(sha256($2::bytea), 'hex'), 'ann', 'r')`, role, w.keys[role])
 	}
 	w.url = w.Serve().URL
+	for workspace, ids := range w.ids {
+		ids["blob_ref"] = w.depict(workspace, picture+workspace)
+	}
 	w.describe()
 	return w
 }
@@ -60,7 +63,7 @@ func (w *world) populate(workspace string) {
 	w.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, first_seen, last_seen) values ($1, 'telegram', 'bot', '-1', $2, now(), now())`, workspace, word)
 	w.Exec(`update autopost.workspace_endpoints set meta = jsonb_build_object('note', $2::text) where workspace_id = $1`, workspace, word)
 	ids := map[string]string{"workspaces": workspace, "channels": "c-" + workspace, "endpoints": posttest.Endpoint, "sources": "s-" + workspace, "templates": "t-" + workspace,
-		"credentials": "b-" + workspace, "settings": "max_attempts", "webhooks": "w-" + workspace, "platform": "telegram", "rate_group": "b-" + workspace}
+		"credentials": "b-" + workspace, "settings": "max_attempts", "webhooks": "w-" + workspace, "platform": "telegram", "rate_group": "b-" + workspace, "max": "m-" + workspace}
 	posttest.Channel(w.DB, workspace, ids["channels"], posttest.Group(ids["rate_group"]), posttest.MaxParallel(10))
 	w.Exec(`update autopost.channels set title = $2, tags = array[$2::text] where workspace_id = $1`, workspace, word)
 	w.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', $2, 25)`, workspace, ids["rate_group"])
@@ -70,6 +73,10 @@ func (w *world) populate(workspace string) {
 	w.Exec(`select autopost.put_webhook($1, $3, jsonb_build_object('url', 'https://' || $2 || '.example', 'signing_ref', $2::text), 'ann', $2, false)`, workspace, word, ids["webhooks"])
 	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
 	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:HOUSE_MAX_TOKEN')`, workspace, ids["max"])
+	ids["quotas"], ids["budgets"] = "channel:c-"+workspace+"/3600", ids["max"]
+	w.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ($1, $2, 3600, 1000)`, workspace, ids["channels"])
+	w.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ($1, $2, 1000000)`, workspace, ids["max"])
 	w.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json, enabled) values ($1, $2, 'rss', jsonb_build_object('url', 'https://' || $3 || '.example'), false)`,
 		workspace, ids["sources"], word)
 	for _, body := range []string{" {title}", " {title}!", " {title}?"} {
@@ -96,6 +103,14 @@ func (w *world) populate(workspace string) {
 		workspace, word)
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
 	w.ids[workspace] = ids
+}
+
+// depict gives a workspace a picture, and returns its name in the origin.
+func (w *world) depict(workspace, content string) string {
+	w.t.Helper()
+	r := w.ask(call{method: http.MethodPost, path: "/api/v1/media?kind=image", key: w.key(workspace, "--role", "editor"), body: content, header: map[string]string{"Content-Type": "image/png"}})
+	require.Equal(w.t, 201, r.status, r.raw)
+	return r.body["blob_ref"].(string)
 }
 
 // hold makes a delivery whose outcome nobody knows, and which waits for a person.

@@ -22,6 +22,7 @@ func furnished(t *testing.T) *house.House {
 		where channel_id = 'on-telegram'`)
 	h.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('news', 'on-max', 3600, 8)`)
 	h.Exec(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('news', 'telegram', 'telegram', 86400, 300)`)
+	h.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('news', 'x', 25500000)`)
 	ok(t, h, "template", "put", "digest", "--body", "{title}\n\n  {text}\n", "--defaults", `{"title": "News"}`, "--sanitize", "title", because)
 	ok(t, h, "template", "put", "digest", "--platform", "max", "--body", "<b>{title}</b>", "--parse-mode", "HTML", "--max-length", "200", because)
 	ok(t, h, "channel", "set", "on-max", "--template-ref", "digest", because)
@@ -39,7 +40,7 @@ func furnished(t *testing.T) *house.House {
 
 // wiped takes all configuration away, as if it had never been.
 func wiped(h *house.House) {
-	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
+	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
 		delete from autopost.platform_limits; delete from autopost.credential_health; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
 }
@@ -156,7 +157,7 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	for _, line := range []string{
 		"  ~ max_attempts: 7 -> 6", "  + channel new", `      template_ref: "digest"`, "  ~ channel on-telegram", `      title: "On \"Telegram\": #1" -> "Elsewhere"`,
 		"      dedup_ttl_hours: 24 -> 168", "  ~ template digest", "  not in the file: channel on-max", "  not in the file: template digest/max",
-		"  not in the file: quota channel:on-max/3600", "  not in the file: credential telegram", "  not in the file: group telegram/telegram", "  not in the file: source feed", "  not in the file: endpoint wire-in", "not in the file: workspace rest",
+		"  not in the file: quota channel:on-max/3600", "  not in the file: budget x", "  not in the file: credential telegram", "  not in the file: group telegram/telegram", "  not in the file: source feed", "  not in the file: endpoint wire-in", "not in the file: workspace rest",
 	} {
 		require.Contains(t, plan, line+"\n")
 	}

@@ -119,6 +119,14 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"quota", "remove", "--channel", "on-max", "--per", "2h", because}, 1, "unknown quota"},
 		{[]string{"quota", "remove", "--channel", "on-max", "--per", "1h", because}, 0, "removed quota"},
 		{[]string{"channel", "remove", "on-max", because}, 0, "removed channel on-max"},
+		{[]string{"budget", "show", "x"}, 1, "has no budget"},
+		{[]string{"budget", "set", "x", "--month-usd", "0.1", because}, 0, "added budget of x"},
+		{[]string{"budget", "set", "x", "--month-usd", "0.10", because}, 0, "nothing to change"},
+		{[]string{"budget", "set", "nobody", "--month-usd", "1", because}, 1, "there is no credential nobody"},
+		{[]string{"budget", "set", "x", "--month-usd", "much", because}, 2, "--month-usd"},
+		{[]string{"budget", "show", "x"}, 0, "month_usd"},
+		{[]string{"budget", "list"}, 0, "0.1"},
+		{[]string{"budget", "set", "x", "--unset", "month_usd", because}, 0, "changed budget of x"},
 		{[]string{"group", "set", "telegram", "--rate-rps", "20", because}, 2, "--platform"},
 		{[]string{"group", "set", "telegram", "--platform", "pigeon", "--rate-rps", "20", because}, 2, "pigeon is unknown"},
 		{[]string{"group", "set", "telegram", "--platform", "telegram", "--rate-rps", "20", because}, 0, "20"},
@@ -169,7 +177,7 @@ func TestConfigureCommands(t *testing.T) {
 			require.Empty(t, result.Stdout, "%v", step.args)
 		}
 	}
-	for _, list := range []string{"workspace", "channel", "group", "quota", "credential", "template", "setting"} {
+	for _, list := range []string{"workspace", "channel", "group", "quota", "budget", "credential", "template", "setting"} {
 		var rows []map[string]any
 		require.NoError(t, json.Unmarshal([]byte(ok(t, h, list, "list", "--json")), &rows), list)
 	}

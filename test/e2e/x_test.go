@@ -153,3 +153,30 @@ func TestAnEmptyPurseOnX(t *testing.T) {
 	require.Len(t, sentOnX(h, 1), 1)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select granted_attempts from autopost.deliveries`), "and it cost no attempt")
 }
+
+// What X puts on its bill besides posts, alternative texts and what is read to find a
+// lost post, is spent from the budget as well.
+func TestWhatXPutsOnItsBillIsSpent(t *testing.T) {
+	t.Parallel()
+	h := account(t, `{}`)
+	h.Exec(`update autopost.platforms set settle_seconds = 1 where platform = 'x'`)
+	h.Exec(`update autopost.use_prices set micros = $1 where use = 'owned_read'`, twitter.PriceOwnRead)
+	h.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('news', 'x', 10000000)`)
+	h.Fault(sim.Fault{Platform: house.X, Method: "POST /2/tweets", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
+	d := h.Serve()
+	media := picture(h, "photo-1.png")
+	media[0].(map[string]any)["alt"] = "two fighters"
+	h.Push(d, "secret-cms", house.Post("text", "With a picture", "media", media))
+	sentOnX(h, 1)
+	h.Push(d, "secret-cms", house.Post("text", "Lost and found: https://example.org"))
+	require.Len(t, sentOnX(h, 2), 2)
+	var bill int64
+	kinds := map[string]bool{}
+	for _, charge := range h.World.X.Charges() {
+		bill += charge.MicroDollars
+		kinds[charge.For] = true
+	}
+	require.Len(t, kinds, 4, "a post, one with a link, an alternative text, a read: %v", kinds)
+	require.Equal(t, bill+twitter.PricePostWithURL, pgtest.Value[int64](h.DB, `select sum(micros)::bigint from autopost.charges`), "the look that finds a post pays for it once more")
+	h.Verified()
+}

@@ -4,7 +4,7 @@ as $$
 -- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, budgets, pull_sources, workspace_endpoints,
 -- result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -37,22 +37,25 @@ begin
 			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
 			from autopost.quotas q where q.workspace_id = p_workspace_id
 			union all
-			select 7, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
+			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
+			from autopost.budgets b where b.workspace_id = p_workspace_id
+			union all
+			select 8, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
 			from (
 				select s.source_id as id, autopost.source_fields(s) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
-			select 8, 'endpoint', f.id, f.fields
+			select 9, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			select 10, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 10, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end

@@ -3,8 +3,9 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- What a call came to: sent, retry, failed_permanent or dead is decided here. Only the holder of the present claim may say it.
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
--- "retry_after_ms", "message", "raw"}}. Returns {"applied": true, "status", "attempt", "next_retry_at"}, the same again with
--- "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- "retry_after_ms", "message", "raw"}}; either may have "used": {use: times}, what has a price besides. Returns {"applied": true, "status",
+-- "attempt", "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" |
+-- "unknown_delivery"}.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events.
 begin
 	perform autopost.enter_workspace(p_workspace_id);

@@ -5,6 +5,13 @@ as $$
 select date_trunc('month', p_at at time zone 'UTC') at time zone 'UTC'
 $$;
 
+create or replace function autopost.dollars(p_micros bigint) returns numeric
+language sql immutable parallel safe
+as $$
+-- Millionths of a dollar as dollars.
+select trim_scale(p_micros / 1000000.0)
+$$;
+
 create or replace function autopost.post_price(p_platform autopost.platforms, p_rendered_text text, p_meta jsonb) returns bigint
 language sql immutable parallel safe
 as $$
@@ -24,6 +31,46 @@ begin
 	return (
 		select coalesce(sum(h.micros), 0) from autopost.charges h
 		where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and h.charged_at >= autopost.month_begin(p_now));
+end
+$$;
+
+create or replace function autopost.budgets_shown(p_workspace_id text)
+returns table (auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamptz)
+language sql stable
+as $$
+-- What list_budgets says of each budget. Reads: budgets, charges.
+select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
+	coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'), m.began + interval '1 month'
+from autopost.budgets b
+cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
+left join lateral (
+	select c.use, sum(c.micros)::bigint as micros from autopost.charges c
+	where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
+	group by c.use) h on true
+where b.workspace_id = p_workspace_id
+group by b.auth_ref, b.month_micros, m.began
+$$;
+
+create or replace function autopost.lock_budgets(p_workspace_id text, p_auth_refs text[]) returns void
+language plpgsql
+as $$
+-- Whatever a change of these budgets comes by. Locks: budgets (auth_ref), channel_gates of the channels that use the credentials.
+begin
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (p_auth_refs) order by b.auth_ref for no key update of b;
+	perform autopost.lock_gates(p_workspace_id, autopost.channels_that_use(p_workspace_id, p_auth_refs));
+end
+$$;
+
+create or replace function autopost.channels_that_use(p_workspace_id text, p_auth_refs text[]) returns text[]
+language plpgsql stable
+as $$
+-- The channels whose credential is one of these. Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		order by c.channel_id);
 end
 $$;
 
@@ -127,13 +174,31 @@ create or replace function autopost.settle_charge(p_workspace_id text, p_deliver
 language plpgsql
 as $$
 -- A claim that was paid for is over: what certainly made no post is paid back, unless a part of it stands already.
--- Writes: charges.
+-- What else it used stays paid. Writes: charges.
 begin
 	if p_status <> 'sent' and p_error -> 'known' is distinct from 'false'
 	and coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') = '{}' then
 		delete from autopost.charges h
-		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt;
+		where h.workspace_id = p_workspace_id and h.delivery_id = p_delivery.delivery_id and h.attempt = p_delivery.attempt and h.use = 'post';
 	end if;
+end
+$$;
+
+create or replace function autopost.charge_uses(
+	p_workspace_id text, p_platform text, p_auth_ref text, p_delivery_id uuid, p_attempt int, p_used jsonb
+) returns void
+language plpgsql
+as $$
+-- What else of a platform was used is spent as well, whatever came of it, where the credential has a budget. p_used: {use: times}.
+-- Reads: budgets, use_prices. Writes: charges.
+begin
+	insert into autopost.charges as h (workspace_id, delivery_id, attempt, use, auth_ref, charged_at, micros)
+	select p_workspace_id, p_delivery_id, p_attempt, r.use, p_auth_ref, autopost.now_ts(), r.micros * least(t.times, 1000000)::bigint
+	from autopost.use_prices r
+	cross join lateral (select case when jsonb_typeof(p_used -> r.use) = 'number' then (p_used ->> r.use)::numeric end as times) t
+	where r.platform = p_platform and t.times > 0
+	and exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref)
+	on conflict (workspace_id, delivery_id, attempt, use) do update set micros = h.micros + excluded.micros;
 end
 $$;
 
@@ -151,11 +216,7 @@ begin
 		new.updated_at := autopost.now_ts();
 		v_budget := new;
 	end if;
-	for v_channel in
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = v_budget.workspace_id and autopost.current_auth_ref(v_budget.workspace_id, c) = v_budget.auth_ref
-		order by c.channel_id
-	loop
+	foreach v_channel in array autopost.channels_that_use(v_budget.workspace_id, array[v_budget.auth_ref]) loop
 		perform autopost.rearm_gate(v_budget.workspace_id, v_channel, 0);
 	end loop;
 	if tg_op = 'DELETE' then

@@ -3,7 +3,8 @@ language plpgsql
 as $$
 -- Settles one locked delivery by what its call came to. p_item: {"delivery_id", "claim_token", "outcome", "not_before", "act"};
 -- act narrows what may happen to mark_sent, schedule_retry or fail_permanent; without it the outcome decides. Steps that the outcome
--- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it.
+-- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it; so is the price of what it says was used besides
+-- ("used": {use: times}), where the claim was under a budget.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
@@ -23,6 +24,10 @@ begin
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
 		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+	end if;
+	if v_delivery.quota_held and v_outcome ? 'used' then
+		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
+			v_delivery.attempt, v_outcome -> 'used');
 	end if;
 	if v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',

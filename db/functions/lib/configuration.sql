@@ -174,6 +174,8 @@ begin
 		return autopost.put_channel(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'quota' then
 		return autopost.put_quota(p_workspace_id, regexp_replace(v_id, '/[^/]*$', ''), substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
+	when 'budget' then
+		return autopost.put_budget(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'source' then
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
@@ -184,7 +186,7 @@ begin
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -194,8 +196,8 @@ create or replace function autopost.retire_item(p_workspace_id text, p_kind text
 language plpgsql
 as $$
 -- Puts something out of use without forgetting it: it is disabled; a rate group loses its limit, a template all versions that are in use, and
--- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas and
--- credentials have no such state and stay, unchanged.
+-- the endpoint that a source has in use goes back to what a source makes itself. Answers as the function of its kind does. Quotas,
+-- budgets and credentials have no such state and stay, unchanged.
 -- Reads: templates, list_sources (view).
 declare
 	v_key text[] := autopost.split_id(p_id);
@@ -216,7 +218,7 @@ begin
 				|| '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}';
 		end loop;
 		return v_answer;
-	when 'quota', 'credential' then
+	when 'quota', 'budget', 'credential' then
 		return v_answer;
 	when 'endpoint' then
 		if exists (
@@ -266,8 +268,9 @@ language plpgsql
 as $$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks, alert_targets.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, channel_gates, result_webhooks, alert_targets.
 declare
+	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'budget');
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
 	v_subjects text[] := array(
@@ -287,6 +290,8 @@ begin
 	order by l.platform, l.rate_group for no key update of l;
 	perform 1 from autopost.quotas q
 	where q.workspace_id = p_workspace_id and q.subject = any (v_subjects) order by q.subject, q.window_seconds for no key update of q;
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs) order by b.auth_ref for no key update of b;
 	select coalesce(jsonb_object_agg(c.id, c.target order by c.target nulls first), '{}') into v_targets
 	from (
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
@@ -295,7 +300,7 @@ begin
 		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
-	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
+	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)) || autopost.channels_that_use(p_workspace_id, v_refs));
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
 	order by w.webhook_id for no key update of w;

@@ -67,6 +67,15 @@ select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
+select q.subject || '/' || q.window_seconds, to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
+	'free_at', case when isfinite(q.free_at) then q.free_at end)
+from autopost.quotas_shown(p_workspace_id) q
+where p_kind = 'quota'
+union all
+select b.auth_ref, to_jsonb(b)
+from autopost.budgets_shown(p_workspace_id) b
+where p_kind = 'budget'
+union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'

@@ -67,12 +67,12 @@ end
 $$;
 
 create or replace function autopost.show_post(
-	p_workspace_id text, p_payload jsonb, p_renderings jsonb,
+	p_workspace_id text, p_payload jsonb, p_tags jsonb, p_renderings jsonb,
 	out verdicts text[], out errors jsonb[], out texts text[], out metas jsonb[], out templates text[]
 )
 language plpgsql stable
 as $$
--- Each of the renderings of route_post carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
+-- Each of the renderings of route_post, of a post with these tags, carried out, at its place: what becomes of its deliveries, with which error, text and meta, and
 -- the version of the template that made the text.
 -- Reads: platforms, media_origin.
 declare
@@ -84,7 +84,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload, p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), p, autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
 		errors[v_n] := case when v_shown ? 'reason' then jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
@@ -126,7 +126,7 @@ declare
 	v_fates text[]; -- where they are not the verdicts
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
-	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_renderings) s;
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	if p_fresh then
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
 			status, last_error, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)

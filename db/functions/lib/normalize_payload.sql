@@ -34,7 +34,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview')) || autopost.normalize_video_variant(p_variant)
+	'disable_preview', p_variant -> 'disable_preview')) || coalesce(autopost.post_variant(p_variant, autopost.post_fields()), '{}') || autopost.normalize_video_variant(p_variant)
 $$;
 
 create or replace function autopost.normalize_template(p_template jsonb) returns jsonb

@@ -111,9 +111,10 @@ begin
 		if jsonb_typeof(v_variant.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
-		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.video_fields()) then
+		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
 			v_errors := v_errors || autopost.field_error(v_at, 'says nothing that a variant may say',
-				'give text, parse_mode, link, media, buttons or disable_preview; of a video ' || array_to_string(autopost.video_fields(), ', '));
+				'give text, parse_mode, link, media, buttons or disable_preview; on x ' || array_to_string(autopost.post_fields(), ', ')
+				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
 		if exists (select 1 from jsonb_each(v_variant.value) f
 			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'), ('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
@@ -136,7 +137,7 @@ begin
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')), '[]')
 			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
-			|| autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
+			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value, v_at, p_raw -> 'media');
 	end loop;
 	return v_errors;
 end
@@ -239,10 +240,10 @@ begin
 			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
 				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
 			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
-			and not (f.key = any (autopost.video_fields()) and exists (
+			and not exists (
 				select 1 from autopost.platforms p
-				where p.takes = 'videos' and p.platform in (v.key, (
-					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key))))
+				where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
+					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
 		) w);
 end
 $$;

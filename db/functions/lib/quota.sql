@@ -81,6 +81,20 @@ begin
 end
 $$;
 
+create or replace function autopost.quotas_shown(p_workspace_id text)
+returns table (subject text, window_seconds int, max_sends int, used int, free_at timestamptz)
+language sql stable
+as $$
+-- What list_quotas says of each quota. Reads: quotas, quota_uses.
+select q.subject, q.window_seconds, q.max_sends, (
+		select count(*)::int from autopost.quota_uses u
+		where u.workspace_id = p_workspace_id and u.subject = q.subject and u.used_at > n.at - make_interval(secs => q.window_seconds)),
+	autopost.quota_free_at(p_workspace_id, q.subject, n.at)
+from autopost.quotas q
+cross join (select autopost.now_ts() as at) n
+where q.workspace_id = p_workspace_id
+$$;
+
 create or replace function autopost.spend_quota(
 	p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]
 ) returns void

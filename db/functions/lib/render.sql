@@ -254,6 +254,7 @@ begin
 		'length', v_body -> 'length',
 		'length_limit', p_platform.text_limit,
 		'truncated', v_body -> 'truncated',
+		'post', autopost.post_variant(p_choice -> 'variant', p_platform.post_fields),
 		'notes', nullif(v_notes, '[]'),
 		'steps', v_steps)));
 end

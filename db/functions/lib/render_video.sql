@@ -6,6 +6,27 @@ select coalesce(sum(char_length(t.value) + case when strpos(t.value, ' ') > 0 th
 from jsonb_array_elements_text(p_tags) t
 $$;
 
+create or replace function autopost.with_post_tags(p_tags jsonb, p_post_tags jsonb, p_forbidden text) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- Tags of a video and, behind them, those of its post that are not among them, as many as fit; what the platform takes in none is left out.
+declare
+	v_tags jsonb := coalesce(p_tags, '[]');
+	v_tag text;
+begin
+	for v_tag in
+		select t.value from jsonb_array_elements_text(coalesce(p_post_tags, '[]')) with ordinality t
+		where t.value = translate(t.value, p_forbidden, '')
+		order by t.ordinality
+	loop
+		if not exists (select 1 from jsonb_array_elements_text(v_tags) h where lower(h.value) = lower(v_tag)) and autopost.tags_length(v_tags || to_jsonb(v_tag)) <= 500 then
+			v_tags := v_tags || to_jsonb(v_tag);
+		end if;
+	end loop;
+	return nullif(v_tags, '[]');
+end
+$$;
+
 create or replace function autopost.video_media(p_payload jsonb, p_variant jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
@@ -58,15 +79,16 @@ select coalesce(
 from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}', p_choice #> '{defaults,tags}') as tags) x
 $$;
 
-create or replace function autopost.video_steps(p_media jsonb) returns jsonb
+create or replace function autopost.video_steps(p_media jsonb, p_playlist text) returns jsonb
 language sql immutable parallel safe
 as $$
--- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it. Only the upload
--- makes something that is seen.
+-- The calls that make a video of its media: the session into which it is uploaded, the upload, and what is added to it, or it to. Only the
+-- upload makes something that is seen.
 select '[{"step": "session", "aside": true}]'::jsonb || jsonb_build_object('step', 'video', 'text', true, 'items', jsonb_build_array(p_media -> 'video'))
 	|| case when p_media ? 'thumbnail' then jsonb_build_array(jsonb_build_object('step', 'thumbnail', 'aside', true, 'items', jsonb_build_array(p_media -> 'thumbnail'))) else '[]' end
 	|| coalesce((select jsonb_agg(jsonb_build_object('step', autopost.captions_step(c.ordinality), 'aside', true, 'items', jsonb_build_array(c.value -> 'media')) order by c.ordinality)
 		from jsonb_array_elements(p_media -> 'captions') with ordinality c), '[]')
+	|| case when p_playlist <> '' then '[{"step": "playlist", "aside": true}]'::jsonb else '[]' end
 $$;
 
 create or replace function autopost.captions_step(p_n bigint) returns text
@@ -86,8 +108,13 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}', substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
 	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
+	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
 begin
+	if v_defaults -> 'post_tags' = 'true' then
+		v_tags := autopost.with_post_tags(v_tags, p_payload -> 'tags', p_platform.forbidden);
+	end if;
 	v_title := btrim(autopost.shorten_text(btrim(regexp_replace(translate(v_title, p_platform.forbidden, ''), '\s+', ' ', 'g')), false, p_platform.title_limit, 'utf16'));
 	if v_refusal is null and (p_body ->> 'length')::int > p_platform.text_limit then
 		v_refusal := format('text has %s %s, %s takes at most %s', p_body ->> 'length', p_body ->> 'unit', p_platform.platform, p_platform.text_limit);
@@ -111,14 +138,19 @@ begin
 		'video', jsonb_build_object(
 			'privacy', case when v_variant ? 'publish_at' then 'private' else coalesce(v_variant ->> 'privacy', v_defaults ->> 'privacy', 'public') end,
 			'publish_at', v_variant -> 'publish_at',
-			'tags', coalesce(v_variant -> 'tags', v_defaults -> 'tags'),
+			'tags', v_tags,
 			'category_id', coalesce(v_variant -> 'category_id', v_defaults -> 'category_id'),
+			'language', coalesce(v_variant -> 'language', v_defaults -> 'language'),
+			'license', coalesce(v_variant -> 'license', v_defaults -> 'license'),
+			'embeddable', coalesce(v_variant -> 'embeddable', v_defaults -> 'embeddable'),
+			'notify_subscribers', coalesce(v_variant -> 'notify_subscribers', v_defaults -> 'notify_subscribers'),
+			'playlist_id', nullif(v_playlist, ''),
 			'made_for_kids', coalesce(v_variant -> 'made_for_kids', v_defaults -> 'made_for_kids'),
 			'synthetic_media', coalesce(v_variant -> 'synthetic_media', v_defaults -> 'synthetic_media'),
 			'captions', (select jsonb_object_agg(autopost.captions_step(c.ordinality), jsonb_build_object(
 					'language', coalesce(c.value -> 'language', v_defaults -> 'captions_language'), 'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media))));
+		'steps', autopost.video_steps(v_media, v_playlist))));
 end
 $$;

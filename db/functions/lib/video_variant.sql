@@ -2,7 +2,7 @@ create or replace function autopost.video_fields() returns text[]
 language sql immutable parallel safe
 as $$
 -- What a variant may say of a video, beside what it may say of any post.
-select '{title,description,tags,privacy,category_id,made_for_kids,synthetic_media,publish_at,thumbnail,captions}'::text[]
+select '{title,description,tags,privacy,category_id,language,license,embeddable,made_for_kids,synthetic_media,notify_subscribers,playlist_id,publish_at,thumbnail,captions}'::text[]
 $$;
 
 create or replace function autopost.is_language(p_text text) returns boolean
@@ -54,7 +54,8 @@ begin
 			select f.key as field, 'has a wrong type' as reason, 'it is a JSON ' || w.kind as remedy
 			from jsonb_each(p_variant) f
 			join (values ('title', 'string'), ('description', 'string'), ('privacy', 'string'), ('category_id', 'string'), ('publish_at', 'string'),
-				('made_for_kids', 'boolean'), ('synthetic_media', 'boolean')) w (key, kind) on w.key = f.key
+				('language', 'string'), ('license', 'string'), ('playlist_id', 'string'), ('embeddable', 'boolean'), ('made_for_kids', 'boolean'),
+				('synthetic_media', 'boolean'), ('notify_subscribers', 'boolean')) w (key, kind) on w.key = f.key
 			where jsonb_typeof(f.value) <> w.kind
 			union all
 			select 'privacy', 'is unknown', 'use public, unlisted or private'
@@ -62,6 +63,15 @@ begin
 			union all
 			select 'category_id', 'is no number of a category', 'write "22"'
 			where jsonb_typeof(p_variant -> 'category_id') = 'string' and p_variant ->> 'category_id' !~ '^\d{1,3}$'
+			union all
+			select 'language', 'is no language tag', 'write "en" or "pt-BR"'
+			where jsonb_typeof(p_variant -> 'language') = 'string' and not autopost.is_language(p_variant ->> 'language')
+			union all
+			select 'license', 'is unknown', 'use youtube or creativeCommon'
+			where jsonb_typeof(p_variant -> 'license') = 'string' and p_variant ->> 'license' not in ('youtube', 'creativeCommon')
+			union all
+			select 'playlist_id', 'is no id of a playlist', 'write what follows list= in its address, or "" for none'
+			where jsonb_typeof(p_variant -> 'playlist_id') = 'string' and p_variant ->> 'playlist_id' !~ '^([A-Za-z0-9_-]{2,64})?$'
 			union all
 			select 'publish_at', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00'
 			where jsonb_typeof(p_variant -> 'publish_at') = 'string'
@@ -84,8 +94,13 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'tags', (select jsonb_agg(autopost.normalize_text(t.value, 'None') order by t.ordinality) from jsonb_array_elements_text(p_variant -> 'tags') with ordinality t),
 	'privacy', p_variant -> 'privacy',
 	'category_id', p_variant -> 'category_id',
+	'language', p_variant -> 'language',
+	'license', p_variant -> 'license',
+	'embeddable', p_variant -> 'embeddable',
 	'made_for_kids', p_variant -> 'made_for_kids',
 	'synthetic_media', p_variant -> 'synthetic_media',
+	'notify_subscribers', p_variant -> 'notify_subscribers',
+	'playlist_id', p_variant -> 'playlist_id',
 	'publish_at', p_variant -> 'publish_at',
 	'thumbnail', p_variant -> 'thumbnail',
 	'captions', p_variant -> 'captions'))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,43 @@ func Inspect(t *testing.T, next http.Handler, schema Schema) http.Handler {
 // says loudly when it is not there.
 func SharedData(t *testing.T, name string, into any) bool {
 	t.Helper()
+	content := shared(t, filepath.Join("data", name))
+	if content == nil {
+		return false
+	}
+	require.NoError(t, json.Unmarshal(content, into))
+	return true
+}
+
+// ErrorTable are the rows of the table of errors in a platform's sheet, whose section
+// begins with this heading, as their cells. Nil where the sheet is absent.
+func ErrorTable(t *testing.T, sheet, heading string) [][]string {
+	t.Helper()
+	content := shared(t, filepath.Join("platforms", sheet))
+	if content == nil {
+		return nil
+	}
+	_, section, found := strings.Cut(string(content), "\n"+heading)
+	require.True(t, found, "%s has no section %s", sheet, heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows [][]string
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if !strings.HasPrefix(line, "|") || strings.Trim(cells[0], "- ") == "" || strings.Contains(cells[0], "HTTP") && len(rows) == 0 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	require.NotEmpty(t, rows, "%s has no table under %s", sheet, heading)
+	return rows
+}
+
+// shared reads a file of ../shared; nil, and loudly, where it is absent.
+func shared(t *testing.T, name string) []byte {
+	t.Helper()
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	for {
@@ -51,14 +89,13 @@ func SharedData(t *testing.T, name string, into any) bool {
 		require.NotEqual(t, parent, dir, "no go.mod above the test")
 		dir = parent
 	}
-	content, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "shared", "data", name))
+	content, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "shared", name))
 	if os.IsNotExist(err) {
-		t.Logf("NOT CHECKED against the published schema: ../shared/data/%s is absent", name)
-		return false
+		t.Logf("NOT CHECKED against what was published: ../shared/%s is absent", name)
+		return nil
 	}
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(content, into))
-	return true
+	return content
 }
 
 // quiet is a logger for servers whose complaints a test provokes.

@@ -60,6 +60,12 @@ func (b *bench) operations() map[string]operation {
 			told.hear(standing, failure)
 		}
 	}
+	if _, ok := b.adapter.(autopost.Uploader); ok {
+		out["upload"] = func(ctx context.Context, b *bench, told *telling) {
+			uploaded, failure := b.adapter.(autopost.Uploader).Upload(ctx, autopost.Upload{Secret: autopost.NewSecret(b.Secret), Media: b.media, Medium: b.medium(b.notPicture())})
+			told.hear(uploaded, failure)
+		}
+	}
 	if b.Refresher != nil {
 		out["refresh"] = func(ctx context.Context, b *bench, told *telling) {
 			renewed, failure := b.refresher.Refresh(ctx, autopost.NewSecret(b.Secret))

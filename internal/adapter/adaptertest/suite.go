@@ -51,6 +51,9 @@ func Run(t *testing.T, h Harness) {
 	if len(h.Acts) > 0 {
 		maps.Copy(cases, actCases)
 	}
+	if h.uploader(t) {
+		maps.Copy(cases, handovers)
+	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}
@@ -73,6 +76,23 @@ var uploads = map[string]func(*testing.T, Harness){
 	"ReusesWhatWasUploaded":         testReuse,
 	"UploadsAgainWhenAnIDIsRefused": testExpired,
 	"UploadsAgainOnlyOnce":          testExpiredTwice,
+}
+
+// handovers are the cases of platforms that take a medium without a post.
+var handovers = map[string]func(*testing.T, Harness){
+	"TakesAMediumWithoutAPost":      testUpload,
+	"SaysWhyItTakesNoMedium":        testUploadFailures,
+	"NoFailureOfAnUploadIsInDoubt":  testUploadLost,
+	"AnUploadNeedsSecretAndContent": testUploadMissing,
+}
+
+// uploader tells whether the adapter under test is one.
+func (h Harness) uploader(t *testing.T) bool {
+	t.Helper()
+	a, err := h.New("http://127.0.0.1", nil)
+	require.NoError(t, err)
+	_, is := a.(autopost.Uploader)
+	return is
 }
 
 var textStep = autopost.Step{Name: "text", Text: true}

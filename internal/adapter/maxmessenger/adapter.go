@@ -99,4 +99,7 @@ func (s *sender) prepare() *autopost.Error {
 	return nil
 }
 
-var _ autopost.Adapter = (*Adapter)(nil)
+var (
+	_ autopost.Adapter  = (*Adapter)(nil)
+	_ autopost.Uploader = (*Adapter)(nil)
+)

@@ -39,6 +39,23 @@ type item struct {
 	known bool
 }
 
+// Upload implements autopost.Uploader. MAX does not say when it has worked on a
+// content: a post that comes too early waits.
+func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.Uploaded, *autopost.Error) {
+	s := sender{adapter: a, call: autopost.Call{Secret: upload.Secret, Media: upload.Media}, hide: adapter.Hide(upload.Secret)}
+	if failure := s.usable(); failure != nil {
+		return autopost.Uploaded{}, failure
+	}
+	it, failure := s.find(ctx, upload.Medium)
+	if failure == nil && !it.known {
+		failure = s.upload(ctx, &it)
+	}
+	if failure != nil {
+		return autopost.Uploaded{}, failure
+	}
+	return autopost.Uploaded{FileID: it.token, Kind: it.kind}, nil
+}
+
 func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
 	possible := kinds[medium.Type]
 	if len(possible) == 0 {

@@ -63,7 +63,9 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	if failure != nil {
 		return autopost.Failed(*failure)
 	}
-	return adapter.Run(ctx, call, s.step)
+	outcome := adapter.Run(ctx, call, s.step)
+	outcome.Used = s.used
+	return outcome
 }
 
 // sender sends one delivery, or looks for it.
@@ -73,7 +75,14 @@ type sender struct {
 	signer   signer
 	hide     adapter.Redactor
 	settings settings
+	used     autopost.Used
 }
+
+// What X asks a price for, besides a post.
+const (
+	useMetadata  = "media_metadata"
+	useOwnedRead = "owned_read"
+)
 
 // settings are those of a channel that mean something to X.
 type settings struct {
@@ -87,6 +96,24 @@ type settings struct {
 	MaxWeightedLength int `json:"max_weighted_length"`
 }
 
+// everyone may answer where nobody says otherwise: X has no word for it.
+const everyone = "everyone"
+
+// under is what holds for a post that says something of itself.
+func (s settings) under(post autopost.Post) settings {
+	if post.MadeWithAI != nil {
+		s.MadeWithAI = *post.MadeWithAI
+	}
+	if post.PaidPartnership != nil {
+		s.PaidPartnership = *post.PaidPartnership
+	}
+	s.ReplySettings = cmp.Or(post.ReplySettings, s.ReplySettings)
+	if s.ReplySettings == everyone {
+		s.ReplySettings = ""
+	}
+	return s
+}
+
 var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "verified"}
 
 // account is a user's id or name.
@@ -95,12 +122,20 @@ var account = regexp.MustCompile(`^(?:[0-9]{1,19}|@?[A-Za-z0-9_]{1,15})$`)
 // postID is that of a post.
 var postID = regexp.MustCompile(`^[0-9]{1,19}$`)
 
-func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+// authorised is a sender that can call the API for an account.
+func (a *Adapter) authorised(call autopost.Call) (*sender, *autopost.Error) {
 	signer, secrets, failure := readCredential(call.Secret)
 	if failure != nil {
 		return nil, failure
 	}
-	s := &sender{adapter: a, call: call, signer: signer, hide: adapter.Hide(secrets...)}
+	return &sender{adapter: a, call: call, signer: signer, hide: adapter.Hide(secrets...)}, nil
+}
+
+func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s, failure := a.authorised(call)
+	if failure != nil {
+		return nil, failure
+	}
 	if !account.MatchString(call.Delivery.TargetID) {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "x_account_invalid", "the target is neither the id nor the name of an account")
 	}
@@ -109,6 +144,7 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 			return nil, s.misconfigured(err.Error())
 		}
 	}
+	s.settings = s.settings.under(call.Delivery.RenderMeta.Post)
 	switch {
 	case !slices.Contains(replySettings, s.settings.ReplySettings):
 		return nil, s.misconfigured("reply_settings is none of " + strings.Join(replySettings[1:], ", "))
@@ -143,13 +179,21 @@ func (s *sender) check() *autopost.Error {
 			if failure != nil {
 				return failure
 			}
-			if len(categories[medium.Type]) == 0 {
-				return invalid("media[%d] is of no kind that X has", index)
-			}
-			if n := len([]rune(medium.Alt)); n > maxAltText {
-				return invalid("media[%d].alt has %d characters, X takes at most %d: shorten it", index, n, maxAltText)
+			if failure := taken(fmt.Sprintf("media[%d]", index), medium); failure != nil {
+				return failure
 			}
 		}
+	}
+	return nil
+}
+
+// taken says why X would refuse a medium; nil when it would not.
+func taken(name string, medium autopost.Media) *autopost.Error {
+	if len(categories[medium.Type]) == 0 {
+		return invalid("%s is of no kind that X has: give an image, a video or an animation", name)
+	}
+	if n := len([]rune(medium.Alt)); n > maxAltText {
+		return invalid("%s.alt has %d characters, X takes at most %d: shorten it", name, n, maxAltText)
 	}
 	return nil
 }
@@ -210,4 +254,5 @@ var (
 	_ autopost.Adapter    = (*Adapter)(nil)
 	_ autopost.Reconciler = (*Adapter)(nil)
 	_ autopost.Deleter    = (*Adapter)(nil)
+	_ autopost.Uploader   = (*Adapter)(nil)
 )

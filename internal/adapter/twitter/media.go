@@ -49,6 +49,26 @@ func (it item) kind() string {
 	return it.category + " " + hex.EncodeToString(sum[:8])
 }
 
+// Upload implements autopost.Uploader. It waits until X has worked on the content, as
+// far as the time goes; what is not ready then is gone on with by the next call.
+func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.Uploaded, *autopost.Error) {
+	s, failure := a.authorised(autopost.Call{Secret: upload.Secret, Media: upload.Media})
+	if failure == nil {
+		failure = taken("the medium", upload.Medium)
+	}
+	if failure != nil {
+		return autopost.Uploaded{}, failure
+	}
+	it, failure := s.find(ctx, upload.Medium)
+	if failure == nil && !it.known {
+		failure = s.materialise(ctx, &it)
+	}
+	if failure != nil {
+		return autopost.Uploaded{Used: s.used}, failure
+	}
+	return autopost.Uploaded{FileID: it.id, Kind: it.kind(), Used: s.used}, nil
+}
+
 func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
 	it := item{medium: medium, id: medium.FileID}
 	for _, category := range categories[medium.Type] {
@@ -221,6 +241,7 @@ func (s *sender) describe(ctx context.Context, id, alt string) *autopost.Error {
 	if failure != nil {
 		return failure
 	}
+	s.used = s.used.Add(useMetadata, 1)
 	return uploadFailure(s.answered(req, nil))
 }
 

@@ -38,13 +38,15 @@ func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Ve
 		return autopost.Verdict{Error: invalid("the delivery has no step that is not acknowledged")}
 	}
 	found, failure := s.look(ctx, step, answers)
+	verdict := autopost.Verdict{Absent: found.id == ""}
 	switch {
 	case failure != nil:
-		return autopost.Verdict{Error: failure}
-	case found.id == "":
-		return autopost.Verdict{Absent: true}
+		verdict = autopost.Verdict{Error: failure}
+	case found.id != "":
+		verdict = adapter.Found(ctx, call, []string{found.id})
 	}
-	return adapter.Found(ctx, call, []string{found.id})
+	verdict.Used = s.used
+	return verdict
 }
 
 // sighting is a post that was found; an empty id is none.
@@ -103,6 +105,7 @@ func (s *sender) look(ctx context.Context, step autopost.Step, answers string) (
 		if failure := s.get(ctx, "2/users/"+user+"/tweets", query, &page); failure != nil {
 			return sighting{}, failure
 		}
+		s.used = s.used.Add(useOwnedRead, len(page.Data))
 		for _, p := range page.Data { // newest first
 			if wanted.is(p) {
 				found = sighting{p.ID, p.CreatedAt}

@@ -139,7 +139,7 @@ func TestAThreadGoesOnAfterThePartThatIsFound(t *testing.T) {
 	d.RenderMeta.Progress.Steps = map[string][]string{"text-1": {id}}
 	since := b.lost(t, d, true)
 	v, emitted := b.ask(t, d, since)
-	require.Equal(t, autopost.Verdict{}, v, "the rest is to be sent")
+	require.Equal(t, autopost.Verdict{Used: autopost.Used{"owned_read": 2}}, v, "the rest is to be sent")
 	second := b.server.Posts(account)[1].ID
 	require.Equal(t, []autopost.Acknowledged{{Step: "text-2", IDs: []string{second}}}, emitted)
 

@@ -159,6 +159,13 @@ func TestWhatAPostSays(t *testing.T) {
 	require.Equal(t, "1", o.ProviderMessageID)
 	require.JSONEq(t, `{"text":"a < b","made_with_ai":true,"paid_partnership":true,"reply_settings":"following","community_id":"7","share_with_followers":true}`, bodies[0])
 	require.JSONEq(t, `{"text":"and on","made_with_ai":true,"paid_partnership":true,"share_with_followers":true,"reply":{"in_reply_to_tweet_id":"1"}}`, bodies[1])
+
+	d.RenderMeta.Post = autopost.Post{MadeWithAI: new(bool), ReplySettings: "everyone"}
+	require.True(t, send(t, server.URL, nil, d).OK)
+	require.JSONEq(t, `{"text":"a < b","paid_partnership":true,"community_id":"7","share_with_followers":true}`, bodies[2], "what the post says goes before")
+	d.RenderMeta.Post.ReplySettings = "verified"
+	require.True(t, send(t, server.URL, nil, d).OK)
+	require.Contains(t, bodies[4], `"reply_settings":"verified"`)
 }
 
 func TestWhatXWouldRefuseIsFoundBeforeAByteIsSent(t *testing.T) {

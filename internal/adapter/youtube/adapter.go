@@ -131,7 +131,7 @@ func (s *sender) step(ctx context.Context, step autopost.Step, _ string) (adapte
 		return s.begin(ctx)
 	case "video":
 		return s.upload(ctx, step)
-	case "thumbnail", "captions":
+	case "thumbnail", "captions", "playlist":
 		return s.extra(ctx, step)
 	}
 	return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,

@@ -69,7 +69,8 @@ var rules = func() map[string]adapter.Rule {
 	add(permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, "mediaBodyRequired")
 	add(permanent, autopost.ScopeDelivery, "",
 		"forbiddenPrivacySetting", "forbiddenLicenseSetting", "forbiddenEmbedSetting", "failedPrecondition", "processingFailure",
-		"invalidImage", "imageFormatUnsupported", "imageTooTall", "imageTooWide", "captionExists")
+		"invalidImage", "imageFormatUnsupported", "imageTooTall", "imageTooWide", "captionExists",
+		"playlistNotFound", "playlistItemsNotAccessible", "playlistContainsMaximumNumberOfVideos", "playlistOperationUnsupported", "videoAlreadyInPlaylist")
 	return table
 }()
 

@@ -54,7 +54,7 @@ func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 		p.Unaudited = project[0].Unaudited
 	}
 	require.NoError(t, b.server.AddProject(p))
-	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo"}))
+	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo", Playlists: []string{"PLshow"}}))
 	listener := httptest.NewServer(adaptertest.Inspect(t, mounted(b.server), nil))
 	t.Cleanup(listener.Close)
 	t.Cleanup(listener.CloseClientConnections)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"autopost"
@@ -19,22 +20,22 @@ import (
 // refusedExtra begins the id under which an extra is recorded that YouTube will not have.
 const refusedExtra = "refused: "
 
-// extra sets the thumbnail or adds captions to the video, which is there whatever
-// becomes of them: what is refused for good is recorded as refused, and told in the end.
+// extra sets the thumbnail, adds captions to the video, or it to a playlist. The video
+// is there whatever becomes of that: what is refused for good is recorded as refused, and told in the end.
 func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
 	id, failure := s.videoID()
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}
-	medium, failure := s.medium(step)
-	if failure != nil {
-		return adapter.Receipt{}, failure
+	var ids []string
+	switch step.Name {
+	case "thumbnail":
+		ids, failure = s.thumbnail(ctx, step, id)
+	case "playlist":
+		ids, failure = s.enlist(ctx, id)
+	default:
+		ids, failure = s.captions(ctx, step, id)
 	}
-	set := s.thumbnail
-	if step.Name != "thumbnail" {
-		set = s.captions
-	}
-	ids, failure := set(ctx, step, medium, id)
 	switch {
 	case failure == nil:
 		return adapter.Receipt{IDs: ids}, nil
@@ -57,7 +58,11 @@ func (s *sender) videoID() (string, *autopost.Error) {
 	return "", adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the step comes before its video")
 }
 
-func (s *sender) thumbnail(ctx context.Context, _ autopost.Step, medium autopost.Media, video string) ([]string, *autopost.Error) {
+func (s *sender) thumbnail(ctx context.Context, step autopost.Step, video string) ([]string, *autopost.Error) {
+	medium, failure := s.medium(step)
+	if failure != nil {
+		return nil, failure
+	}
 	target := s.at(url.Values{"videoId": {video}, "uploadType": {"media"}}, "upload/youtube/v3/thumbnails/set")
 	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
 	if failure != nil {
@@ -77,7 +82,11 @@ func (s *sender) thumbnail(ctx context.Context, _ autopost.Step, medium autopost
 	return []string{}, failure
 }
 
-func (s *sender) captions(ctx context.Context, step autopost.Step, medium autopost.Media, video string) ([]string, *autopost.Error) {
+func (s *sender) captions(ctx context.Context, step autopost.Step, video string) ([]string, *autopost.Error) {
+	medium, failure := s.medium(step)
+	if failure != nil {
+		return nil, failure
+	}
 	track := s.wanted().Captions[step.Name]
 	target := s.at(url.Values{"uploadType": {"multipart"}, "part": {"snippet"}}, "upload/youtube/v3/captions")
 	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
@@ -103,6 +112,63 @@ func (s *sender) captions(ctx context.Context, step autopost.Step, medium autopo
 		return nil, refused(answer, s.hide)
 	}
 	return []string{made.ID}, nil
+}
+
+// enlist adds the video to its playlist. YouTube adds one as often as it is asked, so an
+// attempt that is not the first looks whether it is there.
+func (s *sender) enlist(ctx context.Context, video string) ([]string, *autopost.Error) {
+	list := s.wanted().PlaylistID
+	if s.call.Delivery.Attempt > 1 {
+		id, failure := s.listedAs(ctx, list, video)
+		if failure != nil || id != "" {
+			return []string{id}, failure
+		}
+	}
+	body, err := json.Marshal(map[string]any{"snippet": map[string]any{
+		"playlistId": list, "resourceId": map[string]string{"kind": "youtube#video", "videoId": video},
+	}})
+	if err != nil {
+		panic("youtube: encode an item of a playlist: " + err.Error()) // the type has no value that JSON lacks
+	}
+	req, failure := newRequest(ctx, http.MethodPost, s.at(url.Values{"part": {"snippet"}}, "youtube/v3/playlistItems"))
+	if failure != nil {
+		return nil, failure
+	}
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	answer, failure := s.do(req)
+	if failure != nil {
+		return nil, failure
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if answer.Status != http.StatusOK || json.Unmarshal(answer.Body, &made) != nil || made.ID == "" {
+		return nil, refused(answer, s.hide)
+	}
+	return []string{made.ID}, nil
+}
+
+// listedAs is the id under which a playlist has the video, "" where it has not, as far
+// as it is read: a second entry in a longer one does no harm.
+func (s *sender) listedAs(ctx context.Context, list, video string) (string, *autopost.Error) {
+	query := url.Values{"part": {"snippet"}, "playlistId": {list}, "maxResults": {strconv.Itoa(perPage)}}
+	for range maxPages {
+		var page uploadsPage
+		if failure := s.list(ctx, "playlistItems", query, &page); failure != nil {
+			return "", failure
+		}
+		for _, item := range page.Items {
+			if item.Snippet.ResourceID.VideoID == video {
+				return item.ID, nil
+			}
+		}
+		if page.NextPageToken == "" {
+			break
+		}
+		query.Set("pageToken", page.NextPageToken)
+	}
+	return "", nil
 }
 
 // related makes a body of two parts, what is said of a content and the content, that

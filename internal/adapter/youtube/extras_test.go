@@ -229,3 +229,66 @@ func TestReconcile(t *testing.T) {
 	require.Equal(t, autopost.Verdict{}, b.adapter.Reconcile(t.Context(), b.call(b.dressed())), "what follows the video is Send's to do")
 	require.Equal(t, 30*time.Second, b.adapter.SettleTime())
 }
+
+const playlists = "POST /youtube/v3/playlistItems"
+
+// listed is a video with all that may be said of it besides, which is added to a playlist.
+func (b *bench) listed(playlist string) autopost.Delivery {
+	d := b.show(300 * kib)
+	d.Attempt = 1
+	d.RenderMeta.Video = &autopost.Video{
+		Privacy: "public", Language: "pt-BR", License: "creativeCommon", Embeddable: new(bool), NotifySubscribers: new(bool), PlaylistID: playlist,
+	}
+	d.RenderMeta.Steps = append(d.RenderMeta.Steps, autopost.Step{Name: "playlist", Aside: true})
+	return d
+}
+
+func TestWhatElseIsSaidOfAVideo(t *testing.T) {
+	b := newBench(t)
+	d := b.listed("PLshow")
+	require.True(t, b.send(d).OK)
+	v := b.only(d)
+	require.Equal(t, []any{"pt-BR", "creativeCommon", false, false, []string{"PLshow"}}, []any{v.Language, v.License, v.Embeddable, v.Notified, v.Playlists})
+
+	b = newBench(t)
+	d = b.show(300 * kib)
+	require.True(t, b.send(d).OK)
+	v = b.only(d)
+	require.Equal(t, []any{true, true}, []any{v.Embeddable, v.Notified}, "the platform's defaults where nobody says anything")
+}
+
+// A video is in its playlist once, whatever became of the answer; one that the playlist
+// does not take stands all the same.
+func TestAVideoIsInItsPlaylistOnce(t *testing.T) {
+	for effect, want := range map[sim.Effect]string{
+		sim.EffectAcceptThenDrop: "TRANSIENT/delivery yt_interrupted", sim.EffectReset: "TRANSIENT/delivery yt_interrupted", sim.EffectGarbage: "TRANSIENT/platform yt_5xx",
+	} {
+		b := newBench(t)
+		b.fault(sim.Fault{Method: playlists, Effect: effect, To: 1})
+		d := b.listed("PLshow")
+		b.failed(b.send(d), want)
+		d.Attempt = 2
+		o := b.send(d)
+		require.True(t, o.OK, "%v", o.Error)
+		require.Equal(t, []string{"PLshow"}, b.only(d).Playlists, effect)
+		require.Equal(t, 1, b.count(start))
+	}
+	for reason, c := range map[string]struct {
+		status int
+		want   string
+	}{
+		"playlistNotFound": {404, "yt_playlist_not_found"}, "forbidden": {403, "yt_forbidden"}, "playlistContainsMaximumNumberOfVideos": {403, "yt_playlist_contains_maximum_number_of_videos"},
+	} {
+		b := newBench(t)
+		b.fault(sim.Fault{Method: playlists, Effect: sim.EffectStatus, Status: c.status, Code: reason})
+		d := b.listed("PLshow")
+		o := b.send(d)
+		require.True(t, o.OK, "%v", o.Error)
+		require.Equal(t, map[string]string{"playlist": c.want}, b.told(o).Refused)
+	}
+	b := newBench(t)
+	d := b.listed("PLsomebodys")
+	o := b.send(d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Equal(t, map[string]string{"playlist": "yt_playlist_not_found"}, b.told(o).Refused)
+}

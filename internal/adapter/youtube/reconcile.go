@@ -69,10 +69,11 @@ func (s *sender) became(ctx context.Context, u *session) (made *video, absent bo
 	return made, made == nil, failure
 }
 
-// uploadsPage is a page of the list of uploads.
+// uploadsPage is a page of the list of uploads, or of another playlist.
 type uploadsPage struct {
 	NextPageToken string `json:"nextPageToken"`
 	Items         []struct {
+		ID      string `json:"id"`
 		Snippet struct {
 			Title       string    `json:"title"`
 			Description string    `json:"description"`

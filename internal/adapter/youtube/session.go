@@ -92,8 +92,11 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	if err != nil {
 		panic("youtube: encode a video: " + err.Error()) // the type has no value that JSON lacks
 	}
-	target := s.at(url.Values{"uploadType": {"resumable"}, "part": {"snippet,status"}}, "upload/youtube/v3/videos")
-	req, failure := newRequest(ctx, http.MethodPost, target)
+	query := url.Values{"uploadType": {"resumable"}, "part": {"snippet,status"}}
+	if notify := s.wanted().NotifySubscribers; notify != nil {
+		query.Set("notifySubscribers", strconv.FormatBool(*notify))
+	}
+	req, failure := newRequest(ctx, http.MethodPost, s.at(query, "upload/youtube/v3/videos"))
 	if failure != nil {
 		return nil, failure
 	}
@@ -128,10 +131,13 @@ type metadata struct {
 		Description string   `json:"description"`
 		Tags        []string `json:"tags,omitempty"`
 		CategoryID  string   `json:"categoryId,omitempty"`
+		Language    string   `json:"defaultLanguage,omitempty"`
 	} `json:"snippet"`
 	Status struct {
 		PrivacyStatus           string `json:"privacyStatus"`
 		PublishAt               string `json:"publishAt,omitempty"`
+		License                 string `json:"license,omitempty"`
+		Embeddable              *bool  `json:"embeddable,omitempty"`
 		SelfDeclaredMadeForKids bool   `json:"selfDeclaredMadeForKids"`
 		ContainsSyntheticMedia  bool   `json:"containsSyntheticMedia,omitempty"`
 	} `json:"status"`
@@ -142,8 +148,9 @@ func (s *sender) metadata() metadata {
 	var m metadata
 	m.Snippet.Title = s.call.Delivery.RenderMeta.Title
 	m.Snippet.Description = s.call.Delivery.Said(s.planned("video"))
-	m.Snippet.Tags, m.Snippet.CategoryID = v.Tags, v.CategoryID
+	m.Snippet.Tags, m.Snippet.CategoryID, m.Snippet.Language = v.Tags, v.CategoryID, v.Language
 	m.Status.PrivacyStatus, m.Status.PublishAt = v.Privacy, v.PublishAt
+	m.Status.License, m.Status.Embeddable = v.License, v.Embeddable
 	m.Status.SelfDeclaredMadeForKids, m.Status.ContainsSyntheticMedia = v.MadeForKids, v.SyntheticMedia
 	return m
 }

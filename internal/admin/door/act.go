@@ -35,11 +35,38 @@ type Reasoned struct {
 	Reason string `json:"reason,omitempty" maxLength:"500" example:"ticket 4711" doc:"Why, for the audit log; may stand in X-Autopost-Reason instead."`
 }
 
+// Told answers a request that is not to be done: one that was, is being, or cannot be done under its Idempotency-Key. nil: it is
+// to be done. For acts whose larger part is outside the database and comes before Do.
+func (d *Door) Told(ctx context.Context, once Once) (*Reply, error) {
+	if once.IdempotencyKey == "" {
+		return nil, nil
+	}
+	begun, err := d.Look(ctx, "begin_request", "", map[string]any{"key_of_caller": Caller(ctx).KeyID, "once": once.IdempotencyKey, "request_hash": RequestHash(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	var written Written
+	if err := json.Unmarshal(begun.Body, &written); err != nil || written.Status == "fresh" {
+		return nil, err
+	}
+	reply, err := told(written)
+	return &reply, err
+}
+
+// Why is the reason of an act, of which inBody is what its body says.
+func (a Act) Why(inBody string) (string, error) {
+	reason := strings.TrimSpace(cmp.Or(inBody, a.HeaderReason))
+	if reason == "" {
+		return "", Wrong("reason", "is missing", "send it in the body or as "+reasonHeader+": it is kept in the audit log")
+	}
+	return reason, nil
+}
+
 // Do does an act by hand and answers what became of it. w needs function, arguments, and what the body says of reason and dry run.
 func (d *Door) Do(ctx context.Context, act Act, w Write) (Reply, error) {
-	w.Reason = strings.TrimSpace(cmp.Or(w.Reason, act.HeaderReason))
-	if w.Reason == "" {
-		return Reply{}, Wrong("reason", "is missing", "send it in the body or as "+reasonHeader+": it is kept in the audit log")
+	var err error
+	if w.Reason, err = act.Why(w.Reason); err != nil {
+		return Reply{}, err
 	}
 	reply, err := d.Write(ctx, act.Once, w)
 	if err != nil {
@@ -58,6 +85,11 @@ func (d *Door) Write(ctx context.Context, once Once, w Write) (Reply, error) {
 		return Reply{}, err
 	}
 	crash.Here(crash.ActCommitted)
+	return told(written)
+}
+
+// told is the answer to a write.
+func told(written Written) (Reply, error) {
 	switch written.Status {
 	case "other_request":
 		return Reply{}, Wrong("header.Idempotency-Key", "was used for another request", "send a fresh one with each write, and the same one only to repeat it unchanged")

@@ -28,8 +28,14 @@ const (
 	requestTimeout = 30 * time.Second
 )
 
-// MediaPath takes bodies that are no JSON and of any length.
-const MediaPath = "/api/v1/media"
+const (
+	// MediaPath takes bodies that are no JSON and of any length.
+	MediaPath = "/api/v1/media"
+	// ProxyPath hands a medium to a platform before it answers.
+	ProxyPath = MediaPath + "/proxy"
+	// proxyTimeout bounds that, in place of requestTimeout: the largest media of a slow platform.
+	proxyTimeout = time.Hour
+)
 
 type requestKey struct{}
 
@@ -92,7 +98,13 @@ func (d *Door) Bound(next http.Handler) http.Handler {
 			WriteProblem(w, problem)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		timeout := requestTimeout
+		if r.URL.Path == ProxyPath {
+			timeout = proxyTimeout
+			// A connection without a deadline, as a test's, has none to put off.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + storeTimeout))
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		r = r.WithContext(context.WithValue(ctx, requestKey{}, request{digest: digest(r, body)}))
 		r.Body = io.NopCloser(bytes.NewReader(body))

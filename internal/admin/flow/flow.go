@@ -20,6 +20,7 @@ func Register(d *door.Door, media Media) {
 	registerQueue(d)
 	registerEvents(d)
 	registerMedia(d, media)
+	registerProxy(d, media.Platforms)
 }
 
 // Window bounds a list in time.

@@ -25,10 +25,11 @@ type Uploads interface {
 	Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (media.Origin, error)
 }
 
-// Media is where uploads go, and how large they may be.
+// Media is where uploads go, how large they may be, and who hands them on.
 type Media struct {
-	Uploads Uploads
-	Limits  media.Limits
+	Uploads   Uploads
+	Limits    media.Limits
+	Platforms Platforms
 }
 
 // stored is a medium in the origin.

@@ -36,7 +36,13 @@ func registerEndpoints(d *door.Door) {
 	})
 }
 
-func registerEndpointRotation(d *door.Door) {
+func registerEndpointActs(d *door.Door) {
+	door.Register(d, door.Operation{
+		ID: "disable-endpoint", Method: http.MethodPost, Path: "/endpoints/{id}/disable", Summary: "Disable an endpoint", Answer: put{}, Example: reasonExample,
+		Description: "It takes nothing from now on; its row stays for the record, and its secret is free for another.",
+	}, func(ctx context.Context, in *actInput) (door.Reply, error) {
+		return d.Do(ctx, in.Act, door.Write{Function: "disable_endpoint", Reason: why(in.Body), DryRun: in.DryRun, Args: map[string]any{"id": in.ID}})
+	})
 	door.Register(d, door.Operation{
 		ID: "rotate-endpoint", Method: http.MethodPost, Path: "/endpoints/{id}/rotate", Summary: "Give an endpoint another secret", Answer: put{},
 		Example:     map[string]any{"secret_hash": strings.Repeat("0123456789abcdef", 4), "reason": "the yearly change"},

@@ -18,6 +18,16 @@ type workspace struct {
 
 func registerWorkspaces(d *door.Door) {
 	listOf[workspace](d, "workspace", "workspace_id", "workspaces", "/workspaces", "The workspace of the key")
+	door.Register(d, door.Operation{
+		ID: "put-workspace", Method: http.MethodPatch, Path: "/workspaces/{id}", Summary: "Change the workspace of the key", Answer: put{},
+		Example:     map[string]any{"name": "Acme", "reason": "a better name"},
+		Description: "Changes only what the body names: name, status. paused takes posts in and sends nothing; disabled refuses posts.",
+	}, func(ctx context.Context, in *putInput) (door.Reply, error) {
+		if in.ID != door.Caller(ctx).WorkspaceID {
+			return door.Reply{}, door.NotFound("The key is of another workspace.")
+		}
+		return patch(ctx, d, in.Act, door.Write{Function: "put_workspace", DryRun: in.DryRun, Args: map[string]any{}}, in.Body)
+	})
 }
 
 type setting struct {

@@ -39,6 +39,8 @@ type session struct {
 	// busy is closed when the request that brings bytes is over; nil while there is none.
 	busy  chan struct{}
 	video *video
+	// notify says that the subscribers are to be told of the video.
+	notify bool
 }
 
 func (s *Server) startSession(c *call) (outcome, *refusal) {
@@ -66,6 +68,7 @@ func (s *Server) startSession(c *call) (outcome, *refusal) {
 	if refused := s.countUpload(u.channel); refused != nil {
 		return outcome{}, refused
 	}
+	u.notify = c.query.Get("notifySubscribers") != "false"
 	s.sessions[u.id] = u
 	query := c.query
 	query.Set("upload_id", u.id)

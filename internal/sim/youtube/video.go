@@ -73,11 +73,12 @@ type status struct {
 
 // video is a stored video.
 type video struct {
-	id      string
-	channel *channel
-	date    time.Time
-	meta    metadata
-	media   sim.Media
+	notified bool
+	id       string
+	channel  *channel
+	date     time.Time
+	meta     metadata
+	media    sim.Media
 	// locked videos stay private whatever is asked.
 	locked    bool
 	publishAt time.Time
@@ -157,7 +158,7 @@ func (s *Server) newVideo(u *session, media sim.Media) *video {
 	now := time.Now()
 	pace := s.core.Pace
 	v := &video{
-		id: s.newName("video", 11), channel: u.channel, date: now, meta: u.meta, media: media, locked: u.project.Unaudited,
+		id: s.newName("video", 11), channel: u.channel, date: now, meta: u.meta, media: media, locked: u.project.Unaudited, notified: u.notify,
 		processed: now.Add(pace.Of(s.lags.Processing)), found: now.Add(pace.Of(s.lags.Found)), listed: now.Add(pace.Of(s.lags.Listed)),
 	}
 	v.applyStatus(u.meta.Status)

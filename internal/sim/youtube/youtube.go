@@ -77,17 +77,24 @@ type Options struct {
 
 // Video is a video as the platform stores it.
 type Video struct {
-	ID, ChannelID  string
-	Date           time.Time
-	Title          string
-	Description    string
-	Tags           []string
-	Privacy        string
-	PublishAt      time.Time
-	Synthetic      bool
-	Media          sim.Media
-	Thumbnail      sim.Media
-	Captions       []string // "language name"
+	ID, ChannelID string
+	Date          time.Time
+	Title         string
+	Description   string
+	Tags          []string
+	Privacy       string
+	PublishAt     time.Time
+	Synthetic     bool
+	Media         sim.Media
+	Thumbnail     sim.Media
+	Captions      []string // "language name"
+	Language      string
+	License       string
+	Embeddable    bool
+	// Notified says that the subscribers were told of it.
+	Notified bool
+	// Playlists are those that it was added to, each as often as it is in.
+	Playlists      []string
 	UploadStatus   string
 	RejectedReason string
 }
@@ -228,7 +235,15 @@ func (s *Server) Videos(channelID string) []Video {
 		shown := Video{
 			ID: v.id, ChannelID: c.ID, Date: v.date, Title: v.meta.Snippet.Title, Description: v.meta.Snippet.Description, Tags: v.meta.Snippet.Tags,
 			Privacy: v.privacy(), PublishAt: v.publishAt, Synthetic: v.meta.Status.ContainsSyntheticMedia, Media: v.media, Thumbnail: v.thumbnail,
-			UploadStatus: status, RejectedReason: reason,
+			UploadStatus: status, RejectedReason: reason, Language: v.meta.Snippet.DefaultLanguage, License: v.meta.Status.License,
+			Embeddable: v.meta.Status.Embeddable == nil || *v.meta.Status.Embeddable, Notified: v.notified,
+		}
+		for _, id := range c.Playlists {
+			for _, in := range c.playlists[id] {
+				if in == v {
+					shown.Playlists = append(shown.Playlists, id)
+				}
+			}
 		}
 		for _, caption := range v.captions {
 			shown.Captions = append(shown.Captions, caption.language+" "+caption.name)
