@@ -38,13 +38,18 @@ func newBench(t *testing.T) *bench {
 
 func send(t *testing.T, base string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
+	return sendWith(t, base, token, media, d)
+}
+
+func sendWith(t *testing.T, base, secret string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
+	t.Helper()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: base, Client: client})
 	require.NoError(t, err)
-	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: media})
-	adaptertest.RequireSound(t, o, token)
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(secret), Media: media})
+	adaptertest.RequireSound(t, o, secret)
 	return o
 }
 
