@@ -8,7 +8,7 @@ update autopost.platforms set settle_seconds = 10 where platform = 'max';
 
 insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladder_ms, jitter, max_attempts) values
 	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null), -- MAX states no wait
-	('telegram', 'tg_chat_migrated', 'ladder', 2000, 600000, '{1}', 0, 12); -- the channel has the new id by then
+	('*', 'chat_moved', 'ladder', 2000, 600000, '{1}', 0, 12); -- the channel has the new target by then
 
 alter type autopost.claimed_delivery add attribute known_posts jsonb;
 

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(20);
+select plan(21);
 
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps)
 values ('w', 'a', 'telegram', '-100', 'bot', 'bot', null), ('w', 'topic', 'telegram', '-100:7', 'bot', 'bot', null),
@@ -74,8 +74,9 @@ select test.claimed();
 select test.start('lost');
 select is(test.moved('lost', '-5000', 'nowhere') ->> 'status', 'retry');
 select is((test.channel_row('lost')).target_id, '-5000', 'an address that is none is not taken');
+select cmp_ok((test.row('lost')).next_retry_at, '>', autopost.now_ts() + interval '1 second', 'and nothing goes again at once');
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('w', 'holder', 'telegram', '-777', 'bot', 'bot');
-select test.tick('1 second');
+select test.tick('1 minute');
 select test.claimed();
 select test.start('lost');
 select is(test.moved('lost', '-5000', '-777') ->> 'status', 'failed_permanent', 'two channels cannot have one target');

@@ -3,7 +3,8 @@ language plpgsql
 as $$
 -- The platform says that a chat has another id now ("moved": {"from", "to"} of the error): the channels of the workspace that post to it, or to
 -- its threads, post to the new one from now on. Channels are locked by now, as lock_for_settling says.
--- Returns the error: permanent where the delivery's channel cannot have the new target, because another one has it already.
+-- Returns the error: permanent where the delivery's channel cannot have the new target, because another one has it already; without "moved"
+-- where the channel does not post there now, so that going again at once would help nothing.
 -- Reads: platforms. Writes: channels, events(channel_moved), admin_audit_log.
 declare
 	v_from text := p_error #>> '{moved,from}';
@@ -32,6 +33,9 @@ begin
 				'message', format('the chat is %s now, which is the target of channel %s already: disable one of the two', v_channel.target, v_channel.holder));
 		end if;
 	end loop;
-	return p_error;
+	return case when exists (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and split_part(c.target_id, ':', 1) = p_error #>> '{moved,to}')
+		then p_error else p_error - 'moved' end;
 end
 $$;

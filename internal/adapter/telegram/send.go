@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,17 +34,11 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 	if len(step.Items) == 0 {
 		return s.post(ctx, s.message(step, answers), nil)
 	}
-	items, failure := s.items(step)
+	items, failure := s.items(ctx, step)
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}
-	known := false
-	for i := range items {
-		if failure := s.find(ctx, &items[i]); failure != nil {
-			return adapter.Receipt{}, failure
-		}
-		known = known || items[i].fileID != ""
-	}
+	known := slices.ContainsFunc(items, func(it item) bool { return it.fileID != "" })
 	receipt, failure := s.post(ctx, s.media(step, items), items)
 	if failure == nil || !known || (failure.Code != autopost.CodeMediaExpired && failure.Code != codeURLFetch) {
 		return receipt, failure
@@ -55,7 +50,8 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 	return s.post(ctx, s.media(step, items), items)
 }
 
-func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
+// items are the media of a step, with Telegram's ids where they are known.
+func (s *sender) items(ctx context.Context, step autopost.Step) ([]item, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
 		medium, failure := adapter.Item(s.call.Delivery, index)
@@ -73,6 +69,9 @@ func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
 			items[i].caption = s.call.Delivery.Said(step)
 		case i < len(step.Captions) && step.Captions[i] != nil:
 			items[i].caption = *step.Captions[i]
+		}
+		if failure := s.find(ctx, &items[i]); failure != nil {
+			return nil, failure
 		}
 	}
 	return items, nil
@@ -162,6 +161,9 @@ func (s *sender) album(items []item) request {
 // failure of the post, it costs one more upload some day.
 func (s *sender) post(ctx context.Context, r request, items []item) (adapter.Receipt, *autopost.Error) {
 	messages, failure := s.exchange(ctx, r, items)
+	if failure != nil && failure.Moved != nil {
+		failure.Moved.From = s.chat
+	}
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}

@@ -65,10 +65,39 @@ type message struct {
 	Animation file   `json:"animation"`
 	Audio     file   `json:"audio"`
 	Document  file   `json:"document"`
+	Text      string `json:"text"`
+	Caption   string `json:"caption"`
+
+	ForwardOrigin origin `json:"forward_origin"`
+}
+
+// origin is where a forwarded message comes from.
+type origin struct {
+	Type string `json:"type"`
+	Date int64  `json:"date"`
+	Chat struct {
+		ID int64 `json:"id"`
+	} `json:"chat"`
+	SenderChat struct {
+		ID int64 `json:"id"`
+	} `json:"sender_chat"`
+	SenderUser struct {
+		ID int64 `json:"id"`
+	} `json:"sender_user"`
 }
 
 type file struct {
 	FileID string `json:"file_id"`
+}
+
+// kind is that of the message's medium; "" for a text.
+func (m message) kind() string {
+	for _, kind := range []string{"photo", "animation", "video", "audio", "document"} { // an animation is a document, too
+		if m.fileID(kind) != "" {
+			return kind
+		}
+	}
+	return ""
 }
 
 // fileID is empty when Telegram made something else of the upload.

@@ -24,6 +24,8 @@ type message struct {
 	markup   json.RawMessage
 	origin   map[string]any
 	sender   *bot
+	// protected messages cannot be forwarded.
+	protected bool
 }
 
 func (m *message) public(chatID int64) Message {
@@ -33,7 +35,7 @@ func (m *message) public(chatID int64) Message {
 	}
 	if m.file != nil {
 		media := m.file.media
-		out.Media = &media
+		out.Media, out.FileID = &media, m.file.id
 	}
 	return out
 }
@@ -75,7 +77,7 @@ func (m *message) show(c *chat) map[string]any {
 	if m.edited {
 		out["edit_date"] = m.date.Unix()
 	}
-	if c.Protected {
+	if m.protected {
 		out["has_protected_content"] = true
 	}
 	return out
@@ -161,6 +163,7 @@ func (s *Server) post(c call, messages []*message) (*chat, *refusal) {
 	for _, m := range messages {
 		to.lastID++
 		m.id, m.date, m.threadID, m.sender = to.lastID, now, thread, c.bot
+		m.protected = to.Protected || c.args.values["protect_content"] == "true"
 		to.messages[m.id] = m
 		delete(to.messages, m.id-remembered)
 	}
