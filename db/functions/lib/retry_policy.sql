@@ -1,3 +1,10 @@
+create or replace function autopost.policy_code(p_error jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- The code by which the policy for a normalised error is found. Whose chat moved goes by one of its own, whatever the platform calls it.
+select case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end
+$$;
+
 create or replace function autopost.retry_policy(p_platform text, p_code text) returns autopost.retry_policies
 language plpgsql stable
 as $$

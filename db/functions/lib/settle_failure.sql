@@ -84,7 +84,7 @@ as $$
 -- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end);
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
 	v_granted boolean := not v_policy.costs_attempt

@@ -16,7 +16,7 @@ import (
 const (
 	// lookBack is how much before a call began its post may seem to be made: clocks differ.
 	lookBack = time.Minute
-	// maxProbes is how many ids are looked at, endAfter after how many in a row that are nobody's the chat has ended.
+	// maxProbes is how many messages are looked at, endAfter after how many in a row that are nobody's the chat has ended.
 	maxProbes = 20
 	endAfter  = 3
 	// A copy counts as a message to the service chat, of which there may be one a second; a miss is only a call.
@@ -151,11 +151,12 @@ func (p *probe) run(ctx context.Context) ([]string, *autopost.Error) {
 	others := adapter.Others(p.call.Delivery)
 	var unit []message // the newest messages, one after the other, that nobody else is known to have made
 	unclear, misses := int64(0), 0
-	for id := p.after + 1; id <= p.after+maxProbes; id++ {
+	for id, probes := p.after+1, 0; probes < maxProbes; id++ {
 		if slices.Contains(others, strconv.FormatInt(id, 10)) {
 			unit, misses = nil, 0
 			continue
 		}
+		probes++
 		m, there, failure := p.forwarded(ctx, id)
 		switch {
 		case failure != nil:
@@ -185,7 +186,7 @@ func (p *probe) run(ctx context.Context) ([]string, *autopost.Error) {
 		}
 		return nil, nil
 	}
-	return nil, untold("the chat has had %d messages or more since the newest that is known", maxProbes)
+	return nil, untold("the chat has had %d messages or more that nobody is known to have made", maxProbes)
 }
 
 // ids are those of the messages that end with this one.

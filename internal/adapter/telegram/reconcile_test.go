@@ -264,16 +264,28 @@ func TestSomebodyElsesMessageOfAGroupIsNotOurs(t *testing.T) {
 
 func TestABusyChatIsGivenUp(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, channelID)
+	b := newBench(t, supergroupID)
 	before := autopost.KnownPosts{Before: []string{b.posted(t, token, b.saying("the first"))}}
 	for n := range 25 {
 		before.Others = append(before.Others, b.posted(t, token, b.saying(fmt.Sprint("post ", n))))
 	}
-	d := b.saying("beyond")
+	d := b.saying("found")
 	since := b.lost(t, d, true)
 	v, _ := b.ask(t, d, since, before)
+	require.True(t, v.Found, "what is known to be another's costs no look")
+	require.Equal(t, 1, b.calls("forwardMessage"))
+
+	loud := b.saying("protected")
+	loud.Settings = json.RawMessage(`{"protect_content": true}`)
+	before.Others = append(before.Others, v.ProviderMessageID)
+	for range 20 {
+		b.posted(t, otherToken, loud)
+	}
+	d = b.saying("beyond")
+	since = b.lost(t, d, true)
+	v, _ = b.ask(t, d, since, before)
 	require.Contains(t, v.Error.Message, "20 messages or more")
-	require.Zero(t, b.calls("forwardMessage"), "what is known to be another's is not looked at")
+	require.Equal(t, 1+20, b.calls("forwardMessage"))
 }
 
 func TestASeriesGoesOnAfterTheStepThatIsFound(t *testing.T) {
