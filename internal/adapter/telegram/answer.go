@@ -27,6 +27,8 @@ var rules = []adapter.Rule{
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeNoMessage},
 	{Status: 400, Contains: []string{"message can't be forwarded"},
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeNotForwardable},
+	{Status: 400, Contains: []string{"message to delete not found", "message can't be deleted"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_delete"},
 	{Status: 400, Contains: []string{"message thread not found", "message to be replied not found", "message_thread_id"},
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_thread_missing"},
 	{Status: 400, Contains: []string{"not enough rights", "have no rights to send", "need administrator rights", "chat_write_forbidden",
