@@ -10,6 +10,8 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null), -- MAX states no wait
 	('*', 'chat_moved', 'ladder', 2000, 600000, '{1}', 0, 12); -- the channel has the new target by then
 
+update autopost.retry_policies set costs_attempt = false where code = 'attachment.not.ready'; -- twelve times: the budget is for failures
+
 alter type autopost.claimed_delivery add attribute known_posts jsonb;
 
 -- What else of a channel is in doubt: known_posts.

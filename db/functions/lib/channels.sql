@@ -51,6 +51,13 @@ select
 		then autopost.field_error('settings.long_text', format('%s is unknown', p_settings -> 'long_text'), 'use truncate, split or caption_reply') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'disable_preview', 'true')) <> 'boolean'
 		then autopost.field_error('settings.disable_preview', 'is no boolean', 'write true or false') else '[]' end
+	|| coalesce((select jsonb_agg(e.value order by f.field) from unnest('{disable_notification,protect_content,has_spoiler,show_caption_above_media}'::text[]) f (field)
+		cross join lateral jsonb_array_elements(autopost.field_error('settings.' || f.field, 'is no boolean', 'write true or false')) e
+		where coalesce(jsonb_typeof(p_settings -> f.field), 'boolean') <> 'boolean'), '[]')
+	|| case when jsonb_typeof(coalesce(p_settings -> 'link_preview_options', '{}')) <> 'object' or jsonb_path_exists(p_settings,
+			'$.link_preview_options.keyvalue() ? (!(@.key like_regex "^(prefer_small_media|prefer_large_media|show_above_text)$") || @.value.type() != "boolean")')
+			or p_settings -> 'link_preview_options' @> '{"prefer_small_media": true, "prefer_large_media": true}'
+		then autopost.field_error('settings.link_preview_options', 'is no object of Telegram''s booleans', 'write {"prefer_large_media": true, "show_above_text": true}, or prefer_small_media') else '[]' end
 	|| case when coalesce(p_settings -> 'service_chat_id', 'null') <> 'null' and not coalesce(p_settings ->> 'service_chat_id' ~ '^-?[1-9][0-9]{0,17}$' and jsonb_typeof(p_settings -> 'service_chat_id') = 'number', false)
 		then autopost.field_error('settings.service_chat_id', 'is no number of a chat', 'write the id of a chat that nobody reads, such as -1001234567890') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,

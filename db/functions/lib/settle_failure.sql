@@ -81,13 +81,14 @@ language plpgsql
 as $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
 -- that the platform gave, or a limit that it names without one, also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none,
+-- as often as its max_attempts says.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := not v_policy.costs_attempt
+	v_granted boolean := (not v_policy.costs_attempt and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then

@@ -58,6 +58,11 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 type settings struct {
 	DisableNotification bool `json:"disable_notification"`
 	ProtectContent      bool `json:"protect_content"`
+	// HasSpoiler and ShowCaptionAboveMedia are for pictures, videos and animations.
+	HasSpoiler            bool `json:"has_spoiler"`
+	ShowCaptionAboveMedia bool `json:"show_caption_above_media"`
+	// LinkPreview is how a preview looks that the post does not disable.
+	LinkPreview linkPreview `json:"link_preview_options"`
 	// ServiceChatID is where what is looked for is forwarded to for a moment; 0 is nowhere.
 	ServiceChatID int64 `json:"service_chat_id"`
 }

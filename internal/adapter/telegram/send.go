@@ -20,6 +20,9 @@ var kinds = map[autopost.MediaKind]struct{ method, name string }{
 	autopost.MediaFile:      {"sendDocument", "document"},
 }
 
+// visual are the kinds that may be covered, and stand below their caption.
+var visual = map[string]bool{"photo": true, "video": true, "animation": true}
+
 // item is one medium of a step.
 type item struct {
 	medium  autopost.Media
@@ -112,8 +115,12 @@ func (s *sender) message(step autopost.Step, answers string) request {
 	if id, err := strconv.ParseInt(answers, 10, 64); err == nil {
 		r.add("reply_parameters", replyParameters{MessageID: id, AllowSendingWithoutReply: true})
 	}
+	preview := s.settings.LinkPreview
 	if meta.DisablePreview {
-		r.add("link_preview_options", linkPreview{IsDisabled: true})
+		preview = linkPreview{IsDisabled: true}
+	}
+	if preview != (linkPreview{}) {
+		r.add("link_preview_options", preview)
 	}
 	r.buttons(adapter.Buttons(meta, step))
 	return r
@@ -134,6 +141,12 @@ func (s *sender) media(step autopost.Step, items []item) request {
 		r.add("caption", it.caption)
 	}
 	r.parseMode(s.call.Delivery.RenderMeta, it.caption)
+	if s.settings.HasSpoiler && visual[it.kind] {
+		r.add("has_spoiler", true)
+	}
+	if s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != "" {
+		r.add("show_caption_above_media", true)
+	}
 	r.buttons(adapter.Buttons(s.call.Delivery.RenderMeta, step))
 	return r
 }
@@ -147,6 +160,8 @@ func (s *sender) album(items []item) request {
 		if it.caption != "" {
 			group[i].ParseMode = s.call.Delivery.RenderMeta.ParseMode
 		}
+		group[i].HasSpoiler = s.settings.HasSpoiler && visual[it.kind]
+		group[i].ShowCaptionAboveMedia = s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != ""
 		if it.fileID == "" {
 			name := "f" + strconv.Itoa(i)
 			group[i].Media = "attach://" + name

@@ -21,7 +21,10 @@ type param struct {
 }
 
 type linkPreview struct {
-	IsDisabled bool `json:"is_disabled"`
+	IsDisabled       bool `json:"is_disabled,omitempty"`
+	PreferSmallMedia bool `json:"prefer_small_media,omitempty"`
+	PreferLargeMedia bool `json:"prefer_large_media,omitempty"`
+	ShowAboveText    bool `json:"show_above_text,omitempty"`
 }
 
 type replyParameters struct {
@@ -34,6 +37,9 @@ type inputMedia struct {
 	Media     string `json:"media"`
 	Caption   string `json:"caption,omitempty"`
 	ParseMode string `json:"parse_mode,omitempty"`
+
+	HasSpoiler            bool `json:"has_spoiler,omitempty"`
+	ShowCaptionAboveMedia bool `json:"show_caption_above_media,omitempty"`
 }
 
 type keyboard struct {
