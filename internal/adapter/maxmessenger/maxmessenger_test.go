@@ -349,3 +349,29 @@ func TestAnAnimatedPictureIsAnImage(t *testing.T) {
 	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
 	require.Equal(t, "image", b.server.Messages(chatID)[1].Media[0].Kind)
 }
+
+// What may stand in one message does, with its buttons, and is taken by the platform.
+func TestEveryLegalMessage(t *testing.T) {
+	const image, video, audio, file = autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio, autopost.MediaFile
+	for name, kinds := range map[string][]autopost.MediaKind{
+		"pictures and videos, twelve with the buttons": {image, video, image, video, image, video, image, video, image, video, image},
+		"a video": {video}, "music": {audio}, "a file": {file}, "an animation": {autopost.MediaAnimation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			d := b.delivery(kinds...)
+			d.RenderMeta.Steps[0].Text = true
+			d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}}
+			o := send(t, b.url, b.media, d)
+			require.True(t, o.OK, "%v", o.Error)
+			messages := b.server.Messages(chatID)
+			require.Len(t, messages, 1)
+			require.Len(t, messages[0].Media, len(kinds))
+			require.Equal(t, "a", messages[0].Text)
+			posts := b.core.Log.Entries(sim.Filter{Method: "POST /messages"})
+			require.Len(t, posts, 1)
+			require.Len(t, posts[0].Buttons, 1)
+			require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), len(kinds), "each by a slot of its kind")
+		})
+	}
+}
