@@ -5,7 +5,8 @@ as $$
 -- The channel is locked. Reads: deliveries.
 begin
 	return p_outcome #> '{raw,reconciled}' = 'true' and autopost.known_posts(p_workspace_id, p_delivery.channel_id, p_delivery.delivery_id,
-		coalesce(p_delivery.last_call_at, p_delivery.claimed_at)) -> 'others' ? (p_outcome ->> 'provider_message_id');
+		coalesce(p_delivery.last_call_at, p_delivery.claimed_at)) -> 'others'
+		?| (array[p_outcome ->> 'provider_message_id'] || array(select jsonb_array_elements_text(p_outcome #> '{raw,ids}')));
 end
 $$;
 

@@ -19,21 +19,21 @@ declare
 	v_others jsonb;
 begin
 	with ended as (
-		select d.* from autopost.deliveries d
+		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
-		select d.* from autopost.deliveries d
+		select d.render_meta, d.provider_message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry' and d.delivery_id <> p_delivery_id
 		and d.due_at >= v_since
 		limit 1000
 	)
 	select (select autopost.posts_of(e.render_meta, e.provider_message_id) from ended e where e.sent_at <= p_call_at order by e.sent_at desc, e.delivery_id desc limit 1),
 		(select jsonb_agg(i.value) from (
-			select e.* from ended e where e.finished_at >= v_since
+			select e.render_meta, e.provider_message_id from ended e where e.finished_at >= v_since
 			union all
-			select t.* from tried t) o,
+			select t.render_meta, t.provider_message_id from tried t) o,
 			jsonb_array_elements(autopost.posts_of(o.render_meta, o.provider_message_id)) i)
 	into v_before, v_others;
 	return jsonb_build_object('before', coalesce(v_before, '[]'), 'others', coalesce(v_others, '[]'), 'others_in_doubt', exists (

@@ -166,7 +166,7 @@ func Says(status int, class Class, code, prefix string, descriptions ...string) 
 	return rows
 }
 
-// Delivery, Channel and Group are the classes of failures by how far they reach.
+// Delivery is a failure of one post.
 func Delivery(category autopost.Category, code string) Class {
 	return Class{category, autopost.ScopeDelivery, code, 0}
 }
