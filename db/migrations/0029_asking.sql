@@ -6,11 +6,11 @@ alter table autopost.platforms
 update autopost.platforms set idempotent = true where platform = 'webhook';
 update autopost.platforms set settle_seconds = 10 where platform = 'max';
 
-insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladder_ms, jitter, max_attempts) values
-	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null), -- MAX states no wait
-	('*', 'chat_moved', 'ladder', 2000, 600000, '{1}', 0, 12); -- the channel has the new target by then
-
-update autopost.retry_policies set costs_attempt = false where code = 'attachment.not.ready'; -- twelve times: the budget is for failures
+-- Of a code that costs no attempt, max_attempts is how often.
+insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladder_ms, jitter, max_attempts, costs_attempt) values
+	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null, true), -- MAX states no wait
+	('*', 'chat_moved', 'ladder', 2000, 600000, '{1}', 0, 12, false); -- the channel has the new target by then
+update autopost.retry_policies set costs_attempt = false where code = 'attachment.not.ready';
 
 alter type autopost.claimed_delivery add attribute known_posts jsonb;
 
