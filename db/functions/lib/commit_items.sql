@@ -182,7 +182,7 @@ as $$
 declare
 	v_ids uuid[];
 	v_groups boolean;
-	v_moved text[];
+	v_moved text[] := '{}';
 	v_sent jsonb;
 	v_item record;
 	v_answers jsonb[];
@@ -196,10 +196,11 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
-	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
-		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
+		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
+		v_moved := array(select i.value #>> '{outcome,error,moved,from}' from jsonb_array_elements(p_items) i where i.value #>> '{outcome,error,moved,from}' <> '');
 	end if;
-	v_moved := array(select i.value #>> '{outcome,error,moved,from}' from jsonb_array_elements(p_items) i where i.value #>> '{outcome,error,moved,from}' <> '');
 	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
