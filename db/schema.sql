@@ -2144,7 +2144,8 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
+-- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
@@ -2543,9 +2544,11 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
     AS $$
 -- What a call came to: sent, retry, failed_permanent or dead is decided here. Only the holder of the present claim may say it.
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
--- "retry_after_ms", "message", "raw"}}. Returns {"applied": true, "status", "attempt", "next_retry_at"}, the same again with
+-- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}. A post that was found, and not sent, has
+-- "reconciled": true in its raw. Returns {"applied": true, "status", "attempt", "next_retry_at"}, the same again with
 -- "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
--- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events.
+-- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
+-- admin_audit_log where a chat moved.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(

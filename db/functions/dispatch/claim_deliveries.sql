@@ -3,7 +3,8 @@ returns setof autopost.claimed_delivery
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set plan_cache_mode = force_generic_plan
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
+-- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
