@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(11);
+select plan(13);
 
 select test.channel('tg', p_max_parallel => 5);
 create function test.known(p_claimed autopost.claimed_delivery) returns jsonb
@@ -60,7 +60,41 @@ select is((select a ->> 'status' from answers where n = 2), 'retry', 'the other 
 select is((select last_error ->> 'code' from test.both() d where status = 'retry'), 'found_as_another');
 select is((select unknown_outcomes from test.both() d where status = 'retry'), 1, 'which is no new doubt');
 select test.tick('10 minutes');
-select ok((select test.known(c) -> 'others' ? '16' from test.claim() c), 'and it is told whose the post is');
+create temp table last on commit drop as select c.delivery_id, c.claim_token, test.known(c) as known from test.claim() c;
+select ok((select known -> 'others' ? '16' from last), 'and it is told whose the post is');
+select autopost.start_call('w', delivery_id, claim_token), autopost.commit_outcome('w', delivery_id, claim_token, test.album('["17"]')) from last;
+
+-- Whose post was found is in no doubt. What was sent again may stand there twice, and only once under an id that is known.
+create function test.lost(p_text text) returns uuid
+language sql
+as $$
+select test.tick('1 second');
+select test.say(p_text);
+select test.claimed();
+select test.start('tg');
+select test.commit('tg', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'));
+select (test.row('tg')).delivery_id
+$$;
+create function test.ends(p_delivery_id uuid, p_outcome jsonb) returns void
+language sql
+as $$
+select autopost.start_call('w', p_delivery_id, d.claim_token), autopost.commit_outcome('w', p_delivery_id, d.claim_token, p_outcome) from autopost.deliveries d where d.delivery_id = p_delivery_id
+$$;
+select test.tick('1 hour');
+create temp table lost on commit drop as select n, test.lost('lost ' || n) as id from generate_series(1, 2) n;
+select test.tick('1 minute');
+select test.claimed();
+select test.ends(id, '{"ok": true, "provider_message_id": "18", "raw": {"reconciled": true}}') from lost where n = 1;
+select test.ends(id, test.failure('TRANSIENT', 'delivery', 'x')) from lost where n = 2;
+select test.tick('1 minute');
+select is((select test.known(c) -> 'others_in_doubt' from test.claim() c), 'false', 'found');
+insert into lost values (3, test.lost('lost 3'));
+select test.tick('1 minute');
+select test.claimed();
+select test.ends(id, test.album('["19"]')) from lost where n = 3;
+select test.ends(id, test.failure('TRANSIENT', 'delivery', 'x')) from lost where n = 2;
+select test.tick('1 minute');
+select is((select test.known(c) -> 'others_in_doubt' from test.claim() c), 'true', 'sent again');
 
 select * from finish();
 rollback;

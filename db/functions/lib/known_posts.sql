@@ -11,8 +11,9 @@ language plpgsql stable
 as $$
 -- What is known of a channel's other posts, for whoever looks for the one of a call in doubt that began at p_call_at: {"before": the ids of the
 -- newest that stood by then, "others": all ids of those made since five minutes before, "others_in_doubt": whether the outcome of another
--- delivery has been unknown since then and was not found}. Looks at the channel's newest thousand that have ended, and at those that are tried again.
--- Reads: deliveries (deliveries_ended, deliveries_due, deliveries_doubted).
+-- delivery has been unknown since then and was not found: sent again, it may have left a post that nobody knows}. Looks at the channel's newest
+-- thousand that have ended, and at those that are tried again.
+-- Reads: deliveries (deliveries_ended, deliveries_due, deliveries_doubted), events.
 declare
 	v_since timestamptz := p_call_at - interval '5 minutes';
 	v_before jsonb;
@@ -39,6 +40,9 @@ begin
 	return jsonb_build_object('before', coalesce(v_before, '[]'), 'others', coalesce(v_others, '[]'), 'others_in_doubt', exists (
 		select 1 from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.unknown_outcomes > 0 and d.outcome_unknown_at >= v_since
-		and d.delivery_id <> p_delivery_id and d.status <> 'sent'));
+		and d.delivery_id <> p_delivery_id and not exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.ts >= d.outcome_unknown_at
+			and e.action = 'sent' and e.meta #> '{raw,raw,reconciled}' = 'true')));
 end
 $$;
