@@ -46,7 +46,7 @@ func CompareSheet(t *testing.T, name string, rows []SheetRow) {
 	require.Len(t, rows, len(table), "rows of the sheet")
 	answers := 0
 	for i, cells := range table {
-		require.True(t, strings.HasPrefix(plain(cells[0]+" | "+cells[1]), rows[i].Key), "row %d of the sheet is %q, here %q", i+1, plain(cells[0]+" | "+cells[1]), rows[i].Key)
+		require.True(t, strings.HasPrefix(unmarked(cells[0]+" | "+cells[1]), rows[i].Key), "row %d of the sheet is %q, here %q", i+1, unmarked(cells[0]+" | "+cells[1]), rows[i].Key)
 		require.NotEqual(t, len(rows[i].Answers) > 0, rows[i].Elsewhere != "", rows[i].Key)
 		for _, answer := range rows[i].Answers {
 			answers++
@@ -63,9 +63,9 @@ func CompareSheet(t *testing.T, name string, rows []SheetRow) {
 
 func requireSheetClass(t *testing.T, cells []string, answer Row) {
 	t.Helper()
-	require.True(t, strings.HasPrefix(plain(cells[2]), string(answer.Want.Category)), "%s: %s", answer.Description, cells[2])
-	require.True(t, strings.HasPrefix(plain(cells[3]), string(answer.Want.Scope)), "%s: %s", answer.Description, cells[3])
-	require.Equal(t, plain(cells[4]), answer.Want.Code, answer.Description)
+	require.True(t, strings.HasPrefix(unmarked(cells[2]), string(answer.Want.Category)), "%s: %s", answer.Description, cells[2])
+	require.True(t, strings.HasPrefix(unmarked(cells[3]), string(answer.Want.Scope)), "%s: %s", answer.Description, cells[3])
+	require.Equal(t, unmarked(cells[4]), answer.Want.Code, answer.Description)
 }
 
 var phrases = regexp.MustCompile("`([^`]+)`")
@@ -117,8 +117,8 @@ func errorTable(t *testing.T, name string) [][]string {
 	return table
 }
 
-// plain is a cell without its marks.
-func plain(cell string) string {
+// unmarked is a cell without its marks.
+func unmarked(cell string) string {
 	return strings.TrimSpace(strings.NewReplacer("`", "", "**", "").Replace(cell))
 }
 
