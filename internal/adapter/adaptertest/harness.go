@@ -55,6 +55,8 @@ type Harness struct {
 	// Lookup says that the adapter is a Reconciler that needs nothing besides, and the
 	// world shows at once what it has.
 	Lookup bool
+	// LookupSettings are what a channel is set to so that a Reconciler asks; "" is nothing.
+	LookupSettings string
 	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
 	// on which a post cannot answer another.
 	NoSettings, NoReplies bool

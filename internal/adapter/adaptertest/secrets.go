@@ -44,7 +44,10 @@ func (b *bench) operations() map[string]operation {
 		out["reconcile"] = func(ctx context.Context, b *bench, told *telling) {
 			at := time.Now()
 			d := b.plain()
-			d.LastCallAt, d.UnknownOutcomes = &at, 1
+			d.LastCallAt, d.UnknownOutcomes, d.KnownPosts = &at, 1, &autopost.KnownPosts{Before: []string{"1"}}
+			if b.LookupSettings != "" {
+				d.Settings = json.RawMessage(b.LookupSettings)
+			}
 			d.RenderMeta.Progress.Steps = map[string][]string{}
 			for _, ack := range b.emitted {
 				d.RenderMeta.Progress.Steps[ack.Step] = ack.IDs

@@ -50,6 +50,7 @@ func harness(t *testing.T) adaptertest.Harness {
 			return maxmessenger.New(maxmessenger.Config{BaseURL: baseURL, Client: client})
 		},
 		Longest:    strings.Repeat("😀", 2000), // UTF-16 units
+		Lookup:     true,
 		TextMethod: "POST /messages", AlbumMethod: "POST /messages", MediaMethods: methods,
 		FileKinds: map[autopost.MediaKind]string{
 			autopost.MediaImage: "image", autopost.MediaVideo: "video", autopost.MediaAnimation: "video",

@@ -36,8 +36,9 @@ func harness(t *testing.T) adaptertest.Harness {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return telegram.New(telegram.Config{BaseURL: baseURL, Client: client})
 		},
-		Longest:    strings.Repeat("😀", 4096), // code points
-		TextMethod: "sendMessage", AlbumMethod: "sendMediaGroup",
+		Longest:        strings.Repeat("😀", 4096), // code points
+		LookupSettings: `{"service_chat_id": -1005550000001}`,
+		TextMethod:     "sendMessage", AlbumMethod: "sendMediaGroup",
 		MediaMethods: map[autopost.MediaKind]string{
 			autopost.MediaImage: "sendPhoto", autopost.MediaVideo: "sendVideo", autopost.MediaAnimation: "sendAnimation",
 			autopost.MediaAudio: "sendAudio", autopost.MediaFile: "sendDocument",
