@@ -62,6 +62,20 @@ type Delivery struct {
 	UnknownOutcomes       int
 	LastCallAt            *time.Time
 	LastProviderMessageID *string
+	// KnownPosts are there after an unknown outcome alone.
+	KnownPosts *KnownPosts
+}
+
+// KnownPosts are the channel's other posts, as far as they are known, for an adapter that
+// looks for the one of a call in doubt.
+type KnownPosts struct {
+	// Before are the ids of the newest that stood when that call began.
+	Before []string `json:"before"`
+	// Others are all ids of those made shortly before it, and since.
+	Others []string `json:"others"`
+	// OthersInDoubt says that the outcome of another delivery is unknown, too: not every
+	// post that nobody knows is this one's.
+	OthersInDoubt bool `json:"others_in_doubt"`
 }
 
 // RenderMeta is what rendering decided, once, at enqueue.

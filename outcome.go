@@ -55,10 +55,20 @@ type Error struct {
 	Known bool `json:"known"`
 	// RetryAfterMS is the platform's own minimum wait in milliseconds; 0 = none given.
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Moved is set when the chat has another id now; the database has the channels
+	// that post there follow it.
+	Moved *Moved `json:"moved,omitempty"`
 	// Message is for people. It never holds a secret or a URL with a token.
 	Message string `json:"message"`
 	// Raw is a short snippet of the platform's answer, at most 2 KiB.
 	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// Moved says that a chat has another id.
+type Moved struct {
+	// From is the id that was called, To the one to call: chats, without threads.
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 func (e *Error) String() string {

@@ -10,7 +10,7 @@ import (
 // nobody knows, whether it has the post.
 type Reconciler interface {
 	// Reconcile looks for the first step of the call that is not acknowledged yet, and
-	// changes nothing. Found is the whole delivery; of a delivery whose next steps are
+	// leaves everything as it was. Found is the whole delivery; of a delivery whose next steps are
 	// missing, the step that was found is given to call.Emit and the rest is left to Send.
 	Reconcile(ctx context.Context, call Call) Verdict
 	// SettleTime is how long after a call the platform may not show yet what it made.

@@ -75,7 +75,8 @@ CREATE TYPE autopost.claimed_delivery AS (
 	on_unknown text,
 	unknown_outcomes integer,
 	last_call_at timestamp with time zone,
-	last_provider_message_id text
+	last_provider_message_id text,
+	known_posts jsonb
 );
 
 
@@ -2191,6 +2192,7 @@ CREATE TABLE autopost.platforms (
     takes text DEFAULT 'messages'::text NOT NULL,
     resumes boolean DEFAULT false NOT NULL,
     acts text[] DEFAULT '{}'::text[] NOT NULL,
+    idempotent boolean DEFAULT false NOT NULL,
     post_fields text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
@@ -2587,6 +2589,19 @@ begin
 		and p_after -> 'template_ref' <> 'null' then
 		v_errors := v_errors || autopost.field_error('template_ref', format('there is no template %s for this platform', p_after -> 'template_ref'), 'write it first');
 	end if;
+	if v_new ?| '{settings,target_id}' then
+		select c.channel_id into v_fault from (
+			select p_channel_id as channel_id, p_after ->> 'target_id' as target_id
+			union all
+			select c.channel_id, c.target_id from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.channel_id <> p_channel_id) c
+		where split_part(c.target_id, ':', 1) = p_after #>> '{settings,service_chat_id}'
+		limit 1;
+		if v_fault is not null then
+			v_errors := v_errors || autopost.field_error('settings.service_chat_id', format('is where channel %s posts: what is looked for would be shown there', v_fault),
+				'name a chat that nobody reads');
+		end if;
+	end if;
 	return v_errors || autopost.channel_settings_errors(v_new -> 'settings');
 end
 $$;
@@ -2659,6 +2674,15 @@ select
 		then autopost.field_error('settings.long_text', format('%s is unknown', p_settings -> 'long_text'), 'use truncate, split or caption_reply') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'disable_preview', 'true')) <> 'boolean'
 		then autopost.field_error('settings.disable_preview', 'is no boolean', 'write true or false') else '[]' end
+	|| coalesce((select jsonb_agg(e.value order by f.field) from unnest('{disable_notification,protect_content,has_spoiler,show_caption_above_media}'::text[]) f (field)
+		cross join lateral jsonb_array_elements(autopost.field_error('settings.' || f.field, 'is no boolean', 'write true or false')) e
+		where coalesce(jsonb_typeof(p_settings -> f.field), 'boolean') <> 'boolean'), '[]')
+	|| case when jsonb_typeof(coalesce(p_settings -> 'link_preview_options', '{}')) <> 'object' or jsonb_path_exists(p_settings,
+			'$.link_preview_options.keyvalue() ? (!(@.key like_regex "^(prefer_small_media|prefer_large_media|show_above_text)$") || @.value.type() != "boolean")')
+			or p_settings -> 'link_preview_options' @> '{"prefer_small_media": true, "prefer_large_media": true}'
+		then autopost.field_error('settings.link_preview_options', 'is no object of Telegram''s booleans', 'write {"prefer_large_media": true, "show_above_text": true}, or prefer_small_media') else '[]' end
+	|| case when coalesce(p_settings -> 'service_chat_id', 'null') <> 'null' and not coalesce(p_settings ->> 'service_chat_id' ~ '^-?[1-9][0-9]{0,17}$' and jsonb_typeof(p_settings -> 'service_chat_id') = 'number', false)
+		then autopost.field_error('settings.service_chat_id', 'is no number of a chat', 'write the id of a chat that nobody reads, such as -1001234567890') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
@@ -3144,7 +3168,8 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
+-- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
@@ -3206,7 +3231,8 @@ begin
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
+		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end
 	from claimed d
 	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
@@ -3609,10 +3635,11 @@ CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURN
     AS $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
 -- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
--- Locks: credential_health of refused credentials, then as lock_for_commit, then channel_gates (channel_id).
+-- Locks: credential_health of refused credentials, then as lock_for_settling, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
+	v_moved text[] := '{}';
 	v_sent jsonb;
 	v_item record;
 	v_answers jsonb[];
@@ -3626,10 +3653,12 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
-	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
-		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
+		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
+		v_moved := array(select i.value #>> '{outcome,error,moved,from}' from jsonb_array_elements(p_items) i where i.value #>> '{outcome,error,moved,from}' <> '');
 	end if;
-	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
+	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
@@ -3660,10 +3689,11 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
     AS $$
 -- What a call came to: sent, retry, failed_permanent or dead is decided here. Only the holder of the present claim may say it.
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
--- "retry_after_ms", "message", "raw"}}; either may have "used": {use: times}, what has a price besides. Returns {"applied": true, "status",
--- "attempt", "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" |
--- "unknown_delivery"}.
--- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events.
+-- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}; either may have "used": {use: times}, what has a
+-- price besides. A post that was found, and not sent, has "reconciled": true in its raw. Returns {"applied": true, "status", "attempt",
+-- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
+-- admin_audit_log where a chat moved.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -7889,6 +7919,23 @@ $$;
 
 
 --
+-- Name: is_anothers_post(text, autopost.deliveries, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_anothers_post(p_workspace_id text, p_delivery autopost.deliveries, p_outcome jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether a post that was found, and not sent, is known as another delivery's by now: two that say the same were looked for at the same time.
+-- The channel is locked. Reads: deliveries.
+begin
+	return p_outcome #> '{raw,reconciled}' = 'true' and autopost.known_posts(p_workspace_id, p_delivery.channel_id, p_delivery.delivery_id,
+		coalesce(p_delivery.last_call_at, p_delivery.claimed_at)) -> 'others'
+		?| (array[p_outcome ->> 'provider_message_id'] || array(select jsonb_array_elements_text(p_outcome #> '{raw,ids}')));
+end
+$$;
+
+
+--
 -- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7951,7 +7998,7 @@ CREATE FUNCTION autopost.is_outage(p_error jsonb) RETURNS boolean
 -- the time being. A rate limit does not, nor does an empty purse: whoever says "slow down" is up.
 select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
+	and not autopost.is_rate_limit(p_error) and p_error ->> 'code' !~ '(^|[._])(usage_capped|no_credits)$')
 $_$;
 
 
@@ -7973,6 +8020,18 @@ begin
 	return autopost.next_open(p_target.timezone, (select jsonb_object_agg(d.day, v_spans) from unnest('{mon,tue,wed,thu,fri,sat,sun}'::text[]) d (day)), p_at) = p_at;
 end
 $$;
+
+
+--
+-- Name: is_rate_limit(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_rate_limit(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Whether the platform says that it was asked too often.
+select p_error ->> 'code' ~ '(^|[._])(429|rate_limited|too[._]many[._]requests)$'
+$_$;
 
 
 --
@@ -8375,6 +8434,52 @@ begin
 		perform autopost.refuse('endpoint_id', format('there is no enabled endpoint %s', p_endpoint_id), 'insert or enable it in autopost.workspace_endpoints');
 	end if;
 	return v_endpoint;
+end
+$$;
+
+
+--
+-- Name: known_posts(text, text, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.known_posts(p_workspace_id text, p_channel_id text, p_delivery_id uuid, p_call_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is known of a channel's other posts, for whoever looks for the one of a call in doubt that began at p_call_at: {"before": the ids of the
+-- newest that stood by then, "others": all ids of those made since five minutes before, "others_in_doubt": whether the outcome of another
+-- delivery has been unknown since then and was not found: sent again, it may have left a post that nobody knows}. Looks at the channel's newest
+-- thousand that have ended, and at those that are tried again.
+-- Reads: deliveries (deliveries_ended, deliveries_due, deliveries_doubted), events.
+declare
+	v_since timestamptz := p_call_at - interval '5 minutes';
+	v_before jsonb;
+	v_others jsonb;
+begin
+	with ended as (
+		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		order by d.delivery_id desc
+		limit 1000
+	), tried as (
+		select d.render_meta, d.provider_message_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry' and d.delivery_id <> p_delivery_id
+		and d.due_at >= v_since
+		limit 1000
+	)
+	select (select autopost.posts_of(e.render_meta, e.provider_message_id) from ended e where e.sent_at <= p_call_at order by e.sent_at desc, e.delivery_id desc limit 1),
+		(select jsonb_agg(i.value) from (
+			select e.render_meta, e.provider_message_id from ended e where e.finished_at >= v_since
+			union all
+			select t.render_meta, t.provider_message_id from tried t) o,
+			jsonb_array_elements(autopost.posts_of(o.render_meta, o.provider_message_id)) i)
+	into v_before, v_others;
+	return jsonb_build_object('before', coalesce(v_before, '[]'), 'others', coalesce(v_others, '[]'), 'others_in_doubt', exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.unknown_outcomes > 0 and d.outcome_unknown_at >= v_since
+		and d.delivery_id <> p_delivery_id and not exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.ts >= d.outcome_unknown_at
+			and e.action = 'sent' and e.meta #> '{raw,raw,reconciled}' = 'true')));
 end
 $$;
 
@@ -10391,28 +10496,9 @@ $$;
 CREATE FUNCTION autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Takes, in the order of the house, all that the settling of these deliveries may touch.
--- Locks, in this order: platform_limits if p_with_groups (made where missing), channels (channel_id), deliveries (channel_id, delivery_id).
-declare
-	v_channels text[];
+-- lock_for_settling where no chat has moved.
 begin
-	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
-	if p_with_groups then
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
-		group by c.workspace_id, c.platform, c.rate_group
-		order by c.platform, c.rate_group
-		on conflict (workspace_id, platform, rate_group) do nothing;
-		perform autopost.lock_groups(p_workspace_id, v_channels);
-	end if;
-	perform autopost.lock_channels(p_workspace_id, v_channels);
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.delivery_id = any (p_delivery_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform autopost.lock_for_settling(p_workspace_id, p_delivery_ids, p_with_groups, '{}');
 end
 $$;
 
@@ -10438,6 +10524,47 @@ begin
 	order by m.hash_version, m.content_hash
 	for no key update of m;
 	perform autopost.lock_for_commit(p_workspace_id, p_delivery_ids, false);
+end
+$$;
+
+
+--
+-- Name: lock_for_settling(text, uuid[], boolean, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_for_settling(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean, p_moved text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Takes, in the order of the house, all that the settling of these deliveries may touch. p_moved: chats that have another id now; a target is
+-- part of a key, which whoever adds deliveries holds, so that the channels which post there are waited for.
+-- Locks, in this order: platform_limits if p_with_groups (made where missing), channels (channel_id), deliveries (channel_id, delivery_id).
+declare
+	v_channels text[];
+begin
+	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
+	if p_with_groups then
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
+		group by c.workspace_id, c.platform, c.rate_group
+		order by c.platform, c.rate_group
+		on conflict (workspace_id, platform, rate_group) do nothing;
+		perform autopost.lock_groups(p_workspace_id, v_channels);
+	end if;
+	if cardinality(p_moved) > 0 then
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and (c.channel_id = any (v_channels) or split_part(c.target_id, ':', 1) = any (p_moved))
+		order by c.channel_id
+		for update of c;
+	else
+		perform autopost.lock_channels(p_workspace_id, v_channels);
+	end if;
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = any (p_delivery_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
 end
 $$;
 
@@ -11106,10 +11233,11 @@ CREATE TABLE autopost.retry_policies (
 CREATE FUNCTION autopost.max_attempts(p_policy autopost.retry_policies, p_delivery autopost.deliveries) RETURNS integer
     LANGUAGE plpgsql STABLE
     AS $$
--- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted.
+-- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted. The number of a
+-- policy whose failures cost no attempt bounds those alone (settle_transient).
 begin
 	return (
-		select coalesce(p_policy.max_attempts, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts);
+		select coalesce(case when p_policy.costs_attempt then p_policy.max_attempts end, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts);
 end
 $$;
 
@@ -11445,6 +11573,53 @@ $$;
 
 
 --
+-- Name: move_target(text, autopost.deliveries, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_target(p_workspace_id text, p_delivery autopost.deliveries, p_platform text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- The platform says that a chat has another id now ("moved": {"from", "to"} of the error): the channels of the workspace that post to it, or to
+-- its threads, post to the new one from now on. Channels are locked by now, as lock_for_settling says.
+-- Returns the error: permanent where the delivery's channel cannot have the new target, because another one has it already; without "moved"
+-- where the channel does not post there now, so that going again at once would help nothing.
+-- Reads: platforms. Writes: channels, events(channel_moved), admin_audit_log.
+declare
+	v_from text := p_error #>> '{moved,from}';
+	v_channel record;
+	v_act constant jsonb := '{"operator": "autopost", "reason": "the platform moved the chat"}';
+begin
+	for v_channel in
+		select c.channel_id, c.target_id, n.target, o.channel_id as holder
+		from autopost.channels c
+		join autopost.platforms f on f.platform = c.platform
+		cross join lateral (select (p_error #>> '{moved,to}') || substr(c.target_id, length(v_from) + 1) as target) n
+		left join autopost.channels o on o.workspace_id = p_workspace_id and o.platform = c.platform and o.target_id = n.target
+		where c.workspace_id = p_workspace_id and c.platform = p_platform and split_part(c.target_id, ':', 1) = v_from and n.target ~ f.target_form
+		order by c.channel_id
+	loop
+		if v_channel.holder is null then
+			update autopost.channels c
+			set target_id = v_channel.target
+			where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+			perform autopost.emit_note(p_workspace_id, 'channel_moved', 'ok', v_channel.channel_id, null, null,
+				jsonb_build_object('from', v_channel.target_id, 'to', v_channel.target, 'delivery_id', p_delivery.delivery_id));
+			perform autopost.audit(p_workspace_id, 'move_target', 'channel:' || v_channel.channel_id, v_act,
+				jsonb_build_object('target_id', v_channel.target_id), jsonb_build_object('target_id', v_channel.target));
+		elsif v_channel.channel_id = p_delivery.channel_id then
+			p_error := p_error || jsonb_build_object('category', 'PERMANENT',
+				'message', format('the chat is %s now, which is the target of channel %s already: disable one of the two', v_channel.target, v_channel.holder));
+		end if;
+	end loop;
+	return case when exists (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and split_part(c.target_id, ':', 1) = p_error #>> '{moved,to}')
+		then p_error else p_error - 'moved' end;
+end
+$$;
+
+
+--
 -- Name: names_medium(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11666,6 +11841,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
 	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
 	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> '' and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}', 'to', p_error #>> '{moved,to}') end,
 	'message', left(autopost.redact(p_error ->> 'message'), 500),
 	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
 $$;
@@ -12918,6 +13094,18 @@ $$;
 
 
 --
+-- Name: policy_code(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.policy_code(p_error jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The code by which the policy for a normalised error is found. Whose chat moved goes by one of its own, whatever the platform calls it.
+select case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end
+$$;
+
+
+--
 -- Name: poll_interval(text, text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13132,6 +13320,19 @@ begin
 	return null;
 end
 $_$;
+
+
+--
+-- Name: posts_of(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posts_of(p_render_meta jsonb, p_provider_message_id text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The ids of all messages that the platform acknowledged of a delivery.
+select case when p.ids ? p_provider_message_id or p_provider_message_id is null then p.ids else p.ids || to_jsonb(p_provider_message_id) end
+from (select coalesce(p_render_meta #> '{series_progress,provider_message_ids}', '[]')) p (ids)
+$$;
 
 
 --
@@ -16021,11 +16222,12 @@ CREATE FUNCTION autopost.render_edit(p_workspace_id text, p_message_id uuid, p_d
 -- Reads: messages, deliveries, post_acts, channels, templates, platforms, media_origin.
 declare
 	v_payload jsonb;
+	v_tags jsonb;
 	v_show record;
 	v_keys text[]; -- the ways of showing, and each as render takes it
 	v_choices jsonb;
 begin
-	select m.payload into v_payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	select m.payload, to_jsonb(m.tags) into v_payload, v_tags from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
 	perform autopost.check_changes(p_changes, v_payload);
 	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
 	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
@@ -16033,7 +16235,7 @@ begin
 		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
-	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_choices) s;
+	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_tags, v_choices) s;
 	return (
 		select coalesce(jsonb_object_agg(d.delivery_id, case
 			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal', coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
@@ -17958,7 +18160,7 @@ begin
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'), array_agg((i.value ->> 'delivery_id')::uuid)
 	into v_items, v_tokens, v_ids
 	from jsonb_array_elements(p_items) with ordinality i
-	where i.value -> 'outcome' -> 'ok' = 'true';
+	where i.value -> 'outcome' -> 'ok' = 'true' and not coalesce(i.value #> '{outcome,raw,reconciled}' = 'true', false);
 	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -18059,14 +18261,21 @@ begin
 		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
 			v_delivery.attempt, v_outcome -> 'used');
 	end if;
-	if v_outcome -> 'ok' = 'true' then
+	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
+		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
+			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
+	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
 	v_error := autopost.normalised_error(v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
-	elsif v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
+	end if;
+	if v_error ? 'moved' then
+		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
+	end if;
+	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
@@ -18182,14 +18391,15 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql
     AS $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
+-- that the platform gave, or a limit that it names without one, also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none,
+-- as often as its max_attempts says.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := not v_policy.costs_attempt
+	v_granted boolean := (not v_policy.costs_attempt and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then
@@ -18198,7 +18408,7 @@ begin
 		set granted_attempts = p_delivery.granted_attempts
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	end if;
-	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
+	if p_error ->> 'scope' in ('channel', 'platform') and ((p_error ->> 'retry_after_ms')::numeric > 0 or autopost.is_rate_limit(p_error)) then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
@@ -18220,7 +18430,8 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
     LANGUAGE plpgsql
     AS $$
 -- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
--- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
+-- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow, and so does
+-- reconcile where every call bears the delivery's key, so that it is no blind copy (platforms.idempotent).
 -- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
 -- platform would show what it made (platforms.settle_seconds).
 -- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
@@ -18228,22 +18439,27 @@ declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
 	v_delivery autopost.deliveries := p_delivery;
+	v_platform autopost.platforms;
+	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
 begin
+	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
+	if v_on_unknown = 'reconcile' and v_platform.idempotent then
+		v_on_unknown := 'resend';
+	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error, jsonb_build_object('policy', p_channel.on_unknown));
+	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error, jsonb_build_object('policy', v_on_unknown));
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
-	or (p_channel.on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
+	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
 		v_error := v_error || '{"category": "PERMANENT"}';
 		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
 		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
-	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
-		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric),
-			(select make_interval(secs => f.settle_seconds) from autopost.platforms f where f.platform = p_channel.platform)) end;
+	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric), make_interval(secs => v_platform.settle_seconds)) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
@@ -20551,7 +20767,7 @@ CREATE FUNCTION autopost.verify_i03(p_workspace_id text) RETURNS SETOF jsonb
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts, 'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
-	select greatest(autopost.setting('max_attempts'), max(r.max_attempts)) as most from autopost.retry_policies r
+	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most from autopost.retry_policies r
 	where r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
@@ -20736,7 +20952,7 @@ cross join lateral (
 		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
 	from autopost.retry_policies r
-	where r.platform in (c.platform, '*') and r.code in (e.error ->> 'code', '*')
+	where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved' else e.error ->> 'code' end, '*')
 	order by r.platform = '*', r.code = '*'
 	limit 1) p
 cross join lateral (
@@ -21773,7 +21989,7 @@ begin
 	return jsonb_build_object('status', 'found',
 		'delivery', jsonb_build_object('delivery_id', v_delivery.delivery_id, 'status', v_delivery.status,
 			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id, 'rate_group', v_channel.rate_group,
-			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(v_delivery.last_error ->> 'code', '*')), v_delivery),
+			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
 			'created_at', v_delivery.created_at, 'due_at', case when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
 			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at', v_delivery.finished_at,
 			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown', v_channel.on_unknown,
@@ -22834,7 +23050,7 @@ ALTER TABLE ONLY autopost.dispatch_runs
 --
 
 ALTER TABLE autopost.events
-    ADD CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))) NOT VALID;
+    ADD CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))) NOT VALID;
 
 
 --
@@ -23292,6 +23508,13 @@ CREATE INDEX credential_health_due ON autopost.credential_health USING btree (wo
 --
 
 CREATE UNIQUE INDEX deliveries_batch ON autopost.deliveries USING btree (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash) WHERE (enqueue_batch_id IS NOT NULL);
+
+
+--
+-- Name: deliveries_doubted; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_doubted ON autopost.deliveries USING btree (workspace_id, channel_id, outcome_unknown_at) WHERE (unknown_outcomes > 0);
 
 
 --

@@ -96,6 +96,8 @@
 \ir lib/pick_group.sql
 \ir lib/series_progress.sql
 \ir lib/retry_policy.sql
+\ir lib/known_posts.sql
+\ir lib/move_target.sql
 \ir lib/settle.sql
 \ir lib/auth_lost.sql
 \ir lib/refresh.sql

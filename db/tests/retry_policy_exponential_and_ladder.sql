@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(30);
+select plan(31);
 
 create function test.delay_ms(p_platform text, p_code text, p_attempt int, p_luck numeric, p_after numeric default null) returns numeric
 language sql
@@ -52,23 +52,24 @@ select is((test.row('a')).finished_at, autopost.now_ts());
 select test.tick('1 year');
 select is(test.claimed(), '{}', 'dead stays dead');
 
--- A code may have a number of attempts of its own.
+-- A failure that says nothing about the post costs no attempt, a number of times; then it does.
 select test.channel('m', p_platform => 'max');
 select test.post('{"text": "y", "routing": {"include_channels": ["m"]}}');
 create temp table last_answer on commit drop as select null::jsonb as answer;
 do $$
 begin
-	for n in 1..12 loop
+	for n in 1..17 loop
 		perform test.tick('1 minute');
 		update last_answer set answer = test.round('m', test.failure('TRANSIENT', 'delivery', 'attachment.not.ready'));
-		if n = 11 then
-			perform set_config('test.eleventh', (select answer ->> 'status' from last_answer), true);
+		if n = 16 then
+			perform set_config('test.last_but_one', (select answer ->> 'status' from last_answer), true);
 		end if;
 	end loop;
 end
 $$;
-select is(current_setting('test.eleventh'), 'retry', 'an attachment that is not ready has twelve');
+select is(current_setting('test.last_but_one'), 'retry', 'an attachment that is not ready has twelve besides the five');
 select is((select answer ->> 'status' from last_answer), 'dead');
+select is((test.row('m')).granted_attempts, 12);
 
 select * from finish();
 rollback;

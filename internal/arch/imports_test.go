@@ -139,7 +139,7 @@ const crashPoints = "internal/crash"
 
 // testOnly names what no program may link.
 func testOnly(at string) bool {
-	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/s3test", "internal/smtptest"}, at)
+	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/adapter/adaptertest/published", "internal/s3test", "internal/smtptest"}, at)
 }
 
 func within(at, under string) bool {

@@ -237,7 +237,7 @@ var inCalls = []planted{
 		h.fly("plain")
 	}},
 	{invariant: "I20", bug: "a held delivery is sent without a person", plant: func(h *house) {
-		h.breaks("settle_unknown", "case p_channel.on_unknown when 'hold' then", "case p_channel.on_unknown when 'no such' then")
+		h.breaks("settle_unknown", "case v_on_unknown when 'hold' then", "case v_on_unknown when 'no such' then")
 		h.do(`select test.say('hold', 'perhaps')`)
 		h.fail("hold", "retry", unknown)
 		h.ahead("1 minute")

@@ -28,7 +28,7 @@ func (s *Store) NextWake(ctx context.Context) (time.Duration, bool, error) {
 
 const claimColumns = `workspace_id, delivery_id, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt, claim_token,
 	sending_lease_until, send_at, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at,
-	last_provider_message_id`
+	last_provider_message_id, known_posts`
 
 // ClaimDeliveries leases up to limit due deliveries of a workspace to a run.
 func (s *Store) ClaimDeliveries(ctx context.Context, workspace, runID string, limit int) ([]autopost.Delivery, error) {
@@ -54,7 +54,7 @@ func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
 	var d autopost.Delivery
 	err := row.Scan(&d.WorkspaceID, &d.DeliveryID, &d.MessageID, &d.ChannelID, &d.Platform, &d.TargetID, &d.AuthRef, &d.RateGroup, &d.Attempt,
 		&d.ClaimToken, &d.LeaseUntil, &d.SendAt, &d.RenderedText, &d.RenderMeta, &d.Payload, &d.Settings, &d.TraceID, &d.OnUnknown,
-		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID)
+		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts)
 	return d, err
 }
 

@@ -34,14 +34,14 @@ func TestPostsToWebhooks(t *testing.T) {
 	ok(t, h, "channel", "add", "gone", "--platform", "webhook", "--target-id", h.WorldURL+"/webhook/gone?status=410", "--auth-ref", "receivers", because)
 	ok(t, h, "channel", "add", "elsewhere", "--platform", "webhook", "--target-id", "http://10.0.0.7/hook", "--auth-ref", "receivers", because)
 
-	h.Fault(sim.Fault{Platform: webhook.Platform, Chat: "crm", To: 1, Effect: sim.EffectAcceptThenDrop})
+	h.Fault(sim.Fault{Platform: webhook.Platform, Chat: "crm", To: 2, Effect: sim.EffectAcceptThenDrop})
 	d := h.Serve("HOUSE_FIRST_KEY=" + firstKey)
 	h.Push(d, "secret-cms", house.Post("text", "**News** & more", "parse_mode", "Markdown", "media", picture(h, "photo-1.png")))
 	h.UntilTrue(waitForMedia, `select status = 'sent' from autopost.deliveries where channel_id = 'crm'`)
 
 	events := h.World.Webhook.Events("crm")
 	require.Len(t, events, 1)
-	require.Equal(t, 2, events[0].Copies, "the same id and the same bytes, for no note says otherwise")
+	require.Equal(t, 3, events[0].Copies, "a second lost answer ends nothing: the same id and the same bytes, for no note says otherwise")
 	require.Equal(t, []string{"webhook-id was seen before"}, h.Sends(sim.Filter{Chat: "crm"})[1].Notes)
 	require.Equal(t, pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries where channel_id = 'crm'`), events[0].ID)
 	require.Equal(t, events[0].ID, pgtest.Value[string](h.DB, `select provider_message_id from autopost.deliveries where channel_id = 'crm'`))

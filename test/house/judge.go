@@ -17,9 +17,9 @@ type Place struct {
 }
 
 // Sends are the requests that asked a platform to post something, in the order of
-// their arrival, whatever came of them.
+// their arrival, whatever came of them. A copy for a look at a message is no post.
 func (h *House) Sends(filters ...sim.Filter) []sim.Entry {
-	return slices.DeleteFunc(h.World.Log.Entries(filters...), func(e sim.Entry) bool { return e.Items == 0 })
+	return slices.DeleteFunc(h.World.Log.Entries(filters...), func(e sim.Entry) bool { return e.Items == 0 || e.Method == "forwardMessage" })
 }
 
 // Accepted are the sends that the platform carried out, whatever we heard of it.

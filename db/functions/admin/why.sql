@@ -83,7 +83,7 @@ begin
 	return jsonb_build_object('status', 'found',
 		'delivery', jsonb_build_object('delivery_id', v_delivery.delivery_id, 'status', v_delivery.status,
 			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id, 'rate_group', v_channel.rate_group,
-			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(v_delivery.last_error ->> 'code', '*')), v_delivery),
+			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
 			'created_at', v_delivery.created_at, 'due_at', case when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
 			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at', v_delivery.finished_at,
 			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown', v_channel.on_unknown,

@@ -3,7 +3,8 @@ returns setof autopost.claimed_delivery
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set plan_cache_mode = force_generic_plan
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
+-- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
@@ -65,7 +66,8 @@ begin
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
+		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end
 	from claimed d
 	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g

@@ -3,10 +3,11 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- What a call came to: sent, retry, failed_permanent or dead is decided here. Only the holder of the present claim may say it.
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
--- "retry_after_ms", "message", "raw"}}; either may have "used": {use: times}, what has a price besides. Returns {"applied": true, "status",
--- "attempt", "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" |
--- "unknown_delivery"}.
--- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events.
+-- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}; either may have "used": {use: times}, what has a
+-- price besides. A post that was found, and not sent, has "reconciled": true in its raw. Returns {"applied": true, "status", "attempt",
+-- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
+-- admin_audit_log where a chat moved.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(

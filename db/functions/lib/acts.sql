@@ -76,11 +76,12 @@ as $$
 -- Reads: messages, deliveries, post_acts, channels, templates, platforms, media_origin.
 declare
 	v_payload jsonb;
+	v_tags jsonb;
 	v_show record;
 	v_keys text[]; -- the ways of showing, and each as render takes it
 	v_choices jsonb;
 begin
-	select m.payload into v_payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	select m.payload, to_jsonb(m.tags) into v_payload, v_tags from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
 	perform autopost.check_changes(p_changes, v_payload);
 	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
 	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
@@ -88,7 +89,7 @@ begin
 		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
-	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_choices) s;
+	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_tags, v_choices) s;
 	return (
 		select coalesce(jsonb_object_agg(d.delivery_id, case
 			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal', coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))

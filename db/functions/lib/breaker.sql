@@ -1,3 +1,10 @@
+create or replace function autopost.is_rate_limit(p_error jsonb) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether the platform says that it was asked too often.
+select p_error ->> 'code' ~ '(^|[._])(429|rate_limited|too[._]many[._]requests)$'
+$$;
+
 create or replace function autopost.is_outage(p_error jsonb) returns boolean
 language sql immutable parallel safe
 as $$
@@ -5,7 +12,7 @@ as $$
 -- the time being. A rate limit does not, nor does an empty purse: whoever says "slow down" is up.
 select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
-	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
+	and not autopost.is_rate_limit(p_error) and p_error ->> 'code' !~ '(^|[._])(usage_capped|no_credits)$')
 $$;
 
 create or replace function autopost.probe_pause(p_probes int) returns interval

@@ -51,6 +51,15 @@ select
 		then autopost.field_error('settings.long_text', format('%s is unknown', p_settings -> 'long_text'), 'use truncate, split or caption_reply') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'disable_preview', 'true')) <> 'boolean'
 		then autopost.field_error('settings.disable_preview', 'is no boolean', 'write true or false') else '[]' end
+	|| coalesce((select jsonb_agg(e.value order by f.field) from unnest('{disable_notification,protect_content,has_spoiler,show_caption_above_media}'::text[]) f (field)
+		cross join lateral jsonb_array_elements(autopost.field_error('settings.' || f.field, 'is no boolean', 'write true or false')) e
+		where coalesce(jsonb_typeof(p_settings -> f.field), 'boolean') <> 'boolean'), '[]')
+	|| case when jsonb_typeof(coalesce(p_settings -> 'link_preview_options', '{}')) <> 'object' or jsonb_path_exists(p_settings,
+			'$.link_preview_options.keyvalue() ? (!(@.key like_regex "^(prefer_small_media|prefer_large_media|show_above_text)$") || @.value.type() != "boolean")')
+			or p_settings -> 'link_preview_options' @> '{"prefer_small_media": true, "prefer_large_media": true}'
+		then autopost.field_error('settings.link_preview_options', 'is no object of Telegram''s booleans', 'write {"prefer_large_media": true, "show_above_text": true}, or prefer_small_media') else '[]' end
+	|| case when coalesce(p_settings -> 'service_chat_id', 'null') <> 'null' and not coalesce(p_settings ->> 'service_chat_id' ~ '^-?[1-9][0-9]{0,17}$' and jsonb_typeof(p_settings -> 'service_chat_id') = 'number', false)
+		then autopost.field_error('settings.service_chat_id', 'is no number of a chat', 'write the id of a chat that nobody reads, such as -1001234567890') else '[]' end
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
@@ -103,6 +112,19 @@ begin
 	if v_new ? 'template_ref' and (autopost.newest_template(p_workspace_id, p_after ->> 'template_ref', p_after ->> 'platform')).template_id is null
 		and p_after -> 'template_ref' <> 'null' then
 		v_errors := v_errors || autopost.field_error('template_ref', format('there is no template %s for this platform', p_after -> 'template_ref'), 'write it first');
+	end if;
+	if v_new ?| '{settings,target_id}' then
+		select c.channel_id into v_fault from (
+			select p_channel_id as channel_id, p_after ->> 'target_id' as target_id
+			union all
+			select c.channel_id, c.target_id from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.platform = p_after ->> 'platform' and c.channel_id <> p_channel_id) c
+		where split_part(c.target_id, ':', 1) = p_after #>> '{settings,service_chat_id}'
+		limit 1;
+		if v_fault is not null then
+			v_errors := v_errors || autopost.field_error('settings.service_chat_id', format('is where channel %s posts: what is looked for would be shown there', v_fault),
+				'name a chat that nobody reads');
+		end if;
 	end if;
 	return v_errors || autopost.channel_settings_errors(v_new -> 'settings');
 end

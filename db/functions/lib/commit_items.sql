@@ -1,3 +1,15 @@
+create or replace function autopost.is_anothers_post(p_workspace_id text, p_delivery autopost.deliveries, p_outcome jsonb) returns boolean
+language plpgsql stable
+as $$
+-- Whether a post that was found, and not sent, is known as another delivery's by now: two that say the same were looked for at the same time.
+-- The channel is locked. Reads: deliveries.
+begin
+	return p_outcome #> '{raw,reconciled}' = 'true' and autopost.known_posts(p_workspace_id, p_delivery.channel_id, p_delivery.delivery_id,
+		coalesce(p_delivery.last_call_at, p_delivery.claimed_at)) -> 'others'
+		?| (array[p_outcome ->> 'provider_message_id'] || array(select jsonb_array_elements_text(p_outcome #> '{raw,ids}')));
+end
+$$;
+
 create or replace function autopost.settle_item(p_workspace_id text, p_item jsonb) returns jsonb
 language plpgsql
 as $$
@@ -29,14 +41,21 @@ begin
 		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
 			v_delivery.attempt, v_outcome -> 'used');
 	end if;
-	if v_outcome -> 'ok' = 'true' then
+	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
+		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
+			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
+	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
 	v_error := autopost.normalised_error(v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
-	elsif v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
+	end if;
+	if v_error ? 'moved' then
+		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
+	end if;
+	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
@@ -113,7 +132,7 @@ begin
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'), array_agg((i.value ->> 'delivery_id')::uuid)
 	into v_items, v_tokens, v_ids
 	from jsonb_array_elements(p_items) with ordinality i
-	where i.value -> 'outcome' -> 'ok' = 'true';
+	where i.value -> 'outcome' -> 'ok' = 'true' and not coalesce(i.value #> '{outcome,raw,reconciled}' = 'true', false);
 	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -164,10 +183,11 @@ language plpgsql set plan_cache_mode = force_generic_plan
 as $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
 -- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
--- Locks: credential_health of refused credentials, then as lock_for_commit, then channel_gates (channel_id).
+-- Locks: credential_health of refused credentials, then as lock_for_settling, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
+	v_moved text[] := '{}';
 	v_sent jsonb;
 	v_item record;
 	v_answers jsonb[];
@@ -181,10 +201,12 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
-	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
-		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
+		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
+		v_moved := array(select i.value #>> '{outcome,error,moved,from}' from jsonb_array_elements(p_items) i where i.value #>> '{outcome,error,moved,from}' <> '');
 	end if;
-	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
+	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);

@@ -48,6 +48,7 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
 	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
 	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> '' and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}', 'to', p_error #>> '{moved,to}') end,
 	'message', left(autopost.redact(p_error ->> 'message'), 500),
 	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
 $$;

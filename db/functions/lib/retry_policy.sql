@@ -1,3 +1,10 @@
+create or replace function autopost.policy_code(p_error jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- The code by which the policy for a normalised error is found. Whose chat moved goes by one of its own, whatever the platform calls it.
+select case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end
+$$;
+
 create or replace function autopost.retry_policy(p_platform text, p_code text) returns autopost.retry_policies
 language plpgsql stable
 as $$
@@ -18,10 +25,11 @@ $$;
 create or replace function autopost.max_attempts(p_policy autopost.retry_policies, p_delivery autopost.deliveries) returns int
 language plpgsql stable
 as $$
--- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted.
+-- How many calls the delivery may start: the policy's number, else the setting, and what operators and releases granted. The number of a
+-- policy whose failures cost no attempt bounds those alone (settle_transient).
 begin
 	return (
-		select coalesce(p_policy.max_attempts, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts);
+		select coalesce(case when p_policy.costs_attempt then p_policy.max_attempts end, autopost.setting('max_attempts')::int) + p_delivery.granted_attempts);
 end
 $$;
 

@@ -12,10 +12,11 @@ begin
 end
 $$;
 
-create or replace function autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean) returns void
+create or replace function autopost.lock_for_settling(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean, p_moved text[]) returns void
 language plpgsql
 as $$
--- Takes, in the order of the house, all that the settling of these deliveries may touch.
+-- Takes, in the order of the house, all that the settling of these deliveries may touch. p_moved: chats that have another id now; a target is
+-- part of a key, which whoever adds deliveries holds, so that the channels which post there are waited for.
 -- Locks, in this order: platform_limits if p_with_groups (made where missing), channels (channel_id), deliveries (channel_id, delivery_id).
 declare
 	v_channels text[];
@@ -31,12 +32,28 @@ begin
 		on conflict (workspace_id, platform, rate_group) do nothing;
 		perform autopost.lock_groups(p_workspace_id, v_channels);
 	end if;
-	perform autopost.lock_channels(p_workspace_id, v_channels);
+	if cardinality(p_moved) > 0 then
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and (c.channel_id = any (v_channels) or split_part(c.target_id, ':', 1) = any (p_moved))
+		order by c.channel_id
+		for update of c;
+	else
+		perform autopost.lock_channels(p_workspace_id, v_channels);
+	end if;
 	perform 1 from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = any (p_delivery_ids)
 	order by d.channel_id, d.delivery_id
 	for no key update of d;
+end
+$$;
+
+create or replace function autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean) returns void
+language plpgsql
+as $$
+-- lock_for_settling where no chat has moved.
+begin
+	perform autopost.lock_for_settling(p_workspace_id, p_delivery_ids, p_with_groups, '{}');
 end
 $$;
 

@@ -39,7 +39,8 @@ create or replace function autopost.settle_unknown(p_workspace_id text, p_delive
 language plpgsql
 as $$
 -- Nobody knows whether the platform took the post. Recorded, then by the channel's on_unknown: hold waits for a person; reconcile
--- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow.
+-- sends again at most unknown_allowance times (once) in the life of the delivery; resend as often as attempts allow, and so does
+-- reconcile where every call bears the delivery's key, so that it is no blind copy (platforms.idempotent).
 -- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
 -- platform would show what it made (platforms.settle_seconds).
 -- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
@@ -47,22 +48,27 @@ declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
 	v_delivery autopost.deliveries := p_delivery;
+	v_platform autopost.platforms;
+	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
 begin
+	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
+	if v_on_unknown = 'reconcile' and v_platform.idempotent then
+		v_on_unknown := 'resend';
+	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error, jsonb_build_object('policy', p_channel.on_unknown));
+	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error, jsonb_build_object('policy', v_on_unknown));
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
-	or (p_channel.on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
+	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
 		v_error := v_error || '{"category": "PERMANENT"}';
 		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
 		return autopost.leave_flight(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
-	v_next := case p_channel.on_unknown when 'hold' then 'infinity'::timestamptz
-		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric),
-			(select make_interval(secs => f.settle_seconds) from autopost.platforms f where f.platform = p_channel.platform)) end;
+	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt, null, random()::numeric), make_interval(secs => v_platform.settle_seconds)) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
@@ -74,14 +80,15 @@ create or replace function autopost.settle_transient(
 language plpgsql
 as $$
 -- A definite failure that may pass: retry by the policy of its platform and code, dead when the attempts are used up. A wait
--- that the platform gave also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
--- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none.
+-- that the platform gave, or a limit that it names without one, also cools its scope down. attempt is not touched. p_not_before is only a lower bound. While the group's breaker
+-- is open, a failure for the same reasons is no fault of the post: the attempt is granted again; so is one that the policy says costs none,
+-- as often as its max_attempts says.
 -- Writes: deliveries, channels, platform_limits, channel_gates, events(retry_scheduled | dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, p_error ->> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
-	v_granted boolean := not v_policy.costs_attempt
+	v_granted boolean := (not v_policy.costs_attempt and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform, p_channel.rate_group));
 begin
 	if v_granted then
@@ -90,7 +97,7 @@ begin
 		set granted_attempts = p_delivery.granted_attempts
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	end if;
-	if (p_error ->> 'retry_after_ms')::numeric > 0 and p_error ->> 'scope' in ('channel', 'platform') then
+	if p_error ->> 'scope' in ('channel', 'platform') and ((p_error ->> 'retry_after_ms')::numeric > 0 or autopost.is_rate_limit(p_error)) then
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then

@@ -16,6 +16,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/sim"
 )
 
@@ -30,7 +31,7 @@ type Harness struct {
 	// address; nil when nobody does.
 	Refresher func(baseURL string, client adapter.Doer) autopost.Refresher
 	// Schema checks every request against the platform's published schema; nil when there is none.
-	Schema Schema
+	Schema published.Schema
 	// Plain makes the plainest delivery where a text alone is none, with its content in
 	// the origin; the cases about messages are left out then. Nil: a text.
 	Plain func(m *Materials) autopost.Delivery
@@ -55,6 +56,8 @@ type Harness struct {
 	// Lookup says that the adapter is a Reconciler that needs nothing besides, and the
 	// world shows at once what it has.
 	Lookup bool
+	// LookupSettings are what a channel is set to so that a Reconciler asks; "" is nothing.
+	LookupSettings string
 	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
 	// on which a post cannot answer another.
 	NoSettings, NoReplies bool
@@ -117,7 +120,7 @@ type bench struct {
 func makeBench(t *testing.T, h Harness) *bench {
 	t.Helper()
 	core, handler := h.World(t)
-	return &bench{Harness: h, core: core, handler: Inspect(t, handler, h.Schema), media: NewMaterials()}
+	return &bench{Harness: h, core: core, handler: published.Inspect(t, handler, h.Schema), media: NewMaterials()}
 }
 
 func newBench(t *testing.T, h Harness) *bench {

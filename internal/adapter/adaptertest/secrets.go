@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -44,7 +45,10 @@ func (b *bench) operations() map[string]operation {
 		out["reconcile"] = func(ctx context.Context, b *bench, told *telling) {
 			at := time.Now()
 			d := b.plain()
-			d.LastCallAt, d.UnknownOutcomes = &at, 1
+			d.LastCallAt, d.UnknownOutcomes, d.KnownPosts = &at, 1, &autopost.KnownPosts{Before: []string{"1"}}
+			if b.LookupSettings != "" {
+				d.Settings = json.RawMessage(b.LookupSettings)
+			}
 			d.RenderMeta.Progress.Steps = map[string][]string{}
 			for _, ack := range b.emitted {
 				d.RenderMeta.Progress.Steps[ack.Step] = ack.IDs
@@ -296,3 +300,6 @@ func newClient(t *testing.T) *outbound.Client {
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }
+
+// quiet is a logger for servers whose complaints a test provokes.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"autopost"
@@ -19,7 +20,7 @@ func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []s
 		UserID   int64  `json:"user_id"`
 		Username string `json:"username"`
 	}
-	if failure := c.ask(ctx, &me, "me"); failure != nil {
+	if failure := c.ask(ctx, &me, nil, "me"); failure != nil {
 		return autopost.Standing{}, failure
 	}
 	standing := autopost.Standing{Account: me.Username, Rights: make([]autopost.Right, 0, len(targets))}
@@ -64,10 +65,10 @@ func (c checker) right(ctx context.Context, target string) (autopost.Right, *aut
 		IsAdmin     bool     `json:"is_admin"`
 		Permissions []string `json:"permissions"`
 	}
-	failure := c.ask(ctx, &chat, "chats", c.chat)
+	failure := c.ask(ctx, &chat, nil, "chats", c.chat)
 	right.Title = chat.Title
 	if failure == nil && chat.Type != "dialog" {
-		failure = c.ask(ctx, &member, "chats", c.chat, "members", "me")
+		failure = c.ask(ctx, &member, nil, "chats", c.chat, "members", "me")
 	}
 	switch {
 	case failure != nil && failure.Category == autopost.Permanent && failure.Scope == autopost.ScopeChannel && failure.Code != codeUnauthorized:
@@ -87,23 +88,25 @@ func (c checker) right(ctx context.Context, target string) (autopost.Right, *aut
 }
 
 // ask makes a call that changes nothing.
-func (c checker) ask(ctx context.Context, into any, path ...string) *autopost.Error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.adapter.base.JoinPath(path...).String(), nil)
+func (s *sender) ask(ctx context.Context, into any, query url.Values, path ...string) *autopost.Error {
+	target := s.adapter.base.JoinPath(path...)
+	target.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target makes no address")
 	}
-	req.Header.Set("Authorization", c.call.Secret.Reveal())
-	return c.exchange(req, into)
+	req.Header.Set("Authorization", s.call.Secret.Reveal())
+	return s.tell(req, into)
 }
 
-// exchange makes a call and reads its answer.
-func (c checker) exchange(req *http.Request, into any) *autopost.Error {
-	answer, failure := adapter.Exchange(c.adapter.client, req, c.hide)
+// tell makes a call and reads its answer.
+func (s *sender) tell(req *http.Request, into any) *autopost.Error {
+	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
 	if failure != nil {
 		return failure
 	}
 	if r, ok := parse(answer); answer.Status >= 300 || ok && r.refusal() {
-		return refused(answer, c.hide)
+		return refused(answer, s.hide)
 	}
 	if json.Unmarshal(answer.Body, into) != nil {
 		return adapter.Unknown(fmt.Sprintf("status %d without an answer of MAX's form", answer.Status))

@@ -10,6 +10,7 @@ import (
 	"autopost"
 	"autopost/internal/adapter"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/sim"
 	simmax "autopost/internal/sim/maxmessenger"
@@ -45,11 +46,12 @@ func harness(t *testing.T) adaptertest.Harness {
 		methods[kind] = "POST /messages"
 	}
 	return adaptertest.Harness{
-		Secret: token, Target: target, World: world, Schema: adaptertest.MAXSchema(t),
+		Secret: token, Target: target, World: world, Schema: published.MAX(t),
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return maxmessenger.New(maxmessenger.Config{BaseURL: baseURL, Client: client})
 		},
 		Longest:    strings.Repeat("😀", 2000), // UTF-16 units
+		Lookup:     true,
 		TextMethod: "POST /messages", AlbumMethod: "POST /messages", MediaMethods: methods,
 		FileKinds: map[autopost.MediaKind]string{
 			autopost.MediaImage: "image", autopost.MediaVideo: "video", autopost.MediaAnimation: "video",
@@ -57,7 +59,7 @@ func harness(t *testing.T) adaptertest.Harness {
 		},
 		Expired:     row(400, "proto.payload", "Invalid photo token provided: x", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "internal.error", "Internal error", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
-		Rows:        rows(),
+		Rows:        append(adaptertest.Answers(sheet), row(418, "teapot", "something new", permanent, autopost.ScopeDelivery, "max_418")),
 		Acts: map[autopost.ActKind]string{
 			autopost.ActEdit: "PUT /messages", autopost.ActDelete: "DELETE /messages", autopost.ActPin: "PUT /chats/{id}/pin", autopost.ActUnpin: "DELETE /chats/{id}/pin",
 		},
@@ -69,41 +71,6 @@ func row(status int, code, message string, category autopost.Category, scope aut
 	return adaptertest.Row{
 		Status: status, Code: code, Description: message,
 		Want: adaptertest.Class{Category: category, Scope: scope, Code: want},
-	}
-}
-
-func rows() []adaptertest.Row {
-	notReady := row(400, "attachment.not.ready", "Key: errors.process.attachment.file.not.processed",
-		autopost.Transient, autopost.ScopeDelivery, "attachment.not.ready")
-	notReady.Want.RetryAfterMS = 1000
-	blocked := row(403, "account.blocked", "Account is blocked", autopost.Transient, autopost.ScopePlatform, "max_account_blocked")
-	blocked.Want.RetryAfterMS = 600_000
-	const permanent, transient = autopost.Permanent, autopost.Transient
-	return []adaptertest.Row{
-		notReady, blocked,
-		row(400, "proto.payload", "errors.process.attachment.video.not.supported", permanent, autopost.ScopeDelivery, "media_rejected"),
-		row(400, "proto.payload", "Invalid video token provided: abc", transient, autopost.ScopeDelivery, "media_expired"),
-		row(400, "proto.payload", "Field 'text' size (4001) must be at most 4000", permanent, autopost.ScopeDelivery, "message_too_long"),
-		row(400, "proto.payload", "Must be only one file attachment in message", permanent, autopost.ScopeDelivery, "validation_failed"),
-		row(400, "proto.payload", "Must have only http/https links format in buttons", permanent, autopost.ScopeDelivery, "validation_failed"),
-		row(400, "proto.payload", "Missing required parameter: text", permanent, autopost.ScopeDelivery, "validation_failed"),
-		row(400, "proto.payload", "errors.maxRows", permanent, autopost.ScopeDelivery, "validation_failed"),
-		row(400, "proto.payload", "Invalid chat_id: 5", permanent, autopost.ScopeChannel, "max_chat_invalid"),
-		row(401, "verify.token", "Invalid access_token", permanent, autopost.ScopeChannel, "max_unauthorized"),
-		row(403, "verify.token", "Invalid access_token", permanent, autopost.ScopeChannel, "max_unauthorized"),
-		row(403, "chat.denied", "error.dialog.suspended", permanent, autopost.ScopeChannel, "max_chat_denied"),
-		row(403, "chat.denied", "chat.send.msg.no.permission.because.not.admin", permanent, autopost.ScopeChannel, "max_chat_denied"),
-		row(403, "access.denied", "Access denied", permanent, autopost.ScopeChannel, "max_access_denied"),
-		row(404, "chat.not.found", "Chat not found", permanent, autopost.ScopeChannel, "max_not_found"),
-		row(404, "not.found", "Not found", permanent, autopost.ScopeChannel, "max_not_found"),
-		row(404, "error.dialog.notfound", "Dialog not found", permanent, autopost.ScopeChannel, "max_not_found"),
-		row(405, "method.not.allowed", "Method not allowed", permanent, autopost.ScopePlatform, "max_method"),
-		row(413, "proto.payload", "Request is too large", permanent, autopost.ScopeDelivery, "media_too_large"),
-		row(415, "proto.payload", "File extension is forbidden", permanent, autopost.ScopeDelivery, "media_rejected"),
-		row(418, "teapot", "something new", permanent, autopost.ScopeDelivery, "max_418"),
-		row(429, "too.many.requests", "Too many requests", transient, autopost.ScopeChannel, "max_429"),
-		row(500, "internal.error", "Internal error", transient, autopost.ScopePlatform, "max_5xx"),
-		row(503, "service.unavailable", "Service unavailable", transient, autopost.ScopePlatform, "max_5xx"),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -31,20 +32,25 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core, server := platform(t)
-	listener := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.MAXSchema(t)))
+	listener := httptest.NewServer(published.Inspect(t, server, published.MAX(t)))
 	t.Cleanup(listener.Close)
 	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
 }
 
 func send(t *testing.T, base string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
+	return sendWith(t, base, token, media, d)
+}
+
+func sendWith(t *testing.T, base, secret string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
+	t.Helper()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: base, Client: client})
 	require.NoError(t, err)
-	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: media})
-	adaptertest.RequireSound(t, o, token)
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(secret), Media: media})
+	adaptertest.RequireSound(t, o, secret)
 	return o
 }
 
@@ -143,7 +149,7 @@ func TestAFailedUploadIsDefinite(t *testing.T) {
 func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byte)) string {
 	t.Helper()
 	var server *httptest.Server
-	server = httptest.NewServer(adaptertest.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = httptest.NewServer(published.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if seen != nil {
 			seen(r, body)
@@ -153,7 +159,7 @@ func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byt
 			return
 		}
 		_, _ = io.WriteString(w, answers[r.URL.Path])
-	}), adaptertest.MAXSchema(t)))
+	}), published.MAX(t)))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -216,7 +222,7 @@ func TestUploadAnswers(t *testing.T) {
 
 // The simulator refuses, also what the document says nothing of, in the document's one form.
 func TestRefusalsHaveThePublishedForm(t *testing.T) {
-	published := adaptertest.MAXError(t)
+	refusalOf := published.MAXError(t)
 	core, server := platform(t)
 	ask := func(method, target, auth, body string) {
 		t.Helper()
@@ -226,7 +232,7 @@ func TestRefusalsHaveThePublishedForm(t *testing.T) {
 		answer := httptest.NewRecorder()
 		server.ServeHTTP(answer, request)
 		require.GreaterOrEqual(t, answer.Code, 400, "%s %s %s", method, target, body)
-		require.NoError(t, published(answer.Body.Bytes()), "%s %s %s: %s", method, target, body, answer.Body)
+		require.NoError(t, refusalOf(answer.Body.Bytes()), "%s %s %s: %s", method, target, body, answer.Body)
 	}
 	const post = "/messages?chat_id=" + target
 	ask(http.MethodPost, post, "", `{"text":"a"}`)
@@ -343,4 +349,30 @@ func TestAnAnimatedPictureIsAnImage(t *testing.T) {
 	}
 	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
 	require.Equal(t, "image", b.server.Messages(chatID)[1].Media[0].Kind)
+}
+
+// What may stand in one message does, with its buttons, and is taken by the platform.
+func TestEveryLegalMessage(t *testing.T) {
+	const image, video, audio, file = autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio, autopost.MediaFile
+	for name, kinds := range map[string][]autopost.MediaKind{
+		"pictures and videos, twelve with the buttons": {image, video, image, video, image, video, image, video, image, video, image},
+		"a video": {video}, "music": {audio}, "a file": {file}, "an animation": {autopost.MediaAnimation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			d := b.delivery(kinds...)
+			d.RenderMeta.Steps[0].Text = true
+			d.RenderMeta.Buttons = [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}}
+			o := send(t, b.url, b.media, d)
+			require.True(t, o.OK, "%v", o.Error)
+			messages := b.server.Messages(chatID)
+			require.Len(t, messages, 1)
+			require.Len(t, messages[0].Media, len(kinds))
+			require.Equal(t, "a", messages[0].Text)
+			posts := b.core.Log.Entries(sim.Filter{Method: "POST /messages"})
+			require.Len(t, posts, 1)
+			require.Len(t, posts[0].Buttons, 1)
+			require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), len(kinds), "each by a slot of its kind")
+		})
+	}
 }

@@ -28,7 +28,7 @@ func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, url 
 			UpdateTypes []string `json:"update_types"`
 		} `json:"subscriptions"`
 	}
-	if failure := c.ask(ctx, &list, "subscriptions"); failure != nil {
+	if failure := c.ask(ctx, &list, nil, "subscriptions"); failure != nil {
 		return autopost.Subscription{}, failure
 	}
 	for _, s := range list.Subscriptions {
@@ -54,7 +54,7 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 		return failure
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return c.exchange(req, new(any))
+	return c.tell(req, new(any))
 }
 
 var _ autopost.Subscriber = (*Adapter)(nil)

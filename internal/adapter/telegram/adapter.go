@@ -51,11 +51,27 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	return adapter.Run(ctx, call, s.step)
 }
 
+// settings are those of a channel that this adapter reads.
+type settings struct {
+	DisableNotification bool `json:"disable_notification"`
+	ProtectContent      bool `json:"protect_content"`
+	// HasSpoiler and ShowCaptionAboveMedia are for pictures, videos and animations.
+	HasSpoiler            bool `json:"has_spoiler"`
+	ShowCaptionAboveMedia bool `json:"show_caption_above_media"`
+	// LinkPreview is how a preview looks that the post does not disable.
+	LinkPreview linkPreview `json:"link_preview_options"`
+	// ServiceChatID is where what is looked for is forwarded to for a moment; 0 is nowhere.
+	ServiceChatID int64 `json:"service_chat_id"`
+}
+
 // sender sends one delivery.
 type sender struct {
-	adapter *Adapter
-	call    autopost.Call
-	hide    adapter.Redactor
+	adapter  *Adapter
+	call     autopost.Call
+	hide     adapter.Redactor
+	settings settings
+	// chat is the target without its thread.
+	chat string
 	// common are the parameters that every call of the delivery has.
 	common []param
 }
@@ -70,11 +86,13 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 
 // prepare reads the target ("chat" or "chat:thread") and the channel's settings.
 func (s *sender) prepare() *autopost.Error {
-	chat, thread, threaded := strings.Cut(s.call.Delivery.TargetID, ":")
-	if id, err := strconv.ParseInt(chat, 10, 64); err == nil {
+	var thread string
+	var threaded bool
+	s.chat, thread, threaded = strings.Cut(s.call.Delivery.TargetID, ":")
+	if id, err := strconv.ParseInt(s.chat, 10, 64); err == nil {
 		s.common = append(s.common, param{"chat_id", id})
-	} else if strings.HasPrefix(chat, "@") {
-		s.common = append(s.common, param{"chat_id", chat})
+	} else if strings.HasPrefix(s.chat, "@") {
+		s.common = append(s.common, param{"chat_id", s.chat})
 	} else {
 		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "tg_chat_not_found", "the target is neither a chat id nor an @name")
 	}
@@ -85,20 +103,16 @@ func (s *sender) prepare() *autopost.Error {
 		}
 		s.common = append(s.common, param{"message_thread_id", id})
 	}
-	var settings struct {
-		DisableNotification bool `json:"disable_notification"`
-		ProtectContent      bool `json:"protect_content"`
-	}
 	if raw := s.call.Delivery.Settings; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &settings); err != nil {
+		if err := json.Unmarshal(raw, &s.settings); err != nil {
 			return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeValidationFailed,
 				s.hide.Text(fmt.Sprintf("channel settings: %v", err)))
 		}
 	}
-	if settings.DisableNotification {
+	if s.settings.DisableNotification {
 		s.common = append(s.common, param{"disable_notification", true})
 	}
-	if settings.ProtectContent {
+	if s.settings.ProtectContent {
 		s.common = append(s.common, param{"protect_content", true})
 	}
 	return nil

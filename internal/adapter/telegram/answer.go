@@ -3,6 +3,7 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"autopost"
 	"autopost/internal/adapter"
@@ -13,6 +14,9 @@ const (
 	codeURLFetch = "media_url_fetch"
 	codeDelete   = "tg_delete"
 	codeStands   = "tg_stands"
+	// What is said of a message that is to be forwarded.
+	codeNoMessage      = "tg_message_missing"
+	codeNotForwardable = "tg_not_forwardable"
 )
 
 // rules are Telegram's error texts for the calls that this adapter makes, as its
@@ -30,6 +34,12 @@ var rules = []adapter.Rule{
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_pin"},
 	{Status: 400, Contains: []string{"group chat was upgraded to a supergroup chat"},
 		Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: "tg_chat_migrated"},
+	{Status: 400, Contains: []string{"message to forward not found"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeNoMessage},
+	{Status: 400, Contains: []string{"message can't be forwarded"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeNotForwardable},
+	{Status: 400, Contains: []string{"message to delete not found", "message can't be deleted"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_delete"},
 	{Status: 400, Contains: []string{"message thread not found", "message to be replied not found", "message_thread_id"},
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_thread_missing"},
 	{Status: 400, Contains: []string{"not enough rights", "have no rights to send", "need administrator rights", "chat_write_forbidden",
@@ -64,6 +74,7 @@ type reply struct {
 	Description string          `json:"description"`
 	Parameters  struct {
 		RetryAfter int64 `json:"retry_after"`
+		MigrateTo  int64 `json:"migrate_to_chat_id"`
 	} `json:"parameters"`
 }
 
@@ -103,6 +114,9 @@ func refused(answer adapter.Answer, r reply, hide adapter.Redactor) *autopost.Er
 	failure := adapter.Classify(rules, "tg", status, r.Description).Error(answer, r.Description, hide)
 	if r.Parameters.RetryAfter > 0 {
 		failure.RetryAfterMS = r.Parameters.RetryAfter * 1000
+	}
+	if to := r.Parameters.MigrateTo; to != 0 {
+		failure.Moved = &autopost.Moved{To: strconv.FormatInt(to, 10)}
 	}
 	return failure
 }

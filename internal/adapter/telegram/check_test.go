@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -25,7 +25,7 @@ func TestCheckSaysWhereTheBotMayPost(t *testing.T) {
 	} {
 		server.AddChat(chat)
 	}
-	host := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.TelegramSchema(t)))
+	host := httptest.NewServer(published.Inspect(t, server, published.Telegram(t)))
 	defer host.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

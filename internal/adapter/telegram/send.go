@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,9 @@ var kinds = map[autopost.MediaKind]struct{ method, name string }{
 	autopost.MediaFile:      {"sendDocument", "document"},
 }
 
+// visual are the kinds that may be covered, and stand below their caption.
+var visual = map[string]bool{"photo": true, "video": true, "animation": true}
+
 // item is one medium of a step.
 type item struct {
 	medium  autopost.Media
@@ -33,17 +37,11 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 	if len(step.Items) == 0 {
 		return s.post(ctx, s.message(step, answers), nil)
 	}
-	items, failure := s.items(step)
+	items, failure := s.items(ctx, step)
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}
-	known := false
-	for i := range items {
-		if failure := s.find(ctx, &items[i]); failure != nil {
-			return adapter.Receipt{}, failure
-		}
-		known = known || items[i].fileID != ""
-	}
+	known := slices.ContainsFunc(items, func(it item) bool { return it.fileID != "" })
 	receipt, failure := s.post(ctx, s.media(step, items), items)
 	if failure == nil || !known || (failure.Code != autopost.CodeMediaExpired && failure.Code != codeURLFetch) {
 		return receipt, failure
@@ -55,7 +53,8 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 	return s.post(ctx, s.media(step, items), items)
 }
 
-func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
+// items are the media of a step, with Telegram's ids where they are known.
+func (s *sender) items(ctx context.Context, step autopost.Step) ([]item, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
 		medium, failure := adapter.Item(s.call.Delivery, index)
@@ -73,6 +72,9 @@ func (s *sender) items(step autopost.Step) ([]item, *autopost.Error) {
 			items[i].caption = s.call.Delivery.Said(step)
 		case i < len(step.Captions) && step.Captions[i] != nil:
 			items[i].caption = *step.Captions[i]
+		}
+		if failure := s.find(ctx, &items[i]); failure != nil {
+			return nil, failure
 		}
 	}
 	return items, nil
@@ -113,8 +115,12 @@ func (s *sender) message(step autopost.Step, answers string) request {
 	if id, err := strconv.ParseInt(answers, 10, 64); err == nil {
 		r.add("reply_parameters", replyParameters{MessageID: id, AllowSendingWithoutReply: true})
 	}
+	preview := s.settings.LinkPreview
 	if meta.DisablePreview {
-		r.add("link_preview_options", linkPreview{IsDisabled: true})
+		preview = linkPreview{IsDisabled: true}
+	}
+	if preview != (linkPreview{}) {
+		r.add("link_preview_options", preview)
 	}
 	r.buttons(adapter.Buttons(meta, step))
 	return r
@@ -135,6 +141,12 @@ func (s *sender) media(step autopost.Step, items []item) request {
 		r.add("caption", it.caption)
 	}
 	r.parseMode(s.call.Delivery.RenderMeta, it.caption)
+	if s.settings.HasSpoiler && visual[it.kind] {
+		r.add("has_spoiler", true)
+	}
+	if s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != "" {
+		r.add("show_caption_above_media", true)
+	}
 	r.buttons(adapter.Buttons(s.call.Delivery.RenderMeta, step))
 	return r
 }
@@ -148,6 +160,8 @@ func (s *sender) album(items []item) request {
 		if it.caption != "" {
 			group[i].ParseMode = s.call.Delivery.RenderMeta.ParseMode
 		}
+		group[i].HasSpoiler = s.settings.HasSpoiler && visual[it.kind]
+		group[i].ShowCaptionAboveMedia = s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != ""
 		if it.fileID == "" {
 			name := "f" + strconv.Itoa(i)
 			group[i].Media = "attach://" + name
@@ -162,6 +176,9 @@ func (s *sender) album(items []item) request {
 // failure of the post, it costs one more upload some day.
 func (s *sender) post(ctx context.Context, r request, items []item) (adapter.Receipt, *autopost.Error) {
 	messages, failure := s.exchange(ctx, r, items)
+	if failure != nil && failure.Moved != nil {
+		failure.Moved.From = s.chat
+	}
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}

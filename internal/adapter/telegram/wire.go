@@ -21,7 +21,10 @@ type param struct {
 }
 
 type linkPreview struct {
-	IsDisabled bool `json:"is_disabled"`
+	IsDisabled       bool `json:"is_disabled,omitempty"`
+	PreferSmallMedia bool `json:"prefer_small_media,omitempty"`
+	PreferLargeMedia bool `json:"prefer_large_media,omitempty"`
+	ShowAboveText    bool `json:"show_above_text,omitempty"`
 }
 
 type replyParameters struct {
@@ -34,6 +37,9 @@ type inputMedia struct {
 	Media     string `json:"media"`
 	Caption   string `json:"caption,omitempty"`
 	ParseMode string `json:"parse_mode,omitempty"`
+
+	HasSpoiler            bool `json:"has_spoiler,omitempty"`
+	ShowCaptionAboveMedia bool `json:"show_caption_above_media,omitempty"`
 }
 
 type keyboard struct {
@@ -65,10 +71,39 @@ type message struct {
 	Animation file   `json:"animation"`
 	Audio     file   `json:"audio"`
 	Document  file   `json:"document"`
+	Text      string `json:"text"`
+	Caption   string `json:"caption"`
+
+	ForwardOrigin origin `json:"forward_origin"`
+}
+
+// origin is where a forwarded message comes from.
+type origin struct {
+	Type string `json:"type"`
+	Date int64  `json:"date"`
+	Chat struct {
+		ID int64 `json:"id"`
+	} `json:"chat"`
+	SenderChat struct {
+		ID int64 `json:"id"`
+	} `json:"sender_chat"`
+	SenderUser struct {
+		ID int64 `json:"id"`
+	} `json:"sender_user"`
 }
 
 type file struct {
 	FileID string `json:"file_id"`
+}
+
+// kind is that of the message's medium; "" for a text.
+func (m message) kind() string {
+	for _, kind := range []string{"photo", "animation", "video", "audio", "document"} { // an animation is a document, too
+		if m.fileID(kind) != "" {
+			return kind
+		}
+	}
+	return ""
 }
 
 // fileID is empty when Telegram made something else of the upload.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"autopost"
 	"autopost/internal/adapter"
 )
@@ -140,13 +138,7 @@ type wanted struct {
 }
 
 func (s *sender) wanted(ctx context.Context, step autopost.Step, answers string) (wanted, *autopost.Error) {
-	w := wanted{text: comparable(s.text(step)), answers: answers, others: slices.Clone(s.call.Delivery.RenderMeta.Progress.ProviderMessageIDs)}
-	for _, ids := range s.call.Delivery.RenderMeta.Progress.Steps {
-		w.others = append(w.others, ids...)
-	}
-	if last := s.call.Delivery.LastProviderMessageID; last != nil {
-		w.others = append(w.others, *last)
-	}
+	w := wanted{text: comparable(s.text(step)), answers: answers, others: adapter.Others(s.call.Delivery)}
 	for _, index := range step.Items {
 		medium, failure := adapter.Item(s.call.Delivery, index)
 		if failure != nil {
@@ -197,8 +189,8 @@ func (p post) said() string {
 	return comparable(html.UnescapeString(text))
 }
 
-// comparable is a text in the form in which two are the same: composed, its spaces
-// alike, and without the scheme that X adds to a bare link.
+// comparable is a text in the form in which two are the same: without the scheme that
+// X adds to a bare link.
 func comparable(text string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(norm.NFC.String(text), "http://", "")), " ")
+	return strings.ReplaceAll(adapter.Squeeze(text), "http://", "")
 }

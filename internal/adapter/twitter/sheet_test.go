@@ -75,7 +75,7 @@ func TestTheSheetsErrorsAreAllMet(t *testing.T) {
 		{"5xx, code 131/130", "–", uploading(finalize), []sim.Fault{answer(503, "code-130", ""), answer(500, "code-131", "")}},
 		{"timeout after write", "–", posting, []sim.Fault{{Effect: sim.EffectReset}, answer(503, "", "")}},
 	}
-	table := adaptertest.ErrorTable(t, "x.md", "## 6. Errors")
+	table := adaptertest.ErrorTable(t, "x.md")
 	met := map[int]bool{}
 	for _, row := range rows {
 		for _, fault := range row.faults {

@@ -15,6 +15,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/twitter"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -34,7 +35,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core, server := platform(t)
-	listener := httptest.NewServer(adaptertest.Inspect(t, server, nil))
+	listener := httptest.NewServer(published.Inspect(t, server, nil))
 	t.Cleanup(listener.Close)
 	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
 }

@@ -17,6 +17,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/youtube"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -55,7 +56,7 @@ func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 	}
 	require.NoError(t, b.server.AddProject(p))
 	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo", Playlists: []string{"PLshow"}}))
-	listener := httptest.NewServer(adaptertest.Inspect(t, mounted(b.server), nil))
+	listener := httptest.NewServer(published.Inspect(t, mounted(b.server), nil))
 	t.Cleanup(listener.Close)
 	t.Cleanup(listener.CloseClientConnections)
 	b.base = listener.URL

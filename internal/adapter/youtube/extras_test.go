@@ -292,3 +292,25 @@ func TestAVideoIsInItsPlaylistOnce(t *testing.T) {
 	require.True(t, o.OK, "%v", o.Error)
 	require.Equal(t, map[string]string{"playlist": "yt_playlist_not_found"}, b.told(o).Refused)
 }
+
+// Of lost last answers, all are found, with the very id: by the session, or by the list of uploads where it is gone.
+func TestEveryLostLastAnswerIsResolvedRightly(t *testing.T) {
+	b := newBench(t)
+	const lost = 100
+	for n := range lost {
+		b.progress = map[string][]string{}
+		d := b.show(300 * kib)
+		d.RenderMeta.Title = fmt.Sprint("Video ", n)
+		b.cutOff(d)
+		b.core.Faults.Clear()
+		if n%2 == 1 {
+			b.server.ExpireSessions(true)
+		}
+		v := b.adapter.Reconcile(t.Context(), b.call(d))
+		require.True(t, v.Found, "%v", v.Error)
+		videos := b.server.Videos(channelID)
+		require.Len(t, videos, n+1, "none twice")
+		require.Equal(t, videos[n].ID, v.ProviderMessageID)
+	}
+	t.Logf("%d lost answers found, none wrong", lost)
+}

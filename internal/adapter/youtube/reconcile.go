@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"autopost"
@@ -106,7 +105,7 @@ func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost
 				end = true
 				continue
 			}
-			if squeeze(item.Snippet.Title) == squeeze(want.Title) && squeeze(item.Snippet.Description) == squeeze(want.Description) {
+			if adapter.Squeeze(item.Snippet.Title) == adapter.Squeeze(want.Title) && adapter.Squeeze(item.Snippet.Description) == adapter.Squeeze(want.Description) {
 				v := &video{ID: item.Snippet.ResourceID.VideoID}
 				v.Snippet.PublishedAt = item.Snippet.PublishedAt
 				found = append(found, v)
@@ -128,6 +127,3 @@ func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost
 	}
 	return nil, adapter.Unknown(fmt.Sprintf("the channel has %d videos that may be this one", len(found)))
 }
-
-// squeeze makes texts comparable that a platform has tidied up.
-func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -101,7 +101,7 @@ func TestTheSheetsErrorsAreAllMet(t *testing.T) {
 	reasons := regexp.MustCompile(`[A-Za-z_]{6,}`)
 	statuses := regexp.MustCompile(`[45][0-9x]{2}`)
 	rows, cases := 0, 0
-	for _, cells := range adaptertest.ErrorTable(t, "youtube.md", "## 5. Error body and mapping") {
+	for _, cells := range adaptertest.ErrorTable(t, "youtube.md") {
 		rows++
 		by := at(start)
 		named := reasons.FindAllString(regexp.MustCompile(`\[.*?\]|\(.*?\)|Invalid Credentials|thumbnail|upload session`).ReplaceAllString(cells[1], ""), -1)

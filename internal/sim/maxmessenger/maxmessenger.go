@@ -28,10 +28,11 @@ type Access string
 // The kinds of access. The zero value is AccessAdmin.
 const (
 	AccessAdmin     Access = ""
-	AccessMember    Access = "member"    // may write in groups, not in channels
-	AccessReadOnly  Access = "read_only" // an administrator without the right to write
-	AccessNone      Access = "none"      // removed from the chat
-	AccessSuspended Access = "suspended" // a dialog whose user stopped the bot
+	AccessMember    Access = "member"     // may write in groups, not in channels
+	AccessReadOnly  Access = "read_only"  // an administrator without the right to write
+	AccessWriteOnly Access = "write_only" // an administrator without the right to read all messages
+	AccessNone      Access = "none"       // removed from the chat
+	AccessSuspended Access = "suspended"  // a dialog whose user stopped the bot
 )
 
 // Chat describes a simulated chat.
@@ -65,6 +66,13 @@ func DefaultLimits() Limits {
 type Processing struct {
 	Attempts int
 	Delay    time.Duration
+}
+
+// Showing is what a message looks like in an answer, where the real platform's ways are
+// not known. The zero value shows a sender, and media by the tokens that they were sent by.
+type Showing struct {
+	// NoSender leaves the sender out in channels, OtherTokens names media by tokens of their own.
+	NoSender, OtherTokens bool
 }
 
 // Options are the settings of a Server.
@@ -108,6 +116,7 @@ type Server struct {
 	mu         sync.Mutex
 	limits     Limits
 	processing Processing
+	showing    Showing
 	bots       map[string]*bot
 	chats      map[int64]*chat
 	slots      map[string]*slot
@@ -225,6 +234,13 @@ func (s *Server) SetProcessing(p Processing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.processing = p
+}
+
+// SetShowing changes what messages look like from now on.
+func (s *Server) SetShowing(showing Showing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.showing = showing
 }
 
 // ExpireTokens makes all attachment tokens given so far invalid.

@@ -2,6 +2,7 @@ package maxmessenger
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,19 +30,23 @@ func (b *bot) user() map[string]any {
 	}
 }
 
-func (m *message) show() map[string]any {
+// show is a message as the API answers it.
+func (s *Server) show(m *message) map[string]any {
 	recipient := map[string]any{"chat_id": m.chat.ID, "chat_type": m.chat.Type, "user_id": nil}
 	if m.chat.Type == "dialog" {
 		recipient["user_id"] = m.chat.UserID
 	}
 	body := map[string]any{"mid": m.mid, "seq": m.seq, "text": m.content.text, "attachments": nil}
 	if len(m.content.attachments) > 0 {
-		body["attachments"] = m.content.attachments
+		body["attachments"] = s.attachments(m)
 	}
 	if len(m.content.marks) > 0 {
 		body["markup"] = m.content.marks
 	}
 	out := map[string]any{"recipient": recipient, "timestamp": m.date.UnixMilli(), "body": body, "sender": m.sender.user()}
+	if m.chat.Type == "channel" && s.showing.NoSender {
+		delete(out, "sender")
+	}
 	if m.chat.Type == "channel" {
 		out["stat"] = map[string]any{"views": 0}
 		if m.chat.Username != "" {
@@ -49,6 +54,24 @@ func (m *message) show() map[string]any {
 		}
 	}
 	return out
+}
+
+// attachments are those of a message, named as Showing says.
+func (s *Server) attachments(m *message) []map[string]any {
+	if !s.showing.OtherTokens {
+		return m.content.attachments
+	}
+	var shown []map[string]any
+	for _, a := range m.content.attachments {
+		a = maps.Clone(a)
+		if p, ok := a["payload"].(map[string]any); ok {
+			p = maps.Clone(p)
+			p["token"] = "shown-" + sim.Digest([]byte(fmt.Sprint(m.mid, p["token"])))[:16]
+			a["payload"] = p
+		}
+		shown = append(shown, a)
+	}
+	return shown
 }
 
 // target finds the chat that a send goes to.
@@ -89,7 +112,7 @@ func (s *Server) byID(chatID string) (*chat, *refusal) {
 // mayRead and mayWrite check what the bot may do in a chat.
 func (c *chat) mayRead() *refusal {
 	switch {
-	case c.Access == AccessNone, c.Access == AccessMember && c.Type == "channel":
+	case c.Access == AccessNone, c.Type == "channel" && (c.Access == AccessMember || c.Access == AccessWriteOnly):
 		return &refusal{status: http.StatusForbidden, code: "access.denied", message: "Access denied"}
 	case c.Access == AccessSuspended:
 		return &refusal{status: http.StatusForbidden, code: "chat.denied", message: "error.dialog.suspended"}
@@ -100,6 +123,9 @@ func (c *chat) mayRead() *refusal {
 func (c *chat) mayWrite() *refusal {
 	if c.Access == AccessReadOnly || c.Access == AccessMember && c.Type == "channel" {
 		return &refusal{status: http.StatusForbidden, code: "chat.denied", message: "chat.send.msg.no.permission.because.not.admin"}
+	}
+	if c.Access == AccessWriteOnly {
+		return nil
 	}
 	return c.mayRead()
 }
@@ -142,7 +168,7 @@ func (s *Server) send(c call) (outcome, *refusal) {
 		return outcome{}, tooManyRequests()
 	}
 	m := s.store(c.bot, to, said)
-	return outcome{body: map[string]any{"message": m.show()}, mid: m.mid}, nil
+	return outcome{body: map[string]any{"message": s.show(m)}, mid: m.mid}, nil
 }
 
 func (s *Server) store(b *bot, to *chat, said content) *message {
@@ -179,7 +205,7 @@ func (s *Server) get(c call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	return outcome{body: m.show()}, nil
+	return outcome{body: s.show(m)}, nil
 }
 
 func (s *Server) list(c call) (outcome, *refusal) {
@@ -187,7 +213,7 @@ func (s *Server) list(c call) (outcome, *refusal) {
 	if ids := c.query.Get("message_ids"); ids != "" {
 		for mid := range strings.SplitSeq(ids, ",") {
 			if m, refused := s.find(mid); refused == nil {
-				shown = append(shown, m.show())
+				shown = append(shown, s.show(m))
 			}
 		}
 		return outcome{body: map[string]any{"messages": shown}}, nil
@@ -214,7 +240,7 @@ func (s *Server) list(c call) (outcome, *refusal) {
 		if len(shown) == count {
 			break
 		}
-		shown = append(shown, m.show())
+		shown = append(shown, s.show(m))
 	}
 	return outcome{body: map[string]any{"messages": shown}}, nil
 }
@@ -309,6 +335,8 @@ func (s *Server) membership(c call) (outcome, *refusal) {
 	switch in.Access {
 	case AccessAdmin:
 		member["permissions"] = []string{"read_all_messages", "write", "edit", "delete"}
+	case AccessWriteOnly:
+		member["permissions"] = []string{"write", "edit", "delete"}
 	case AccessReadOnly:
 		member["permissions"] = []string{"read_all_messages"}
 	}

@@ -21,7 +21,7 @@ func (s *Server) pinned(c call) (outcome, *refusal) {
 	if in.pinned == nil {
 		return outcome{body: map[string]any{"message": nil}}, nil
 	}
-	return outcome{body: map[string]any{"message": in.pinned.show()}}, nil
+	return outcome{body: map[string]any{"message": s.show(in.pinned)}}, nil
 }
 
 // pin puts a message in the place of the one that was pinned.

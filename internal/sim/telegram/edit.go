@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -164,15 +165,27 @@ func (s *Server) Pinned(chatID int64) []int64 {
 	return nil
 }
 
+// named is a forwarded message's file: under the id that it has, or one of its own.
+func (s *Server) named(f *file) *file {
+	if f == nil || !s.newNames {
+		return f
+	}
+	s.serial++
+	other := *f
+	other.id = fmt.Sprintf("%s%x_fwd", idPrefix[f.kind], s.serial)
+	s.files[other.id] = &other
+	return &other
+}
+
 func (s *Server) forwardMessage(c call) (outcome, *refusal) {
 	from, m, refused := s.find(c.args.values["from_chat_id"], c.args.values["message_id"], "message to forward not found")
 	if refused != nil {
 		return outcome{}, refused
 	}
-	if from.Protected {
+	if from.Protected || m.protected {
 		return outcome{}, badRequest("message can't be forwarded")
 	}
-	forwarded := &message{body: m.body, file: m.file}
+	forwarded := &message{body: m.body, file: s.named(m.file)}
 	forwarded.origin = map[string]any{"type": "channel", "chat": from.show(), "message_id": m.id, "date": m.date.Unix()}
 	if from.Type != "channel" {
 		forwarded.origin = map[string]any{"type": "user", "sender_user": m.sender.user(), "date": m.date.Unix()}

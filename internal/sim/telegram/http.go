@@ -143,6 +143,7 @@ func (s *Server) answer(token string, m method, c call) sim.Reply {
 			c.note("unknown parameter " + name)
 		}
 	}
+	c.log.Badges = c.badges()
 	done, refused := m.run(s, c)
 	if refused != nil {
 		return refuse(*refused)

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -24,6 +25,8 @@ type message struct {
 	markup   json.RawMessage
 	origin   map[string]any
 	sender   *bot
+	// protected messages cannot be forwarded.
+	protected bool
 }
 
 func (m *message) public(chatID int64) Message {
@@ -33,7 +36,7 @@ func (m *message) public(chatID int64) Message {
 	}
 	if m.file != nil {
 		media := m.file.media
-		out.Media = &media
+		out.Media, out.FileID = &media, m.file.id
 	}
 	return out
 }
@@ -75,7 +78,7 @@ func (m *message) show(c *chat) map[string]any {
 	if m.edited {
 		out["edit_date"] = m.date.Unix()
 	}
-	if c.Protected {
+	if m.protected {
 		out["has_protected_content"] = true
 	}
 	return out
@@ -161,6 +164,7 @@ func (s *Server) post(c call, messages []*message) (*chat, *refusal) {
 	for _, m := range messages {
 		to.lastID++
 		m.id, m.date, m.threadID, m.sender = to.lastID, now, thread, c.bot
+		m.protected = to.Protected || c.args.values["protect_content"] == "true"
 		to.messages[m.id] = m
 		delete(to.messages, m.id-remembered)
 	}
@@ -197,6 +201,45 @@ func (s *Server) answers(c call) *refusal {
 	return nil
 }
 
+// badges are what a reader, or the log's, sees of a call's options.
+func (c call) badges() []string {
+	var out []string
+	for _, option := range []struct{ name, badge string }{
+		{"disable_notification", "silent"}, {"protect_content", "protected"}, {"has_spoiler", "spoiler"}, {"show_caption_above_media", "caption above"},
+	} {
+		if c.args.values[option.name] == "true" {
+			out = append(out, option.badge)
+		}
+	}
+	return out
+}
+
+// preview checks how a link's preview is to look.
+func (c call) preview() *refusal {
+	var options struct {
+		IsDisabled  bool   `json:"is_disabled"`
+		URL         string `json:"url"`
+		PreferSmall bool   `json:"prefer_small_media"`
+		PreferLarge bool   `json:"prefer_large_media"`
+		Above       bool   `json:"show_above_text"`
+	}
+	if _, err := c.args.object("link_preview_options", &options); err != nil {
+		return badRequest("can't parse link preview options JSON object")
+	}
+	if options.PreferSmall && options.PreferLarge {
+		c.note("a preview cannot be small and large")
+	}
+	for badge, set := range map[string]bool{
+		"no preview": options.IsDisabled, "small preview": options.PreferSmall, "large preview": options.PreferLarge, "preview above": options.Above,
+	} {
+		if set {
+			c.log.Badges = append(c.log.Badges, badge)
+		}
+	}
+	slices.Sort(c.log.Badges)
+	return nil
+}
+
 func (s *Server) sendMessage(c call) (outcome, *refusal) {
 	body, refused := c.args.source("text", "entities").message(c.note)
 	if refused != nil {
@@ -208,8 +251,8 @@ func (s *Server) sendMessage(c call) (outcome, *refusal) {
 		return outcome{}, refused
 	}
 	c.log.Buttons = buttons
-	if _, err := c.args.object("link_preview_options", &map[string]any{}); err != nil {
-		return outcome{}, badRequest("can't parse link preview options JSON object")
+	if refused := c.preview(); refused != nil {
+		return outcome{}, refused
 	}
 	if refused := s.answers(c); refused != nil {
 		return outcome{}, refused
@@ -256,6 +299,8 @@ type inputMedia struct {
 	Caption   string   `json:"caption"`
 	ParseMode string   `json:"parse_mode"`
 	Entities  []Entity `json:"caption_entities"`
+	Spoiler   bool     `json:"has_spoiler"`
+	Above     bool     `json:"show_caption_above_media"`
 }
 
 func (s *Server) sendMediaGroup(c call) (outcome, *refusal) {
@@ -335,6 +380,15 @@ func (s *Server) albumMessages(c call, items []inputMedia) ([]*message, *refusal
 		f, refused := s.input(c, item.Type, "", item.Media, badRequest("can't parse InputMedia: media not found"))
 		if refused != nil {
 			return nil, refused
+		}
+		if item.Spoiler {
+			c.log.Badges = append(c.log.Badges, fmt.Sprint("spoiler ", i+1))
+		}
+		if item.Above {
+			c.log.Badges = append(c.log.Badges, fmt.Sprint("caption above ", i+1))
+		}
+		if (item.Spoiler || item.Above) && item.Type != "photo" && item.Type != "video" {
+			c.note("a " + item.Type + " has no spoiler, and its caption stands below")
 		}
 		shown := f.media
 		if i == 0 {

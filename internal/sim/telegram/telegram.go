@@ -90,8 +90,9 @@ type Message struct {
 	// Text is the text or the caption, markup parsed away.
 	Text     string
 	Entities []Entity
-	// Media is nil for a text message.
+	// Media is nil for a text message; FileID is the medium's.
 	Media        *sim.Media
+	FileID       string
 	MediaGroupID string
 	ThreadID     int64
 }
@@ -110,6 +111,8 @@ type Server struct {
 	chats  map[int64]*chat
 	files  map[string]*file
 	serial uint64
+	// newNames gives the file of a forwarded message an id of its own.
+	newNames bool
 }
 
 type bot struct {
@@ -228,6 +231,14 @@ func (s *Server) SetLimits(limits Limits) {
 	defer s.mu.Unlock()
 	s.limits = limits
 	s.buckets.Reset()
+}
+
+// RenameForwarded gives the file of what is forwarded from now on an id of its own, which
+// the real platform may: it promises no more than that either is good to send.
+func (s *Server) RenameForwarded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newNames = true
 }
 
 // ExpireFiles makes all file ids given so far invalid.

@@ -28,6 +28,8 @@ const (
 	down      = `{"ok": false, "error": {"category": "PERMANENT", "scope": "platform", "code": "http_503"}}`
 	forbidden = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_403"}}`
 	refused   = `{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "http_401"}}`
+	moved     = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "channel", "code": "chat_gone", "moved": {"from": "@a", "to": "-1009"}}}`
+	movedToo  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "channel", "code": "chat_gone", "moved": {"from": "@a", "to": "-1008"}}}`
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
@@ -95,6 +97,8 @@ var acts = []act{
 	{"commit_outcome", "platform down", `select autopost.commit_outcome('w', {late}, {late.token}, '` + down + `')`, false},
 	{"commit_outcome", "channel gone", `select autopost.commit_outcome('w', {started}, {started.token}, '` + forbidden + `')`, false},
 	{"commit_outcome", "credential refused", `select autopost.commit_outcome('w', {late}, {late.token}, '` + refused + `')`, false},
+	{"commit_outcome", "chat moved", `select autopost.commit_outcome('w', {started}, {started.token}, '` + moved + `')`, false},
+	{"commit_outcome", "the chat of another channel moved", `select autopost.commit_outcome('w', {late}, {late.token}, '` + movedToo + `')`, false},
 	{"commit_outcome", "unknown", `select autopost.commit_outcome('w', {started}, {started.token}, '` + timedOut + `')`, false},
 	{"commit_outcome", "after the lease", `select autopost.commit_outcome('w', {expired}, {expired.token}, '` + sent + `')`, false},
 	{"commit_outcome_batch", "", `select autopost.commit_outcome_batch('w', jsonb_build_array({late.item} || '{"outcome": ` + down + `}', {started.item} || '{"outcome": ` + limited + `}',

@@ -61,7 +61,7 @@ select concat_ws(e'\n',
 	(select string_agg(concat_ws(' ', 'delivery', d.channel_id, left(d.content_hash, 8), d.status, d.attempt, d.granted_attempts, d.unknown_outcomes,
 		d.unknown_allowance, d.last_error ->> 'code', d.provider_message_id, d.next_retry_at = 'infinity', d.render_meta -> 'series_progress'), e'\n'
 		order by d.channel_id, d.content_hash, d.status, d.attempt) from autopost.deliveries d),
-	(select string_agg(concat_ws(' ', 'channel', c.channel_id, c.enabled, c.paused_until is not null, c.error_streak, c.cooldown_until is not null, c.rate_group,
+	(select string_agg(concat_ws(' ', 'channel', c.channel_id, c.target_id, c.enabled, c.paused_until is not null, c.error_streak, c.cooldown_until is not null, c.rate_group,
 		c.auth_ref, c.max_parallel, g.rate_group, g.inflight), e'\n' order by c.channel_id)
 		from autopost.channels c join autopost.channel_gates g using (workspace_id, channel_id)),
 	(select string_agg(concat_ws(' ', 'limit', l.rate_group, l.cooldown_until is not null), e'\n' order by l.rate_group) from autopost.platform_limits l),

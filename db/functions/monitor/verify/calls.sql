@@ -49,7 +49,7 @@ cross join lateral (
 		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
 	from autopost.retry_policies r
-	where r.platform in (c.platform, '*') and r.code in (e.error ->> 'code', '*')
+	where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved' else e.error ->> 'code' end, '*')
 	order by r.platform = '*', r.code = '*'
 	limit 1) p
 cross join lateral (

@@ -8,7 +8,7 @@ as $$
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts, 'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
-	select greatest(autopost.setting('max_attempts'), max(r.max_attempts)) as most from autopost.retry_policies r
+	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most from autopost.retry_policies r
 	where r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id

@@ -1,4 +1,4 @@
-package adaptertest
+package published
 
 import (
 	"bytes"
@@ -30,10 +30,10 @@ type telegramAPI struct {
 	Types   map[string]telegramObject `json:"types"`
 }
 
-// TelegramSchema checks requests against the published methods and types.
-func TelegramSchema(t *testing.T) Schema {
+// Telegram checks requests against the published methods and types.
+func Telegram(t *testing.T) Schema {
 	var api telegramAPI
-	if !SharedData(t, "telegram-bot-api.json", &api) {
+	if !Data(t, "telegram-bot-api.json", &api) {
 		return func(*http.Request, []byte) error { return nil }
 	}
 	return func(r *http.Request, body []byte) error {

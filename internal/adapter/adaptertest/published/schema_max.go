@@ -1,4 +1,4 @@
-package adaptertest
+package published
 
 import (
 	"encoding/json"
@@ -61,11 +61,11 @@ func (n *maxNames) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(n))
 }
 
-// MAXSchema checks requests to the API, not those to upload hosts, against the
+// MAX checks requests to the API, not those to upload hosts, against the
 // published OpenAPI document.
-func MAXSchema(t *testing.T) Schema {
+func MAX(t *testing.T) Schema {
 	var api maxAPI
-	if !SharedData(t, "max-bot-api.openapi.json", &api) {
+	if !Data(t, "max-bot-api.openapi.json", &api) {
 		return func(*http.Request, []byte) error { return nil }
 	}
 	return func(r *http.Request, body []byte) error {
@@ -96,7 +96,7 @@ func MAXSchema(t *testing.T) Schema {
 // MAXError checks the body of a refusal against the published document.
 func MAXError(t *testing.T) func(body []byte) error {
 	var api maxAPI
-	if !SharedData(t, "max-bot-api.openapi.json", &api) {
+	if !Data(t, "max-bot-api.openapi.json", &api) {
 		return func([]byte) error { return nil }
 	}
 	return func(body []byte) error {

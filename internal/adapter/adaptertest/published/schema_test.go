@@ -1,4 +1,4 @@
-package adaptertest
+package published
 
 import (
 	"net/http"
@@ -12,10 +12,10 @@ import (
 // What the published descriptions do not know is refused, at every depth.
 func TestSchemasRefuseWhatIsUnknown(t *testing.T) {
 	var described map[string]any
-	if !SharedData(t, "telegram-bot-api.json", &described) {
+	if !Data(t, "telegram-bot-api.json", &described) {
 		return
 	}
-	telegram, maxBot := TelegramSchema(t), MAXSchema(t)
+	telegram, maxBot := Telegram(t), MAX(t)
 	for _, c := range []struct {
 		schema Schema
 		target string

@@ -1,0 +1,35 @@
+// Package published holds the requests of tests to what platforms have published: the
+// methods of the Telegram Bot API, the OpenAPI document of MAX, the tables of the fact sheets.
+package published
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Schema says what is wrong with a request and its whole body.
+type Schema func(r *http.Request, body []byte) error
+
+// Inspect checks every request that arrives whole: an exact length, no chunks, and
+// the published schema, where there is one.
+func Inspect(t *testing.T, next http.Handler, schema Schema) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var seen bytes.Buffer
+		if schema != nil {
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.TeeReader(r.Body, &seen), r.Body}
+		}
+		next.ServeHTTP(w, r)
+		assert.Empty(t, r.TransferEncoding, "%s is chunked", r.Method)
+		assert.GreaterOrEqual(t, r.ContentLength, int64(0))
+		if schema != nil && int64(seen.Len()) == r.ContentLength {
+			assert.NoError(t, schema(r, seen.Bytes()))
+		}
+	})
+}
