@@ -95,8 +95,10 @@
 \ir dispatch/ready_workspaces.sql
 \ir dispatch/ready_workspaces_after.sql
 \ir dispatch/next_wake_ms.sql
+\ir dispatch/ready_work.sql
 \ir dispatch/begin_dispatch.sql
 \ir dispatch/end_dispatch.sql
+\ir dispatch/claim_within.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential_binding.sql
 \ir dispatch/get_credential.sql
