@@ -17,7 +17,7 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 	var secret autopost.Secret
 	var missing bool
 	var refused *Refused
-	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(l.call, credentialTimeout)
 		defer cancel()
 		var err error

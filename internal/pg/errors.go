@@ -82,6 +82,13 @@ func argumentOf(pgErr *pgconn.PgError) *autopost.ArgumentError {
 	return &autopost.ArgumentError{Argument: argument, Reason: reason, Remedy: pgErr.Hint}
 }
 
+// Refused reports that the database is there and refused the call for what is in
+// it: asked again it would refuse it again.
+func Refused(err error) bool {
+	return slices.ContainsFunc([]error{ErrArgument, ErrNotAllowed, ErrNoWorkspace, ErrTransition, ErrIsolation, ErrUnexpected},
+		func(known error) bool { return errors.Is(err, known) })
+}
+
 func hasState(err error, state string) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == state
