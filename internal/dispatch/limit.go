@@ -47,6 +47,8 @@ var _ context.Context = (*limit)(nil)
 func newLimit(parent context.Context, c clock, d time.Duration) *limit {
 	ctx, cancel := context.WithCancelCause(parent)
 	l := &limit{Context: ctx, cancel: cancel, clock: c, at: c.now().add(d)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(min(d, lookAgain), l.look)
 	return l
 }

@@ -332,7 +332,7 @@ func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
 	}
 	d, err := dispatch.New(cfg, dispatch.Deps{
 		Queue: w, Calls: w, Commits: w, Runs: w, Credentials: w, Media: w,
-		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter},
+		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter, autopost.MAX: adapter},
 		Wake:     w.wake,
 		Boot:     func() time.Duration { return time.Since(w.began) + time.Duration(w.slept.Load()) },
 		Log:      slog.New(slog.NewJSONHandler(w.logs, nil)),
