@@ -37,7 +37,7 @@ var crossWorkspace = []string{
 	"apply_settings", "begin_dispatch", "begin_media_removal", "describe_workspaces", "drop_event_partitions", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_master_keys", "list_media_removals",
 	"list_settings", "list_unknown_media", "list_workspaces", "next_wake_ms", "put_setting", "ready_fanout_workspaces",
-	"ready_submission_workspaces", "ready_work", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint",
+	"ready_sources", "ready_submission_workspaces", "ready_work", "ready_workspaces", "ready_workspaces_after", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "touch_run",
 }
 

@@ -35,12 +35,15 @@ func (s *Store) ReadyWork(ctx context.Context, after string, limit int, rooms []
 	if err != nil {
 		return Work{}, err
 	}
-	work := Work{Workspaces: a.Workspaces}
-	if a.NextWakeMS != nil {
-		in := time.Duration(*a.NextWakeMS) * time.Millisecond
-		work.NextIn = &in
+	return Work{Workspaces: a.Workspaces, NextIn: inMilliseconds(a.NextWakeMS)}, nil
+}
+
+func inMilliseconds(ms *int64) *time.Duration {
+	if ms == nil {
+		return nil
 	}
-	return work, nil
+	in := time.Duration(*ms) * time.Millisecond
+	return &in
 }
 
 // list is never null for the database.

@@ -202,7 +202,7 @@ var readers = []string{
 	"list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
 	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
 	"list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces",
-	"ready_submission_workspaces", "ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
+	"ready_sources", "ready_submission_workspaces", "ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "verify", "why",
 }
 
@@ -273,6 +273,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"preview_template":            `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
 		"queue_snapshot":              `'w'`,
 		"ready_fanout_workspaces":     `10`,
+		"ready_sources":               ``,
 		"ready_submission_workspaces": `10`,
 		"ready_work":                  `'', 10, '[]'`,
 		"ready_workspaces":            `10`,
