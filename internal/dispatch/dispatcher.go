@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 const (
 	workspacesPerRound = 100
+	// turnsPerRound bounds how often those that fill their claims have their turn
+	// before it is asked who else is ready.
+	turnsPerRound = 8
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
@@ -184,23 +188,30 @@ func (d *Dispatcher) runOnce(l life) round {
 		return round{failed: true}
 	}
 	r := round{ready: len(work.Workspaces) > 0, nextIn: work.NextIn}
-	for _, workspace := range work.Workspaces {
-		limit, rooms := d.room.of(workspace)
-		if l.run.Err() != nil {
-			return r
-		}
-		if limit == 0 {
-			continue
-		}
-		d.served = workspace
-		n, err := d.claim(l, workspace, min(limit, d.cfg.LimitPerWorkspace), rooms)
-		if err != nil {
-			d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
-			continue
-		}
-		r.claimed += n
+	left := work.Workspaces
+	for range turnsPerRound {
+		left = slices.DeleteFunc(left, func(workspace string) bool {
+			n, more := d.turn(l, workspace)
+			r.claimed += n
+			return !more
+		})
 	}
 	return r
+}
+
+// turn claims once for a workspace; more says that the claim was filled, and that there is likely more where it came from.
+func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
+	limit, rooms := d.room.of(workspace)
+	limit = min(limit, d.cfg.LimitPerWorkspace)
+	if limit == 0 || l.run.Err() != nil {
+		return 0, false
+	}
+	d.served = workspace
+	n, err := d.claim(l, workspace, limit, rooms)
+	if err != nil {
+		d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
+	}
+	return n, n == limit
 }
 
 func (d *Dispatcher) readyWork(ctx context.Context, full []Room) (Work, error) {
