@@ -61,7 +61,7 @@ func (w *whole) serve(ctx context.Context, daemons int, workspaces ...string) (r
 		return errors.Join(errs...)
 	}
 	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL,
-		Env: []string{fmt.Sprint("DISPATCHER_LIMIT_PER_WORKSPACE=", w.bench.batch)}}
+		Env: []string{fmt.Sprint("DISPATCHER_LIMIT_PER_WORKSPACE=", w.bench.batch), fmt.Sprint("DISPATCHER_SENDERS=", 4*w.bench.batch)}}
 	for _, name := range workspaces {
 		options.Env = append(options.Env, variableOf(name)+"="+tokenOf(name))
 	}
@@ -241,6 +241,9 @@ func (b *bench) idleDaemon(ctx context.Context) (result Result, err error) {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
+	if _, err := w.admin.Exec(ctx, `alter database `+w.name+` set track_functions = 'pl'`); err != nil {
+		return result, fmt.Errorf("count calls of functions: %w", err)
+	}
 	daemon, stop, err := w.furnished(ctx, "quiet")
 	if err != nil {
 		return result, err
@@ -252,37 +255,38 @@ func (b *bench) idleDaemon(ctx context.Context) (result Result, err error) {
 	if err := pause(ctx, min(b.quiet, 5*time.Second)); err != nil {
 		return result, err
 	}
-	used, _, err := daemon.Usage()
+	before, err := daemon.Usage()
 	if err != nil {
 		return result, err
 	}
-	queries, err := w.transactions(ctx)
+	queries, err := w.queries(ctx)
 	if err != nil {
 		return result, err
 	}
 	if err := pause(ctx, b.quiet); err != nil {
 		return result, err
 	}
-	usedThen, resident, err := daemon.Usage()
+	after, err := daemon.Usage()
 	if err != nil {
 		return result, err
 	}
-	queriesThen, err := w.transactions(ctx)
+	queriesThen, err := w.queries(ctx)
 	if err != nil {
 		return result, err
 	}
 	result.Checks = []Check{
-		atMost(0.5, figure("of a processor", "%", 100*(usedThen-used).Seconds()/b.quiet.Seconds())),
-		atMost(40, figure("resident memory", "MB", float64(resident)/(1<<20))),
+		atMost(0.5, figure("of a processor", "%", 100*(after.Processor-before.Processor).Seconds()/b.quiet.Seconds())),
+		atMost(40, figure("resident memory beside the program", "MB", float64(after.Own)/(1<<20))),
 		atMost(1, figure("queries a second", "", (queriesThen-queries)/b.quiet.Seconds())),
 	}
-	result.Notes = []string{fmt.Sprintf("over %s, after a first post", b.quiet)}
+	result.Figures = []Figure{figure("pages of the program that are in memory", "MB", float64(after.Program)/(1<<20))}
+	result.Notes = []string{fmt.Sprintf("over %s, after a first post; the program's pages are its file's, and daemons of a machine share them", b.quiet)}
 	return result, nil
 }
 
-// transactions counts those of the database: a query of the daemon is one.
-func (w *whole) transactions(ctx context.Context) (float64, error) {
-	return value[float64](ctx, w.base, `select (s.xact_commit + s.xact_rollback)::float8 from pg_stat_database s where s.datname = current_database()`)
+// queries counts the calls of public functions: a query of a daemon is one.
+func (w *whole) queries(ctx context.Context) (float64, error) {
+	return value[float64](ctx, w.base, `select coalesce(sum(f.calls), 0)::float8 from pg_stat_user_functions f join pg_proc p on p.oid = f.funcid and p.prosecdef`)
 }
 
 // fanOutLive is one post to very many channels, until the last has been called.

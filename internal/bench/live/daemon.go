@@ -145,23 +145,39 @@ func (d *Daemon) Stop() error {
 // clockTick is the unit of times in /proc, the same on every Linux that Go runs on.
 const clockTick = 10 * time.Millisecond
 
-// Usage is the time of a processor that the daemon has taken, and its resident
-// memory in bytes. Linux alone tells.
-func (d *Daemon) Usage() (processor time.Duration, resident int64, err error) {
+// Usage is what a daemon takes.
+type Usage struct {
+	// Processor is its time so far.
+	Processor time.Duration
+	// Own is the memory that it holds, in bytes; Program are the pages of its file beside that.
+	Own, Program int64
+}
+
+// Usage asks the kernel. Linux alone tells.
+func (d *Daemon) Usage() (Usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
 	if err != nil {
-		return 0, 0, err
+		return Usage{}, err
 	}
-	// The name may hold spaces; the fields are counted behind it: utime is the 12th, stime the 13th, rss the 22nd.
+	memory, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", d.cmd.Process.Pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	// The name may hold spaces; the fields are counted behind it: utime is the 12th, stime the 13th.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 22 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat has %d fields", d.cmd.Process.Pid, len(fields))
+	pages := strings.Fields(string(memory)) // size, resident, shared (of files), …
+	if len(fields) < 13 || len(pages) < 3 {
+		return Usage{}, fmt.Errorf("/proc/%d tells less than expected", d.cmd.Process.Pid)
 	}
-	var numbers [3]int64
-	for i, at := range []int{11, 12, 21} {
-		if numbers[i], err = strconv.ParseInt(fields[at], 10, 64); err != nil {
-			return 0, 0, err
+	var numbers [4]int64
+	for i, text := range []string{fields[11], fields[12], pages[1], pages[2]} {
+		if numbers[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return Usage{}, err
 		}
 	}
-	return time.Duration(numbers[0]+numbers[1]) * clockTick, numbers[2] * int64(os.Getpagesize()), nil
+	page := int64(os.Getpagesize())
+	return Usage{
+		Processor: time.Duration(numbers[0]+numbers[1]) * clockTick,
+		Own:       (numbers[2] - numbers[3]) * page, Program: numbers[3] * page,
+	}, nil
 }
