@@ -64,7 +64,11 @@ type Option func(*settings)
 type settings struct {
 	world world.Options
 	role  string
+	alone bool
 }
+
+// WithItsOwnServer gives the house a PostgreSQL that the test may stop and start.
+func WithItsOwnServer(s *settings) { s.alone = true }
 
 // AsEngine runs the programs with the daemon's own lesser rights instead of the
 // superuser's.
@@ -85,7 +89,11 @@ func New(t testing.TB, options ...Option) *House {
 	}
 	path, err := binary()
 	require.NoError(t, err)
-	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
+	database := pgtest.New
+	if s.alone {
+		database = pgtest.NewAlone
+	}
+	h := &House{DB: database(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
 	h.database = h.URL(s.role)
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))
