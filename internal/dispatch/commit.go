@@ -15,7 +15,7 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	var answer Commit
 	stalled := false
 	err := d.insist(l.settle, p.leaseEnd, func() (err error) {
-		answer, err = d.outcomes.do(l.settle, p.WorkspaceID, Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
+		answer, err = d.outcomes.do(l.settle, laneOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
 		if err != nil && !errors.Is(err, ErrRefused) && !stalled {
 			stalled = true
 			d.room.stall(p.WorkspaceID)

@@ -44,6 +44,7 @@ type Dispatcher struct {
 	// starts and outcomes are the calls that come in numbers.
 	starts   *batches[Claim, Start]
 	outcomes *batches[Settlement, Commit]
+	secrets  *batches[autopost.Delivery, autopost.Secret]
 	clock    clock
 	// inHand counts the deliveries of this daemon; undecided those of them whose
 	// call has neither begun nor been given up.
@@ -94,8 +95,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cutCalls()
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
-	d.starts = newBatches(settle, d.deps.Calls.StartCallBatch)
-	d.outcomes = newBatches(settle, d.deps.Commits.CommitOutcomeBatch)
+	d.starts = newBatches(settle, queryTimeout, inWorkspace(d.deps.Calls.StartCallBatch))
+	d.outcomes = newBatches(settle, queryTimeout, inWorkspace(d.deps.Commits.CommitOutcomeBatch))
+	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
 
 	if !d.announce(ctx) {
 		return nil

@@ -137,7 +137,7 @@ func (d *Dispatcher) start(l life, p *pass) (Start, moment, error) {
 	var asked moment
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
 		asked = d.clock.now()
-		start, err = d.starts.do(l.call, p.WorkspaceID, Claim{p.DeliveryID, p.ClaimToken})
+		start, err = d.starts.do(l.call, laneOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
 		if err == nil && start.Applied {
 			p.leaseEnd = asked.add(start.Deadline)
 		}
