@@ -60,8 +60,7 @@ func (w *whole) serve(ctx context.Context, daemons int, workspaces ...string) (r
 		}
 		return errors.Join(errs...)
 	}
-	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL,
-		Env: []string{fmt.Sprint("DISPATCHER_LIMIT_PER_WORKSPACE=", w.bench.batch), fmt.Sprint("DISPATCHER_SENDERS=", 4*w.bench.batch)}}
+	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL}
 	for _, name := range workspaces {
 		options.Env = append(options.Env, variableOf(name)+"="+tokenOf(name))
 	}

@@ -27,6 +27,8 @@ type batches[Q, A any] struct {
 	mu sync.Mutex
 	// waiting has an entry for each lane with a call under way.
 	waiting map[lane][]*question[Q, A]
+	// open counts, by workspace, the questions without an answer.
+	open map[string]int
 }
 
 // lane is what goes together: a batch is of one workspace.
@@ -58,12 +60,14 @@ type answer[A any] struct {
 }
 
 func newBatches[Q, A any](life context.Context, timeout time.Duration, ask func(context.Context, lane, []Q) ([]A, error)) *batches[Q, A] {
-	return &batches[Q, A]{life: life, timeout: timeout, ask: ask, waiting: map[lane][]*question[Q, A]{}}
+	return &batches[Q, A]{life: life, timeout: timeout, ask: ask, waiting: map[lane][]*question[Q, A]{}, open: map[string]int{}}
 }
 
 // do asks for one item. When ctx ends first, it is not asked for, or the answer is lost.
 func (b *batches[Q, A]) do(ctx context.Context, in lane, item Q) (A, error) {
 	q := &question[Q, A]{item: item, answer: make(chan answer[A], 1)}
+	b.count(in.workspace, 1)
+	defer b.count(in.workspace, -1)
 	if b.join(in, q) {
 		go b.serve(in, []*question[Q, A]{q})
 	}
@@ -74,6 +78,21 @@ func (b *batches[Q, A]) do(ctx context.Context, in lane, item Q) (A, error) {
 		b.leave(in, q)
 		return *new(A), ctx.Err()
 	}
+}
+
+func (b *batches[Q, A]) count(workspace string, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[workspace] += n; b.open[workspace] == 0 {
+		delete(b.open, workspace)
+	}
+}
+
+// unanswered is how many questions of a workspace have no answer yet.
+func (b *batches[Q, A]) unanswered(workspace string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open[workspace]
 }
 
 // join reports whether nothing is under way; otherwise q waits until it is taken along.

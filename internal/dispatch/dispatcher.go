@@ -204,8 +204,10 @@ func (d *Dispatcher) runOnce(l life) round {
 // turn claims once for a workspace; more says that the claim was filled, and that there is likely more where it came from.
 func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
 	limit, rooms := d.room.of(workspace)
-	limit = min(limit, d.cfg.LimitPerWorkspace)
-	if limit == 0 || l.run.Err() != nil {
+	// What waits for its start is late for its slot before long: no more is claimed than
+	// the database keeps up with.
+	limit = min(limit, d.cfg.LimitPerWorkspace-d.starts.unanswered(workspace))
+	if limit <= 0 || l.run.Err() != nil {
 		return 0, false
 	}
 	d.served = workspace

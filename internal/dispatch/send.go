@@ -143,6 +143,7 @@ func (d *Dispatcher) start(l life, p *pass) (Start, moment, error) {
 		}
 		return err
 	})
+	d.room.hint()
 	if err != nil {
 		return Start{}, asked, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
 	}
