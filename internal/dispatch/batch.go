@@ -37,10 +37,10 @@ type lane struct{ workspace, part string }
 // lanesOfAWorkspace is how many batches of a workspace may be under way.
 const lanesOfAWorkspace = 4
 
-// laneOf keeps the deliveries of a channel together: batches of different lanes lock
-// different rows, and do not wait for each other.
+// laneOf keeps the deliveries of a rate group together: batches of different lanes
+// lock different groups and channels, and do not wait for each other.
 func laneOf(d autopost.Delivery) lane {
-	sum := crc32.ChecksumIEEE([]byte(d.ChannelID))
+	sum := crc32.ChecksumIEEE([]byte(string(d.Platform) + " " + d.RateGroup))
 	return lane{d.WorkspaceID, strconv.Itoa(int(sum % lanesOfAWorkspace))}
 }
 

@@ -40,6 +40,7 @@ const (
 	stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
 	stateUndefinedFunction   = "42883"
 	stateInvalidSchemaName   = "3F000"
+	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
 )
 
 // away are the classes of SQLSTATE by which a database says that it cannot serve now:

@@ -73,6 +73,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return &Store{pool: pool}, nil
 }
 
+// ThroughPooler reports whether a URL leads through a pooler that keeps no session
+// settings, as PgBouncer: it refuses a connection that brings its role along.
+func ThroughPooler(ctx context.Context, url string) (bool, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return false, fmt.Errorf("parse the database URL: %w", err)
+	}
+	config.RuntimeParams["role"] = "autopost_engine"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if hasState(err, stateProtocolViolation) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	return false, conn.Close(ctx)
+}
+
 // Close returns when every connection is given back.
 func (s *Store) Close() { s.pool.Close() }
 
