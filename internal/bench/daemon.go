@@ -39,6 +39,9 @@ func (w *whole) close(ctx context.Context) error {
 	return errors.Join(w.platform.Close(), w.base.close(ctx))
 }
 
+// pusher calls the doors of daemons.
+var pusher = &http.Client{Timeout: time.Minute}
+
 // tokenOf is the bot of a workspace that answers for all its groups.
 func tokenOf(workspace string) string { return "token-" + workspace }
 
@@ -221,7 +224,7 @@ func (w *whole) latency(ctx context.Context, daemon *live.Daemon, workspace stri
 		return latency{}, err
 	}
 	asked := time.Now()
-	if err := sendOne(ctx, http.DefaultClient, daemon.URL+"/hooks/push", workspace); err != nil {
+	if err := sendOne(ctx, pusher, daemon.URL+"/hooks/push", workspace); err != nil {
 		return latency{}, err
 	}
 	answered := time.Now()
@@ -314,7 +317,7 @@ func (b *bench) fanOutLive(ctx context.Context) (result Result, err error) {
 	for range b.rounds {
 		w.platform.Reset()
 		asked := time.Now()
-		if err := sendOne(ctx, http.DefaultClient, running[0].URL+"/hooks/push", workspace); err != nil {
+		if err := sendOne(ctx, pusher, running[0].URL+"/hooks/push", workspace); err != nil {
 			return result, err
 		}
 		patience, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(b.fan)*10*time.Millisecond)

@@ -27,7 +27,7 @@ func TestDaemonBehindPgBouncer(t *testing.T) {
 			for n := range 8 {
 				h.Channel("news", house.Channel{ID: fmt.Sprint("t", n), Platform: house.Telegram})
 			}
-			environment := append(way(h), "DATABASE_URL="+house.PgBouncer(t, h.URL("engine"), 4))
+			environment := append(way(h), "DATABASE_URL="+pgtest.PgBouncer(t, h.URL("engine"), 4))
 			d := h.Serve(environment...)
 			h.Serve(environment...)
 			began := time.Now()

@@ -23,6 +23,9 @@ const (
 	lookAgain     = 10 * time.Millisecond
 )
 
+// asker asks whether a daemon is ready.
+var asker = &http.Client{Timeout: 5 * time.Second}
+
 // Options say what a daemon is to run on.
 type Options struct {
 	// Program is the path of the binary.
@@ -109,7 +112,7 @@ func (d *Daemon) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	answer, err := http.DefaultClient.Do(req)
+	answer, err := asker.Do(req)
 	if err != nil {
 		return false
 	}

@@ -14,7 +14,6 @@ import (
 
 	"autopost/internal/pgtest"
 	"autopost/internal/posttest"
-	"autopost/test/house"
 )
 
 // workers go through a door at once.
@@ -67,7 +66,7 @@ func otherConnection(t *testing.T, db *pgtest.DB) door {
 
 // bouncer is PgBouncer with fewer servers than clients.
 func bouncer(t *testing.T, db *pgtest.DB) door {
-	address := house.PgBouncer(t, db.URL("caller"), 3)
+	address := pgtest.PgBouncer(t, db.URL("caller"), 3)
 	conns := make(chan *pgx.Conn, workers)
 	for range workers {
 		conns <- bare(t, address)

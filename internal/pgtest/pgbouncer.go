@@ -1,4 +1,4 @@
-package house
+package pgtest
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func PgBouncer(t testing.TB, address string, servers int) string {
 	}
 	config, err := pgx.ParseConfig(address)
 	require.NoError(t, err)
-	dir := folder(t)
+	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
 	require.NoError(t, os.Mkdir(socket, 0o777))
 	ini := filepath.Join(dir, "pgbouncer.ini")
