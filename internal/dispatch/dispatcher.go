@@ -204,10 +204,11 @@ func (d *Dispatcher) runOnce(l life) round {
 // turn claims once for a workspace; more says that the claim was filled, and that there is likely more where it came from.
 func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
 	limit, rooms := d.room.of(workspace)
+	limit = min(limit, d.cfg.LimitPerWorkspace)
 	// What waits for its start is late for its slot before long: no more is claimed than
-	// the database keeps up with.
-	limit = min(limit, d.cfg.LimitPerWorkspace-d.starts.unanswered(workspace))
-	if limit <= 0 || l.run.Err() != nil {
+	// the database keeps up with, and then in one claim, not in many small ones.
+	behind := d.starts.unanswered(workspace) > d.cfg.LimitPerWorkspace/2
+	if limit == 0 || behind || l.run.Err() != nil {
 		return 0, false
 	}
 	d.served = workspace
