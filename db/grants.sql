@@ -13,7 +13,9 @@ declare
 		'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh', 'put_sealed_secret', 'record_credential_check', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret',
 		'add_api_key', 'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key', 'begin_request', 'finish_request',
 		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
-		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media'];
+		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media',
+		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'ready_webhook_workspaces',
+		'observe_clock'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only

@@ -379,15 +379,15 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
--- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint, "id", "fields": as the
--- function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint | webhook, "id", "fields": as
+-- the function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
 -- kind workspace adds one that is not there. The engine alone may.
 -- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after", and
 -- perhaps "note": what is left to do by hand}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, audit_heads.
--- Writes: what the functions of the kinds write.
+-- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates,
+-- result_webhooks, audit_heads. Writes: what the functions of the kinds write.
 declare
 	v_items jsonb;
 	v_item record;
@@ -776,7 +776,8 @@ begin
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok', -- never before its claim, though the clock was put back
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)
@@ -931,6 +932,63 @@ begin
 	update autopost.platform_limits l
 	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: webhook_cursors; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.webhook_cursors (
+    workspace_id text NOT NULL,
+    done_at timestamp with time zone NOT NULL,
+    mark_xid xid8 NOT NULL,
+    mark_at timestamp with time zone NOT NULL,
+    read_at timestamp with time zone NOT NULL,
+    next_done_at timestamp with time zone NOT NULL,
+    position_at timestamp with time zone,
+    position_id uuid
+);
+
+ALTER TABLE ONLY autopost.webhook_cursors FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: begin_reading(autopost.webhook_cursors); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_reading(p_cursor autopost.webhook_cursors) RETURNS autopost.webhook_cursors
+    LANGUAGE plpgsql
+    AS $$
+-- Where a reading of the events begins. Once every transaction up to the mark has ended, what they wrote is there to be read: from done_at to
+-- the end, after which all before the mark is done. Until then the latest is read again, so that nobody waits for a slow one. The mark is a
+-- transaction of our own, not the end of a snapshot, above which others may be writing already. One that has yet to come is of another server
+-- (a copy was restored), and says nothing.
+-- Nothing from before the oldest webhook counts. Reads: result_webhooks.
+declare
+	v_cursor autopost.webhook_cursors := p_cursor;
+	v_now timestamptz := autopost.now_ts();
+	v_overlap interval := autopost.setting_interval('webhook_overlap_seconds');
+	v_snapshot pg_snapshot := pg_current_snapshot();
+	v_oldest timestamptz := (
+		select min(w.enabled_at) from autopost.result_webhooks w where w.workspace_id = p_cursor.workspace_id and w.enabled);
+begin
+	v_cursor.position_at := p_cursor.done_at;
+	v_cursor.next_done_at := p_cursor.done_at;
+	if pg_snapshot_xmin(v_snapshot) > p_cursor.mark_xid or p_cursor.mark_xid >= pg_snapshot_xmax(v_snapshot) then
+		if p_cursor.mark_xid < pg_snapshot_xmax(v_snapshot) then
+			v_cursor.next_done_at := greatest(p_cursor.mark_at - v_overlap, p_cursor.done_at);
+		end if;
+		v_cursor.mark_xid := pg_current_xact_id();
+		v_cursor.mark_at := autopost.mark_time();
+	else
+		v_cursor.position_at := p_cursor.read_at - v_overlap;
+	end if;
+	v_cursor.position_at := greatest(v_cursor.position_at, v_oldest);
+	v_cursor.position_id := '00000000-0000-0000-0000-000000000000';
+	v_cursor.read_at := v_now;
+	return v_cursor;
 end
 $$;
 
@@ -1320,6 +1378,63 @@ begin
 		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
 		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
 		limit 1);
+end
+$$;
+
+
+--
+-- Name: result_webhooks; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.result_webhooks (
+    workspace_id text NOT NULL,
+    webhook_id text NOT NULL,
+    url text NOT NULL,
+    signing_ref text NOT NULL,
+    old_signing_ref text,
+    old_signing_until timestamp with time zone,
+    event_types text[] DEFAULT '{*}'::text[] NOT NULL,
+    channel_ids text[] DEFAULT '{}'::text[] NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    rps numeric DEFAULT 20 NOT NULL,
+    max_parallel integer DEFAULT 4 NOT NULL,
+    timeout_seconds integer DEFAULT 15 NOT NULL,
+    enabled_at timestamp with time zone NOT NULL,
+    next_send_at timestamp with time zone NOT NULL,
+    failing_since timestamp with time zone,
+    disabled_reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT result_webhooks_check CHECK (((old_signing_ref IS NULL) = (old_signing_until IS NULL))),
+    CONSTRAINT result_webhooks_max_parallel_check CHECK (((max_parallel >= 1) AND (max_parallel <= 100))),
+    CONSTRAINT result_webhooks_rps_check CHECK ((rps > (0)::numeric)),
+    CONSTRAINT result_webhooks_signing_ref_check CHECK ((signing_ref <> ''::text)),
+    CONSTRAINT result_webhooks_timeout_seconds_check CHECK (((timeout_seconds >= 1) AND (timeout_seconds <= 60))),
+    CONSTRAINT result_webhooks_url_check CHECK ((url <> ''::text)),
+    CONSTRAINT result_webhooks_webhook_id_check CHECK ((webhook_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.result_webhooks FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: calls_allowed(autopost.result_webhooks, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calls_allowed(p_webhook autopost.result_webhooks, p_now timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many calls of a webhook, whose row is locked, may begin now: within its places, of which one that fails has a single one, and its rate,
+-- of which a second may be used at once. Reads: webhook_sends.
+declare
+	v_places int := case when p_webhook.failing_since is null then p_webhook.max_parallel else 1 end;
+begin
+	return least(
+		v_places - (select count(*) from autopost.webhook_sends s
+			where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id and s.status = 'sending' and s.due_at > p_now),
+		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
+			else greatest(0, floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
 end
 $$;
 
@@ -2085,6 +2200,71 @@ $$;
 
 
 --
+-- Name: claim_webhooks(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_webhooks(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes calls that are due, at most p_limit, of each webhook no more than its places and its rate allow: none takes the place of another. A call
+-- whose lease ran out is taken again: its receiver knows it by its id. Waits for nothing.
+-- Returns [{"webhook_id", "event_id", "claim_token", "url", "auth_refs": which sign, the newest first, "timeout_ms", "body"}].
+-- Locks: result_webhooks (skip locked), webhook_sends (skip locked). Reads: credential_bindings. Writes: result_webhooks, webhook_sends.
+declare
+	v_now timestamptz;
+	v_webhook autopost.result_webhooks;
+	v_calls jsonb;
+	v_all jsonb := '[]';
+begin
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+		return '[]';
+	end if;
+	perform autopost.require('limit', p_limit > 0);
+	v_now := autopost.now_ts();
+	for v_webhook in
+		select w.* from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled
+		and exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)
+		order by w.next_send_at, w.webhook_id
+		for no key update of w skip locked
+	loop
+		-- Materialized: a join might ask for the rows again and again, and lock others each time.
+		with due as materialized (
+			select x.event_id from autopost.webhook_sends x
+			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
+			order by x.due_at
+			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
+			for no key update of x skip locked
+		), taken as (
+			update autopost.webhook_sends s
+			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
+				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
+			from due d
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_id = d.event_id
+			returning s.event_id, s.claim_token, s.body
+		)
+		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,
+			'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', t.body, 'auth_refs', (
+				select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
+				where b.workspace_id = p_workspace_id and b.platform = 'webhook'
+				and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)))))
+		into v_calls from taken t;
+		continue when v_calls is null;
+		update autopost.result_webhooks w
+		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => jsonb_array_length(v_calls) / w.rps)
+		where w.workspace_id = p_workspace_id and w.webhook_id = v_webhook.webhook_id;
+		v_all := v_all || v_calls;
+		exit when jsonb_array_length(v_all) >= p_limit;
+	end loop;
+	return v_all;
+end
+$$;
+
+
+--
 -- Name: claim_within(text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2175,6 +2355,47 @@ begin
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
 		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
 	from jsonb_array_elements(v_spent) s;
+end
+$$;
+
+
+--
+-- Name: clock_agrees(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_agrees(p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether somebody with a clock of their own has found p_now right lately, or nobody ever looks.
+-- Reads: clock_observers.
+begin
+	return not exists (select 1 from autopost.clock_observers)
+		or exists (select 1 from autopost.clock_observers o
+			where o.seen_at between p_now - autopost.setting_interval('clock_trust_seconds') and p_now and o.trusted_from <= p_now);
+end
+$$;
+
+
+--
+-- Name: clock_trusted(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_trusted(p_observer text, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Whether the clock may end leases. Where all who observed it are gone, p_observer, who has no clock of their own, is believed once they
+-- have asked for longer than a run may be silent.
+-- Reads and writes: clock_observers.
+begin
+	if autopost.clock_agrees(p_now) then
+		return true;
+	end if;
+	insert into autopost.clock_observers as o (observer, seen_at, trusted_from)
+	values (p_observer, p_now, p_now + autopost.setting_interval('run_silence_seconds'))
+	on conflict (observer) do update set seen_at = excluded.seen_at,
+		trusted_from = case when p_now - o.seen_at between interval '0' and autopost.setting_interval('clock_trust_seconds') then o.trusted_from
+			else excluded.trusted_from end;
+	return false;
 end
 $$;
 
@@ -2304,7 +2525,7 @@ CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURN
     AS $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
 -- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
--- Locks: as lock_for_commit, then channel_gates (channel_id).
+-- Locks: credential_health of refused credentials, then as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
@@ -2321,6 +2542,9 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	end if;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
@@ -2428,6 +2652,68 @@ $_$;
 
 
 --
+-- Name: commit_webhook(text, text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.commit_webhook(p_workspace_id text, p_webhook_id text, p_event_id uuid, p_claim_token text, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a call came to: {"http_status", "retry_after_ms", "error"}, without http_status where no answer came. 2xx: delivered. 410: the webhook is
+-- disabled. All else is tried again by the ladder of result_webhook (retry_policies), never before the receiver's own wait, of which at most a
+-- day counts, and is dead after it; a test is tried once. A webhook of which all calls fail for webhook_disable_days is disabled.
+-- Returns {"applied": true, "status", "due_at"}, or {"applied": false, "reason": "stale"}: the claim is over.
+-- Locks: result_webhooks, webhook_sends, audit_heads. Writes: webhook_sends, result_webhooks, alerts, admin_audit_log.
+declare
+	v_webhook autopost.result_webhooks;
+	v_send autopost.webhook_sends;
+	v_policy autopost.retry_policies := autopost.retry_policy('result_webhook', '*');
+	v_http int;
+	v_ok boolean;
+	v_final boolean;
+	v_now timestamptz;
+	v_error text;
+	v_due timestamptz;
+	v_luck numeric := random();
+	v_wait numeric;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('webhook_id', p_webhook_id is not null), autopost.require('event_id', p_event_id is not null),
+		autopost.require('claim_token', p_claim_token <> ''), autopost.require('outcome', jsonb_typeof(p_outcome) = 'object');
+	select w.* into v_webhook from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
+	select s.* into v_send from autopost.webhook_sends s
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.claim_token = p_claim_token
+	for no key update of s;
+	if v_send.event_id is null then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_http := (p_outcome ->> 'http_status')::int;
+	v_ok := coalesce(v_http between 200 and 299, false);
+	v_error := case when not v_ok then left(autopost.redact(coalesce(p_outcome ->> 'error', 'the answer was ' || v_http)), 500) end;
+	v_final := v_send.event_type = 'webhook.test' or v_send.attempt >= v_policy.max_attempts;
+	v_wait := (p_outcome ->> 'retry_after_ms')::numeric;
+	v_due := v_now + greatest(autopost.retry_delay(v_policy, v_send.attempt, null, v_luck),
+		case when v_wait > 0 then autopost.retry_delay(v_policy, v_send.attempt, least(v_wait, 86400000), v_luck) end);
+	update autopost.webhook_sends s
+	set status = case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end, claim_token = null, http_status = v_http, error = v_error,
+		due_at = case when v_ok or v_final then s.due_at else v_due end, finished_at = case when v_ok or v_final then v_now end
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	if v_ok <> (v_webhook.failing_since is null) then
+		update autopost.result_webhooks w set failing_since = case when not v_ok then v_now end
+		where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	end if;
+	if not v_ok and v_webhook.enabled and (v_http = 410 or v_webhook.failing_since < v_now - autopost.setting_interval('webhook_disable_days')) then
+		perform autopost.disable_webhook(p_workspace_id, p_webhook_id, case v_http when 410 then 'gone' else 'failing' end, v_error);
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end,
+		'due_at', case when not v_ok and not v_final then v_due end));
+end
+$$;
+
+
+--
 -- Name: configuration_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2483,6 +2769,10 @@ cross join lateral (
 	left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
 where p_kind = 'credential' and b.workspace_id = p_workspace_id
+union all
+select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
+from autopost.result_webhooks w
+where p_kind = 'webhook' and w.workspace_id = p_workspace_id
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
@@ -2931,6 +3221,27 @@ begin
 	perform autopost.require('rate_group', p_rate_group is not null);
 	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, '{"enabled": false}',
 		jsonb_build_object('function', 'disable_group', 'event', 'channel_disabled', 'meta', v_meta, 'dry_run', p_dry_run));
+end
+$$;
+
+
+--
+-- Name: disable_webhook(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.disable_webhook(p_workspace_id text, p_webhook_id text, p_reason text, p_error text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The engine gives a webhook up, whose row is locked; what waits for it stays, and goes when it is enabled again.
+-- Writes: result_webhooks, alerts, admin_audit_log.
+begin
+	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = autopost.now_ts()
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	perform autopost.raise_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id,
+		jsonb_build_object('code', 'webhook_' || p_reason, 'message', p_error), jsonb_build_object('webhook_id', p_webhook_id));
+	perform autopost.audit(p_workspace_id, 'disable_webhook', 'webhook:' || p_webhook_id,
+		jsonb_build_object('operator', 'autopost', 'reason', case p_reason when 'gone' then 'its address answered 410 Gone' else 'all its calls failed for too long' end),
+		'{"enabled": true}', '{"enabled": false}');
 end
 $$;
 
@@ -3580,6 +3891,53 @@ $$;
 
 
 --
+-- Name: enqueue_webhooks(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enqueue_webhooks(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Reads on in the events of a workspace, at most 1,000, and queues what its result webhooks are to be told. No event is missed, however late
+-- its transaction commits (begin_reading); one that is read twice is queued once. A reading begins once in webhook_poll_ms, whoever asks.
+-- Returns {"read", "queued", "more": whether to come again at once, "busy": somebody else is reading}.
+-- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
+declare
+	v_cursor autopost.webhook_cursors;
+	v_events autopost.events[];
+	v_queued int := 0;
+	v_more boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.start_cursor(p_workspace_id);
+	select c.* into v_cursor from autopost.webhook_cursors c where c.workspace_id = p_workspace_id for no key update of c skip locked;
+	if v_cursor.workspace_id is null then
+		return '{"read": 0, "queued": 0, "more": false, "busy": true}';
+	elsif v_cursor.position_at is null and v_cursor.read_at > autopost.now_ts() - autopost.setting_interval('webhook_poll_ms') then
+		return '{"read": 0, "queued": 0, "more": false, "busy": false}';
+	elsif v_cursor.position_at is null then
+		v_cursor := autopost.begin_reading(v_cursor);
+	end if;
+	v_events := array(
+		select e from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts >= v_cursor.position_at and (e.ts, e.id) > (v_cursor.position_at, v_cursor.position_id)
+		order by e.ts, e.id
+		limit 1000);
+	v_more := cardinality(v_events) = 1000;
+	if v_events <> '{}' then
+		v_queued := autopost.queue_results(p_workspace_id, null, v_events);
+	end if;
+	update autopost.webhook_cursors c
+	set done_at = case when v_more then c.done_at else v_cursor.next_done_at end, next_done_at = v_cursor.next_done_at,
+		mark_xid = v_cursor.mark_xid, mark_at = v_cursor.mark_at, read_at = v_cursor.read_at,
+		position_at = case when v_more then v_events[1000].ts end, position_id = case when v_more then v_events[1000].id end
+	where c.workspace_id = p_workspace_id;
+	return jsonb_build_object('read', cardinality(v_events), 'queued', v_queued, 'more', v_more, 'busy', false);
+end
+$$;
+
+
+--
 -- Name: ensure_event_partitions(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3787,7 +4145,8 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 -- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints.
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
+-- result_webhooks.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -3829,7 +4188,10 @@ begin
 			from (
 				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
-			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')) i);
+			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
+			union all
+			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -4607,6 +4969,74 @@ CREATE FUNCTION autopost.fold(p_text text) RETURNS text
     AS $$
 -- Case folding that does not depend on the database's locale.
 select lower(p_text collate "und-x-icu")
+$$;
+
+
+--
+-- Name: follow_clock(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
+    LANGUAGE plpgsql
+    AS $$
+-- After the clock has jumped, moves the times that the engine itself has set by as much, so that what was to wait waits as long and what was
+-- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
+-- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
+-- Returns the jump; null where there was none to follow.
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, webhook_cursors, result_webhooks,
+-- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_jump interval;
+	v_slack interval;
+	v_from timestamptz;
+	v_to timestamptz := 'infinity';
+	v_what record;
+begin
+	with paid as (delete from autopost.clock_debts c where c.workspace_id = p_workspace_id returning c.jump)
+	select sum(paid.jump) into v_jump from paid;
+	if v_jump is null then
+		return null;
+	end if;
+	v_slack := autopost.setting_interval('clock_slack_seconds');
+	if v_jump > interval '0' then
+		v_from := v_now - v_jump;
+		v_to := v_now - least(v_slack, v_jump / 2);
+	else
+		v_from := v_now + v_slack;
+	end if;
+	for v_what in
+		select * from (values
+			(1, 'workspace_endpoints', '{endpoint_id}'::text[], 'admitted_until', null::text[]),
+			(2, 'pull_cursors', '{source_id}', 'next_poll_at', null),
+			(3, 'submissions', '{submission_id}', 'next_attempt_at', '{fetching}'),
+			(4, 'submissions', '{submission_id}', 'lease_until', '{fetching}'),
+			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
+			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
+			(7, 'credential_health', '{auth_ref}', 'lease_until', null),
+			(8, 'platform_limits', '{platform, rate_group}', 'next_allowed_at', null),
+			(9, 'platform_limits', '{platform, rate_group}', 'cooldown_until', null),
+			(10, 'platform_limits', '{platform, rate_group}', 'quota_until', null),
+			(11, 'platform_limits', '{platform, rate_group}', 'probe_at', null),
+			(12, 'channels', '{channel_id}', 'next_allowed_at', null),
+			(13, 'channels', '{channel_id}', 'cooldown_until', null),
+			(14, 'channels', '{channel_id}', 'paused_until', null),
+			(15, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
+			(16, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
+			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
+			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
+			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
+			(20, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(21, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(22, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			as w (place, relation, keys, times, states)
+		order by place
+	loop
+		perform autopost.shift_times(p_workspace_id, v_what.relation, v_what.keys, v_what.times, v_what.states, v_from, v_to, v_jump);
+	end loop;
+	perform autopost.rearm_gates(p_workspace_id);
+	return v_jump;
+end
 $$;
 
 
@@ -5789,6 +6219,20 @@ $_$;
 
 
 --
+-- Name: is_result_wanted(autopost.result_webhooks, text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_result_wanted(p_webhook autopost.result_webhooks, p_type text, p_channel_id text, p_tags text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether a webhook is to be told of something. What is of no channel does not ask for the channels.
+select autopost.is_type_wanted(p_type, p_webhook.event_types)
+	and (p_channel_id is null or (
+		(p_webhook.channel_ids = '{}' or p_channel_id = any (p_webhook.channel_ids)) and (p_webhook.tags = '{}' or p_tags && p_webhook.tags)))
+$$;
+
+
+--
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5800,6 +6244,19 @@ select p_channel.enabled
 	and autopost.route_matches(p_channel.route_filter, p_tags)
 	and (p_include is null or p_channel.channel_id = any (p_include))
 	and (p_exclude is null or p_channel.channel_id <> all (p_exclude))
+$$;
+
+
+--
+-- Name: is_type_wanted(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_type_wanted(p_type text, p_wanted text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether a list of names has this one: "delivery.sent", all of a family as "delivery.*", or all as "*".
+select exists (select 1 from unnest(p_wanted) w (name)
+	where w.name = p_type or (w.name like '%*' and starts_with(p_type, rtrim(w.name, '*'))))
 $$;
 
 
@@ -6653,15 +7110,15 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- endpoint, source, credential (its name and health), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
+-- endpoint, source, credential (its name and health), webhook (of results), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
 -- follows it, the next page). No secret and no hash of one is shown.
 -- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth,
--- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, settings.
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'setting'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential or setting');
+	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential, webhook or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -7640,6 +8097,92 @@ $$;
 
 
 --
+-- Name: webhook_sends; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.webhook_sends (
+    workspace_id text NOT NULL,
+    webhook_id text NOT NULL,
+    event_id uuid NOT NULL,
+    event_type text NOT NULL,
+    event_at timestamp with time zone NOT NULL,
+    body text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    claim_token text,
+    http_status integer,
+    error text,
+    created_at timestamp with time zone NOT NULL,
+    attempted_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT webhook_sends_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT webhook_sends_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
+    CONSTRAINT webhook_sends_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT webhook_sends_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'dead'::text])))
+);
+
+ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: list_webhook_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_webhook_deliveries WITH (security_invoker='true') AS
+ SELECT s.workspace_id,
+    s.webhook_id,
+    s.event_id AS id,
+    s.event_at AS ts,
+    s.event_type AS type,
+    s.status,
+    s.attempt,
+        CASE
+            WHEN (s.status = 'pending'::text) THEN s.due_at
+            ELSE NULL::timestamp with time zone
+        END AS due_at,
+    s.http_status,
+    s.error,
+    s.created_at,
+    s.attempted_at,
+    s.finished_at,
+    (s.body)::jsonb AS body
+   FROM autopost.webhook_sends s;
+
+
+--
+-- Name: list_webhook_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_webhook_deliveries(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_webhook_deliveries
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+-- What a result webhook was told and is to be told, by the time of the event, the newest first. p_filter keys: webhook_id (required), status, id
+-- (of the event), before_ts and before_id (the last row of the page before). Raises AP001 for a filter that is none, or a limit out of 1 to 10000.
+-- Reads: list_webhook_deliveries (view).
+declare
+	v_id uuid := autopost.uuid_in(p_filter, 'id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_before_ts timestamptz := autopost.instant_in(p_filter, 'before_ts');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
+	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
+	return query
+	select v.* from autopost.list_webhook_deliveries v
+	where v.workspace_id = p_workspace_id and v.webhook_id = p_filter ->> 'webhook_id'
+	and (v_id is null or v.id = v_id)
+	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
+	and (v_before_ts is null or (v.ts, v.id) < (v_before_ts, v_before_id))
+	order by v.ts desc, v.id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7751,6 +8294,27 @@ begin
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref
 	for no key update of h;
 	return v_health;
+end
+$$;
+
+
+--
+-- Name: lock_credentials_of(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_credentials_of(p_workspace_id text, p_delivery_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The credentials of these deliveries' channels, before anything that comes later in the order: a refusal is to be told, whoever is at work on them.
+-- Reads: deliveries, channels, channel_auth. Locks: credential_health (auth_ref).
+begin
+	perform 1 from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select autopost.current_auth_ref(p_workspace_id, c) from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+	order by h.auth_ref
+	for no key update of h;
 end
 $$;
 
@@ -7885,7 +8449,7 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks.
 declare
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
@@ -7915,6 +8479,9 @@ begin
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
+	perform 1 from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
+	order by w.webhook_id for no key update of w;
 end
 $_$;
 
@@ -8004,9 +8571,9 @@ $$;
 CREATE FUNCTION autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel, or a
--- credential, that somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call
--- says the same again.
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
+-- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
+-- again. The credential is locked already, by lock_credentials_of, unless the channel changed it meanwhile.
 -- Locks: credential_health (skip locked), channels (skip locked), deliveries (skip locked).
 -- Writes: channels, deliveries, credential_health, alerts, events(auth_lost, channel_paused, failed_permanent).
 declare
@@ -8180,6 +8747,18 @@ begin
 			'outcome', jsonb_build_object('ok', true, 'provider_message_id', i.value -> 'provider_message_id', 'sent_at', i.value -> 'sent_at', 'raw', i.value -> 'raw_meta')) order by i.ordinality), '[]')
 		from jsonb_array_elements(p_items) with ordinality i));
 end
+$$;
+
+
+--
+-- Name: mark_time(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.mark_time() RETURNS timestamp with time zone
+    LANGUAGE sql
+    AS $$
+-- A time that was when this transaction had no id yet: whoever has a later id writes at a later time.
+select least(autopost.now_ts(), transaction_timestamp())
 $$;
 
 
@@ -8967,6 +9546,50 @@ CREATE FUNCTION autopost.now_ts() RETURNS timestamp with time zone
 -- The engine's clock: every deciding instant is read through here, after locks are held.
 -- Tests replace this function; production has no hook.
 select clock_timestamp()
+$$;
+
+
+--
+-- Name: observe_clock(text, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.observe_clock(p_observer text, p_elapsed_ms bigint DEFAULT NULL::bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- A driver with a clock that never jumps says how many milliseconds have gone by for it between the answers to its last observation and to this one; null
+-- at its first. Where the database's clock has gone by another time, by more than clock_jump_ms, it has jumped: heartbeats and observations are moved by as
+-- much, and every workspace is to follow (follow_clock) before a lease of its ends. What is observed later by others agrees with the new time.
+-- Returns {"jumped_ms"}, 0 where it did not.
+-- Locks: clock_observers. Writes: clock_observers, clock_jumps, clock_debts, dispatch_runs.
+declare
+	v_now timestamptz;
+	v_seen timestamptz;
+	v_jump interval;
+	v_id uuid;
+begin
+	perform autopost.require('observer', p_observer <> ''), autopost.require('elapsed_ms', p_elapsed_ms is null or p_elapsed_ms >= 0);
+	lock table autopost.clock_observers in share row exclusive mode;
+	v_now := autopost.now_ts();
+	select o.seen_at into v_seen from autopost.clock_observers o where o.observer = p_observer;
+	v_jump := v_now - v_seen - p_elapsed_ms * interval '1 millisecond';
+	if greatest(v_jump, -v_jump) > autopost.setting_interval('clock_jump_ms') then
+		v_id := autopost.new_id();
+		insert into autopost.clock_jumps (jump_id, observed_at, jump, observer) values (v_id, v_now, v_jump, p_observer);
+		insert into autopost.clock_debts (workspace_id, jump_id, jump) select w.workspace_id, v_id, v_jump from autopost.workspaces w;
+		update autopost.clock_observers o set seen_at = o.seen_at + v_jump, trusted_from = o.trusted_from + v_jump where true;
+		update autopost.dispatch_runs r set seen_at = r.seen_at + v_jump
+		where case when v_jump > interval '0' then r.seen_at <= v_now - v_jump else r.seen_at > v_now end;
+	else
+		v_jump := interval '0';
+	end if;
+	delete from autopost.clock_observers o where o.seen_at < v_now - interval '1 day';
+	delete from autopost.clock_jumps j where j.observed_at not between v_now - interval '30 days' and v_now + interval '30 days';
+	insert into autopost.clock_observers as o (observer, seen_at, trusted_from)
+	values (p_observer, v_now, case when autopost.clock_agrees(v_now) then v_now else v_now + autopost.setting_interval('run_silence_seconds') end)
+	on conflict (observer) do update set seen_at = excluded.seen_at;
+	return jsonb_build_object('jumped_ms', autopost.milliseconds(v_jump));
+end
 $$;
 
 
@@ -9936,6 +10559,23 @@ $$;
 
 
 --
+-- Name: post_url(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.post_url(p_platform text, p_target_id text, p_provider_message_id text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Where anybody can look at a sent post, its first part; null where that is not known.
+select case
+	when p_platform = 'telegram' and p_target_id ~ '^@' then format('https://t.me/%s/%s', substr(split_part(p_target_id, ':', 1), 2), i.id)
+	when p_platform = 'x' then 'https://x.com/i/status/' || i.id
+	when p_platform = 'youtube' then 'https://www.youtube.com/watch?v=' || i.id end
+from substring(p_provider_message_id from '^[A-Za-z0-9_-]+') i (id)
+where i.id is not null
+$$;
+
+
+--
 -- Name: post_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10436,6 +11076,40 @@ $$;
 
 
 --
+-- Name: purge_webhook_sends(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_webhook_sends(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Removes what result webhooks were told longer than webhook_retention_days ago, and what still waits for a disabled one: at most 5,000, oldest
+-- first. Returns {"purged", "more"}. Locks: webhook_sends (skip locked). Reads: result_webhooks. Writes: webhook_sends.
+declare
+	v_before timestamptz;
+	v_purged int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_before := autopost.kept_from('webhook_retention_days');
+	with old as materialized (
+		select x.webhook_id, x.event_id from autopost.webhook_sends x
+		where x.workspace_id = p_workspace_id and x.created_at < v_before
+		and (x.finished_at < v_before or exists (
+			select 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = x.webhook_id and not w.enabled))
+		order by x.created_at
+		limit 5000
+		for update of x skip locked
+	)
+	delete from autopost.webhook_sends s
+	using old o
+	where s.workspace_id = p_workspace_id and s.webhook_id = o.webhook_id and s.event_id = o.event_id;
+	get diagnostics v_purged = row_count;
+	return jsonb_build_object('purged', v_purged, 'more', v_purged = 5000);
+end
+$$;
+
+
+--
 -- Name: push_endpoint(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10708,9 +11382,11 @@ begin
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'webhook' then
+		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source or endpoint');
+			'use workspace, credential, group, template, channel, quota, source, endpoint or webhook');
 	end case;
 	return null;
 end
@@ -11137,6 +11813,78 @@ $$;
 
 
 --
+-- Name: put_webhook(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_webhook(p_workspace_id text, p_webhook_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes a result webhook, or changes one. p_fields hold what changes (webhook_rules names them); null is the default. It is told what happens
+-- from the moment on when it is enabled. By another signing_ref the previous one signs too for signing_overlap_hours.
+-- Returns {"applied": true, "dry_run", "created", "before", "after", "bound": whether signing_ref has its credential}, or {"applied": false,
+-- "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, result_webhooks, audit_heads. Reads: credential_bindings. Writes: result_webhooks, webhook_cursors, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := autopost.webhook_rules();
+	v_old autopost.result_webhooks;
+	v_new autopost.result_webhooks;
+	v_now timestamptz;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('webhook_id', p_webhook_id <> '');
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
+	end if;
+	select w.* into v_old from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	v_put := autopost.put_row(p_fields, v_rules, case when v_old.webhook_id is not null then autopost.row_fields(to_jsonb(v_old), v_rules) end);
+	v_answer := autopost.put_answer(v_put,
+		case when v_put -> 'errors' = '[]' then autopost.webhook_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || jsonb_build_object('bound', exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.auth_ref = v_put -> 'after' ->> 'signing_ref' and b.platform = 'webhook'));
+	end if;
+	if v_answer -> 'applied' = 'false' or p_dry_run then
+		return v_answer;
+	end if;
+	v_now := autopost.now_ts();
+	v_new := jsonb_populate_record(v_old, v_put -> 'after');
+	if v_new.signing_ref <> v_old.signing_ref then
+		v_new.old_signing_ref := v_old.signing_ref;
+		v_new.old_signing_until := v_now + autopost.setting_interval('signing_overlap_hours');
+	end if;
+	if v_new.rps <> v_old.rps then
+		v_new.next_send_at := v_now;
+	end if;
+	if v_new.enabled and v_old.enabled is not true then
+		v_new.enabled_at := v_now;
+		v_new.failing_since := null;
+		v_new.disabled_reason := null;
+		perform autopost.start_cursor(p_workspace_id);
+	end if;
+	insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, old_signing_ref, old_signing_until, event_types, channel_ids, tags,
+		enabled, rps, max_parallel, timeout_seconds, enabled_at, next_send_at, failing_since, disabled_reason, created_at, updated_at)
+	values (p_workspace_id, p_webhook_id, v_new.url, v_new.signing_ref, v_new.old_signing_ref, v_new.old_signing_until, v_new.event_types, v_new.channel_ids, v_new.tags,
+		v_new.enabled, v_new.rps, v_new.max_parallel, v_new.timeout_seconds, coalesce(v_new.enabled_at, v_now), coalesce(v_new.next_send_at, v_now), v_new.failing_since, v_new.disabled_reason, v_now, v_now)
+	on conflict (workspace_id, webhook_id) do update
+	set url = excluded.url, signing_ref = excluded.signing_ref, old_signing_ref = excluded.old_signing_ref, old_signing_until = excluded.old_signing_until,
+		event_types = excluded.event_types, channel_ids = excluded.channel_ids, tags = excluded.tags, enabled = excluded.enabled, rps = excluded.rps,
+		max_parallel = excluded.max_parallel, timeout_seconds = excluded.timeout_seconds, enabled_at = excluded.enabled_at, next_send_at = excluded.next_send_at,
+		failing_since = excluded.failing_since, disabled_reason = excluded.disabled_reason, updated_at = excluded.updated_at;
+	perform autopost.end_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id) where v_new.enabled;
+	perform autopost.audit(p_workspace_id, 'put_webhook', 'webhook:' || p_webhook_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: put_workspace(text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11188,6 +11936,35 @@ begin
 			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status in ('queued', 'retry')),
 		'sending', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status = 'sending'));
+end
+$$;
+
+
+--
+-- Name: queue_results(text, text, autopost.events[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_results(p_workspace_id text, p_webhook_id text, p_events autopost.events[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- Queues what enabled webhooks (null: all of them; else this one, from whenever) are to be told of these events, if it was not before.
+-- Returns how many. Reads: result_webhooks, and what results_of reads. Writes: webhook_sends.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_queued int;
+begin
+	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+	select p_workspace_id, w.webhook_id, r.event_id, r.event_type, r.event_at, r.body, v_now, v_now
+	from autopost.results_of(p_workspace_id, p_events, exists (
+		select 1 from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled and autopost.is_type_wanted('post.completed', w.event_types))) r
+	join autopost.result_webhooks w on w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
+	where (p_webhook_id is not null or r.event_at >= w.enabled_at)
+	and autopost.is_result_wanted(w, r.event_type, r.channel_id, r.tags)
+	order by r.event_at, r.event_id, w.webhook_id
+	on conflict (workspace_id, webhook_id, event_id) do nothing;
+	get diagnostics v_queued = row_count;
+	return v_queued;
 end
 $$;
 
@@ -11486,6 +12263,40 @@ begin
 	and exists (select 1 from autopost.submissions s
 		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= v_now
 		and coalesce(s.lease_until, v_now) <= v_now)
+	order by w.workspace_id
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: ready_webhook_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_webhook_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Workspaces with an enabled result webhook for which a call is due, or whose events are to be read again. Looks across workspaces.
+-- Reads: workspaces, result_webhooks, webhook_cursors, webhook_sends.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_read_before timestamptz := v_now - autopost.setting_interval('webhook_poll_ms');
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
+	and exists (
+		select 1 from autopost.result_webhooks r
+		where r.workspace_id = w.workspace_id and r.enabled
+		and (not exists (
+				select 1 from autopost.webhook_cursors c
+				where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+			or r.next_send_at < v_now + interval '1 second' and exists (
+				select 1 from autopost.webhook_sends s
+				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)))
 	order by w.workspace_id
 	limit p_limit;
 end
@@ -11853,7 +12664,8 @@ CREATE FUNCTION autopost.recover_claimed_leases(p_workspace_id text, p_now times
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Returns deliveries that stayed claimed (two-phase callers) past claimed_lease_seconds to the queue. At most 500 at a time.
--- Returns {"recovered"}. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(claimed_lease_expired).
+-- Returns {"recovered"}, with "waiting": "clock" where the clock is not trusted (see recover_sending_leases). Locks: channels, deliveries, channel_gates; after a
+-- jump, what follow_clock locks. Writes: deliveries, channel_gates, events(claimed_lease_expired), clock_observers.
 declare
 	v_now timestamptz;
 	v_before timestamptz;
@@ -11862,6 +12674,9 @@ declare
 	v_count int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	v_before := v_now - autopost.setting_interval('claimed_lease_seconds');
 	select array_agg(x.delivery_id) into v_ids
@@ -11895,9 +12710,9 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     AS $$
 -- Ends leases that ran out, and those of runs whose heartbeat stopped. A call that never began is a definite failure and goes by the
 -- central retry policy; one that began is an unknown outcome, but where the platform is asked before anything is done again
--- (platforms.resumes). attempt is not touched. At most 500 at a time.
--- Returns {"recovered", "unknown", "dead"}. Locks: platform_limits, channels, deliveries, channel_gates.
--- Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure).
+-- (platforms.resumes). attempt is not touched. At most 500 at a time. No lease ends by a clock that has just jumped, or that nobody has found right.
+-- Returns {"recovered", "unknown", "dead"}, with "waiting": "clock" where the clock is not trusted. Locks: platform_limits, channels, deliveries, channel_gates; after a jump, what
+-- follow_clock locks. Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure), clock_observers.
 declare
 	v_now timestamptz;
 	v_silence interval := autopost.setting_interval('run_silence_seconds');
@@ -11909,6 +12724,9 @@ declare
 	v_counts int[] := '{0, 0, 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
@@ -12269,6 +13087,44 @@ $$;
 
 
 --
+-- Name: remove_webhook(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_webhook(p_workspace_id text, p_webhook_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes away a result webhook, with all that it was and was to be told.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_webhook"}. Raises AP001 for a wrong argument.
+-- Locks: workspaces, result_webhooks, webhook_sends, audit_heads. Writes: result_webhooks, webhook_sends, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_webhook autopost.result_webhooks;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('webhook_id', p_webhook_id <> '');
+	if not p_dry_run then
+		perform autopost.lock_configuration(p_workspace_id);
+		perform 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for update of w;
+	end if;
+	select w.* into v_webhook from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	if v_webhook.webhook_id is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_webhook');
+	end if;
+	v_before := autopost.row_fields(to_jsonb(v_webhook), autopost.webhook_rules());
+	if not p_dry_run then
+		delete from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+		perform autopost.end_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id);
+		perform autopost.audit(p_workspace_id, 'remove_webhook', 'webhook:' || p_webhook_id, v_act, v_before, '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: render(jsonb, autopost.platforms, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12557,6 +13413,130 @@ begin
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
 	return v_results;
+end
+$$;
+
+
+--
+-- Name: replay(text, text, uuid[], tstzrange, boolean, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replay(p_workspace_id text, p_webhook_id text, p_ids uuid[], p_when tstzrange, p_failed_only boolean, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Queues again what a webhook was told, by ids or else by time, and by time what it was never told; undone at once in a dry run.
+-- Returns {"queued", "next_since", "unknown"}.
+-- Locks: webhook_sends (event_id). Reads: events. Writes: webhook_sends.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_events autopost.events[] := '{}';
+	v_next timestamptz;
+	v_again uuid[];
+	v_queued int := 0;
+begin
+	if p_ids is null and not p_failed_only then
+		v_events := array(
+			select e from autopost.events e
+			where e.workspace_id = p_workspace_id and e.ts >= lower(p_when) and e.ts < upper(p_when)
+			order by e.ts, e.id
+			limit 5000);
+		if cardinality(v_events) = 5000 and v_events[1].ts < v_events[5000].ts then
+			v_next := v_events[5000].ts;
+			v_events := array(select e from unnest(v_events) e where e.ts < v_next);
+		end if;
+		v_queued := autopost.queue_results(p_workspace_id, p_webhook_id, v_events);
+	end if;
+	v_again := array(
+		select s.event_id from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id
+		and (s.status = 'dead' or (s.status = 'pending' and s.attempt > 0) or (s.status = 'delivered' and not p_failed_only))
+		and case when p_ids is not null then s.event_id = any (p_ids) else s.event_at >= lower(p_when) and s.event_at < coalesce(v_next, upper(p_when)) end
+		order by s.event_id
+		for no key update of s);
+	update autopost.webhook_sends s
+	set status = 'pending', attempt = 0, due_at = v_now, created_at = v_now, finished_at = null
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = any (v_again);
+	v_queued := v_queued + cardinality(v_again);
+	if p_dry_run then
+		raise exception 'planned' using errcode = 'AP900';
+	end if;
+	return autopost.replayed(p_workspace_id, p_webhook_id, p_ids, v_queued, v_next);
+exception when sqlstate 'AP900' then
+	return autopost.replayed(p_workspace_id, p_webhook_id, p_ids, v_queued, v_next); -- what was written is undone
+end
+$$;
+
+
+--
+-- Name: replay_webhook(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replay_webhook(p_workspace_id text, p_webhook_id text, p_filter jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Tells a result webhook again, at once and under the same ids: {"since", "until" (now where it is left out)}, or {"event_ids": at most 1,000};
+-- with "failed_only": true no more than what it did not take. By time it is told, too, what it never was, as far back as events are kept,
+-- about 5,000 events a call: go on with since = next_since. What is being sent is left alone.
+-- Returns {"applied", "dry_run", "queued", "next_since": null when that was all, "unknown": [ids that it was not told, or too long ago]}, or
+-- {"applied": false, "dry_run"} with reason unknown_webhook, disabled, or nothing_to_replay. Raises AP001 for a wrong argument.
+-- Locks: webhook_sends, audit_heads. Reads: result_webhooks, events. Writes: webhook_sends, admin_audit_log.
+declare
+	v_act jsonb;
+	v_enabled boolean;
+	v_since timestamptz;
+	v_until timestamptz;
+	v_ids uuid[];
+	v_replayed jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('webhook_id', p_webhook_id <> '');
+	perform autopost.check_read(p_filter, '{since,until,event_ids,failed_only}', 1);
+	v_since := autopost.instant_in(p_filter, 'since');
+	v_until := coalesce(autopost.instant_in(p_filter, 'until'), autopost.now_ts());
+	if p_filter ? 'event_ids' = p_filter ? 'since' or (p_filter ? 'event_ids' and p_filter ? 'until') then
+		perform autopost.refuse('filter', 'is neither a time nor events', 'pass since, with until or without, or event_ids');
+	elsif v_since >= v_until then
+		perform autopost.refuse('filter', 'has a since that is not before until', 'pass an earlier one');
+	elsif p_filter ? 'event_ids' then
+		if jsonb_typeof(p_filter -> 'event_ids') <> 'array' or jsonb_array_length(p_filter -> 'event_ids') not between 1 and 1000 then
+			perform autopost.refuse('filter', 'has event_ids that are no list of 1 to 1000', 'pass ids as webhook-id told them');
+		end if;
+		perform autopost.require_uuid('filter', i.id) from jsonb_array_elements_text(p_filter -> 'event_ids') i (id);
+		v_ids := array(select distinct i.id::uuid from jsonb_array_elements_text(p_filter -> 'event_ids') i (id) order by 1);
+	end if;
+	select w.enabled into v_enabled from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for key share of w;
+	if v_enabled is not true then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_enabled is null then 'unknown_webhook' else 'disabled' end);
+	end if;
+	v_replayed := autopost.replay(p_workspace_id, p_webhook_id, v_ids, tstzrange(v_since, v_until), coalesce((p_filter -> 'failed_only')::boolean, false), p_dry_run);
+	if v_replayed -> 'queued' = '0' and v_replayed -> 'next_since' = 'null' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'nothing_to_replay') || v_replayed;
+	end if;
+	if not p_dry_run then
+		perform autopost.audit(p_workspace_id, 'replay_webhook', 'webhook:' || p_webhook_id, v_act, '{}', p_filter || (v_replayed - 'unknown'));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run) || v_replayed;
+end
+$$;
+
+
+--
+-- Name: replayed(text, text, uuid[], integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replayed(p_workspace_id text, p_webhook_id text, p_ids uuid[], p_queued integer, p_next timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The answer of a replay. Reads: webhook_sends.
+begin
+	return jsonb_build_object('queued', p_queued, 'next_since', autopost.utc(p_next), 'unknown', array(
+		select u.id from unnest(p_ids) u (id)
+		where not exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = u.id)));
 end
 $$;
 
@@ -12947,6 +13927,130 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, v_delivery.channel_id, 0);
 	return '{"applied": true, "status": "retry"}';
+end
+$$;
+
+
+--
+-- Name: result_body(text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.result_body(p_type text, p_at timestamp with time zone, p_data jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What is sent, in the form that Standard Webhooks recommends.
+select jsonb_build_object('type', p_type, 'timestamp', autopost.utc(p_at), 'data', jsonb_strip_nulls(p_data))::text
+$$;
+
+
+--
+-- Name: result_data(autopost.events, text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.result_data(p_event autopost.events, p_type text, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Ids, where it went, what came of it and why not: no text of a post, and no more of a platform's answer than its error, which is redacted.
+select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_event.message_id, 'delivery_id', p_event.delivery_id,
+	'channel_id', p_event.channel_id, 'platform', p_channel.platform, 'trace_id', p_event.meta -> 'trace_id',
+	'attempt', nullif(p_event.attempt, 0),
+	'provider_message_id', m.id, 'url', autopost.post_url(p_channel.platform, p_channel.target_id, m.id),
+	'next_retry_at', case when p_type = 'delivery.retry' then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
+	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
+	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
+	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
+	'submission_id', case when p_type = 'submission.failed' then p_event.meta -> 'submission_id' end,
+	'counts', case when p_event.action = 'enqueue' then jsonb_build_object('enqueued', p_event.meta -> 'enqueued', 'deduped', p_event.meta -> 'deduped',
+		'invalid', p_event.meta -> 'invalid', 'skipped', p_event.meta -> 'skipped') end,
+	'error', case
+		when p_event.action = 'manual_skip' then jsonb_build_object('code', 'manual_skip', 'message', p_event.meta ->> 'reason')
+		when p_event.error is not null then jsonb_build_object('category', p_event.error -> 'category', 'code', p_event.error -> 'code', 'message', p_event.error -> 'message') end)
+from (select case when p_event.action = 'sent' then p_event.meta ->> 'provider_message_id' end) m (id)
+$$;
+
+
+--
+-- Name: result_type(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.result_type(p_event autopost.events) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The public name of what happened; null for what is nobody's business outside.
+select case p_event.action
+	when 'enqueue' then case when p_event.meta -> 'enqueued' = '0' and p_event.meta -> 'deduped' <> '0' then 'post.duplicate' else 'post.accepted' end
+	when 'ingress_dedup_dropped' then 'post.duplicate'
+	when 'submission_failed' then 'submission.failed'
+	when 'dedup_suppressed' then 'delivery.duplicate'
+	when 'sent' then 'delivery.sent'
+	when 'retry_scheduled' then 'delivery.retry'
+	when 'validation_failed' then 'delivery.failed_permanent'
+	when 'failed_permanent' then 'delivery.failed_permanent'
+	when 'dead_letter' then 'delivery.dead'
+	when 'manual_skip' then 'delivery.dead'
+	when 'unknown_outcome' then 'delivery.unknown'
+	when 'manual_requeue' then 'delivery.requeued'
+	when 'channel_paused' then 'channel.paused'
+	when 'channel_disabled' then 'channel.disabled'
+	when 'channel_enabled' then 'channel.resumed'
+	when 'auth_lost' then 'credential.lost'
+	when 'auth_expiring' then 'credential.expiring'
+	end
+$$;
+
+
+--
+-- Name: result_types(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.result_types() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- All that can be told.
+select '{post.accepted,post.duplicate,post.completed,submission.failed,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+$$;
+
+
+--
+-- Name: results_of(text, autopost.events[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.results_of(p_workspace_id text, p_events autopost.events[], p_completed boolean) RETURNS TABLE(event_id uuid, event_type text, event_at timestamp with time zone, channel_id text, tags text[], body text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What these events are to the outside, and with p_completed which posts they brought to their end: once nothing of a post is under way any
+-- more, under an id that is made of the post, so that it is told once.
+-- Reads: channels, deliveries, fanout_jobs.
+begin
+	return query
+	select e.id, t.type, e.ts, e.channel_id, c.tags, autopost.result_body(t.type, e.ts, autopost.result_data(e, t.type, c))
+	from unnest(p_events) e
+	cross join lateral (select autopost.result_type(e) as type) t
+	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
+	where t.type is not null;
+	if not p_completed then
+		return;
+	end if;
+	return query
+	select md5('post.completed ' || p.message_id || p.trace_id)::uuid, 'post.completed'::text, f.finished_at, null::text, null::text[],
+		autopost.result_body('post.completed', f.finished_at, jsonb_build_object('workspace_id', p_workspace_id, 'message_id', p.message_id, 'trace_id', p.trace_id,
+			'counts', jsonb_build_object('sent', f.sent, 'failed_permanent', f.failed, 'dead', f.dead)))
+	from (
+		select distinct e.message_id, e.meta ->> 'trace_id' as trace_id from unnest(p_events) e
+		where e.action in ('enqueue', 'sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip') and e.message_id is not null) p
+	cross join lateral (
+		select max(d.finished_at) as finished_at, count(*) filter (where d.status = 'sent') as sent,
+			count(*) filter (where d.status = 'failed_permanent') as failed, count(*) filter (where d.status = 'dead') as dead
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id) f
+	where f.finished_at is not null
+	and not exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id
+		and d.status in ('queued', 'claimed', 'sending', 'retry'))
+	and not exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.message_id = p.message_id and j.status = 'running');
 end
 $$;
 
@@ -14117,6 +15221,28 @@ $$;
 
 
 --
+-- Name: shift_times(text, text, text[], text, text[], timestamp with time zone, timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shift_times(p_workspace_id text, p_table text, p_keys text[], p_column text, p_states text[], p_from timestamp with time zone, p_to timestamp with time zone, p_by interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+-- Moves the times in a column of a workspace's rows, where given of these states, that lie between p_from and p_to, both left out. Rows are locked by key.
+declare
+	v_where text := format('t.workspace_id = $1 and %s and t.%I > $2 and t.%I < $3',
+		case when p_states is null then 'true' else format('t.status = any (%L)', p_states) end, p_column, p_column);
+begin
+	execute format('select 1 from autopost.%I t where %s order by %s for no key update of t', p_table, v_where,
+		(select string_agg(format('t.%I', k), ', ') from unnest(p_keys) k))
+	using p_workspace_id, p_from, p_to;
+	-- A statement of its own: those above may have changed while their locks were waited for.
+	execute format('update autopost.%I t set %I = t.%I + $4 where %s', p_table, p_column, p_column, v_where)
+	using p_workspace_id, p_from, p_to, p_by;
+end
+$_$;
+
+
+--
 -- Name: shorten_text(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14714,6 +15840,26 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
 	return autopost.start_items(p_workspace_id, p_items);
+end
+$$;
+
+
+--
+-- Name: start_cursor(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_cursor(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The events of a workspace are read from now on, if they are not yet.
+-- Writes: webhook_cursors.
+declare
+	v_from timestamptz := autopost.now_ts() - autopost.setting_interval('webhook_overlap_seconds');
+begin
+	insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
+	select p_workspace_id, v_from, pg_current_xact_id(), autopost.mark_time(), v_from, v_from
+	where not exists (select 1 from autopost.webhook_cursors c where c.workspace_id = p_workspace_id) -- who reads is not waited for
+	on conflict (workspace_id) do nothing;
 end
 $$;
 
@@ -15343,6 +16489,41 @@ $$;
 
 
 --
+-- Name: test_webhook(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.test_webhook(p_workspace_id text, p_webhook_id text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Queues an event of type webhook.test, which is sent as all others are, but once: list_webhook_deliveries shows what came back.
+-- Returns {"applied": true, "webhook_id", "event_id"}, or {"applied": false, "reason": "unknown_webhook" | "disabled"}. Raises AP001 for a wrong argument.
+-- Locks: audit_heads. Reads: result_webhooks. Writes: webhook_sends, admin_audit_log.
+declare
+	v_act jsonb;
+	v_enabled boolean;
+	v_now timestamptz;
+	v_id uuid := autopost.new_id();
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require('webhook_id', p_webhook_id <> '');
+	select w.enabled into v_enabled from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for key share of w;
+	if v_enabled is not true then
+		return jsonb_build_object('applied', false, 'reason', case when v_enabled is null then 'unknown_webhook' else 'disabled' end);
+	end if;
+	v_now := autopost.now_ts();
+	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+	values (p_workspace_id, p_webhook_id, v_id, 'webhook.test', v_now,
+		autopost.result_body('webhook.test', v_now, jsonb_build_object('workspace_id', p_workspace_id, 'webhook_id', p_webhook_id)), v_now, v_now);
+	perform autopost.audit(p_workspace_id, 'test_webhook', 'webhook:' || p_webhook_id, v_act, '{}', jsonb_build_object('event_id', v_id));
+	return jsonb_build_object('applied', true, 'webhook_id', p_webhook_id, 'event_id', v_id);
+end
+$$;
+
+
+--
 -- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15620,6 +16801,17 @@ $_$;
 
 
 --
+-- Name: utc(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.utc(p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
+$$;
+
+
+--
 -- Name: utf16_length(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15806,6 +16998,7 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 -- Takes no lock and writes nothing. Each invariant is one statement, so one snapshot: what is on its way at that moment is no finding.
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
+-- What happened while the database's clock was put back has no order by time: I1, I20, I21 and I25 leave such deliveries out (verify_torn).
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
 -- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
@@ -15813,7 +17006,7 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select 'I1', 'recorded transitions are allowed, unbroken, and end at the status', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i01(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i01(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I2', 'one send_attempt an attempt, and none beyond', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i02(p_workspace_id) with ordinality v (found, n);
 	return query select 'I3', 'no more attempts than allowed and granted', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -15845,15 +17038,15 @@ begin
 	return query select 'I18', 'no shut gate before what is due, no expired lease left lying', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i18(p_workspace_id) with ordinality v (found, n);
 	return query select 'I20', 'no more blind resends than allowed, every unknown outcome counted', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i20(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i20(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I21', 'sent was called for, and nothing after the end', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i21(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i21(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I22', 'a series is sent when its steps are acknowledged, each item once', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i22(p_workspace_id) with ordinality v (found, n);
 	return query select 'I24', 'one event a transition, and counters that agree', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i24(p_workspace_id) with ordinality v (found, n);
 	return query select 'I25', 'events bear the attempt of their time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i25(p_workspace_id) with ordinality v (found, n);
+		from autopost.verify_i25(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I26', 'nothing leads out of the workspace', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i26(p_workspace_id) with ordinality v (found, n);
 	return query select 'I27', 'error_streak is the run of permanent errors of the channel', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
@@ -16851,6 +18044,22 @@ $$;
 
 
 --
+-- Name: verify_torn(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_torn(p_workspace_id text, p_found jsonb) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether the delivery of a finding has events from hours that the clock went through twice: their order cannot be told by their time.
+select exists (
+	select 1 from autopost.clock_jumps j
+	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+		and e.ts between j.observed_at and j.observed_at - j.jump
+	where j.jump < interval '0')
+$$;
+
+
+--
 -- Name: video_fields(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17035,6 +18244,59 @@ select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then json
 from jsonb_array_elements(p_items) with ordinality i
 cross join lateral (
 	select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value) else '[]' end as fields) w
+$$;
+
+
+--
+-- Name: webhook_errors(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_errors(p_workspace_id text, p_before jsonb, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with the fields of a result webhook: an array of {field, reason, remedy}. What stays is not judged again.
+-- Reads: platforms, channels.
+declare
+	v_type text;
+	v_channel text;
+begin
+	select t.name into v_type from jsonb_array_elements_text(p_after -> 'event_types') t (name)
+	where p_after -> 'event_types' is distinct from p_before -> 'event_types'
+	and not exists (select 1 from unnest(autopost.result_types()) k (name) where autopost.is_type_wanted(k.name, array[t.name]))
+	limit 1;
+	select i.id into v_channel from jsonb_array_elements_text(p_after -> 'channel_ids') i (id)
+	where p_after -> 'channel_ids' is distinct from p_before -> 'channel_ids'
+	and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = i.id)
+	limit 1;
+	return case when p_after -> 'url' is distinct from p_before -> 'url'
+			and not exists (select 1 from autopost.platforms p where p.platform = 'webhook' and p_after ->> 'url' ~ p.target_form)
+		then autopost.field_error('url', 'is no address that can be called', autopost.webhook_rules() -> 'url' ->> 'remedy') else '[]' end
+	|| case when v_type is not null then autopost.field_error('event_types', format('%s is unknown', v_type),
+		'use * or some of ' || array_to_string(autopost.result_types(), ', ')) else '[]' end
+	|| case when p_after -> 'event_types' = '[]' then autopost.field_error('event_types', 'name nothing', 'use ["*"] for all, or disable it') else '[]' end
+	|| case when v_channel is not null then autopost.field_error('channel_ids', format('there is no channel %s', v_channel), 'add the channel first') else '[]' end;
+end
+$$;
+
+
+--
+-- Name: webhook_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of a result webhook.
+select '{
+	"url": {"is": "text", "required": true, "remedy": "write an https address, as in https://example.com/hooks/results"},
+	"signing_ref": {"is": "text", "required": true, "remedy": "write the auth_ref of a credential of platform webhook"},
+	"event_types": {"is": "list", "default": ["*"], "remedy": "write names, families or all, as in [\"delivery.sent\", \"post.*\"] or [\"*\"]"},
+	"channel_ids": {"is": "list", "default": []},
+	"tags": {"is": "list", "default": []},
+	"enabled": {"is": "boolean", "default": true},
+	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
+	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
+	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
 $$;
 
 
@@ -17568,6 +18830,42 @@ ALTER TABLE ONLY autopost.charges FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: clock_debts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_debts (
+    workspace_id text NOT NULL,
+    jump_id uuid NOT NULL,
+    jump interval NOT NULL
+);
+
+ALTER TABLE ONLY autopost.clock_debts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: clock_jumps; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_jumps (
+    jump_id uuid NOT NULL,
+    observed_at timestamp with time zone NOT NULL,
+    jump interval NOT NULL,
+    observer text NOT NULL
+);
+
+
+--
+-- Name: clock_observers; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.clock_observers (
+    observer text NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    trusted_from timestamp with time zone NOT NULL
+);
+
+
+--
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -17885,6 +19183,30 @@ ALTER TABLE ONLY autopost.charges
 
 
 --
+-- Name: clock_debts clock_debts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_debts
+    ADD CONSTRAINT clock_debts_pkey PRIMARY KEY (workspace_id, jump_id);
+
+
+--
+-- Name: clock_jumps clock_jumps_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_jumps
+    ADD CONSTRAINT clock_jumps_pkey PRIMARY KEY (jump_id);
+
+
+--
+-- Name: clock_observers clock_observers_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_observers
+    ADD CONSTRAINT clock_observers_pkey PRIMARY KEY (observer);
+
+
+--
 -- Name: credential_bindings credential_bindings_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -18093,6 +19415,14 @@ ALTER TABLE ONLY autopost.quotas
 
 
 --
+-- Name: result_webhooks result_webhooks_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.result_webhooks
+    ADD CONSTRAINT result_webhooks_pkey PRIMARY KEY (workspace_id, webhook_id);
+
+
+--
 -- Name: retry_policies retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -18162,6 +19492,22 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.templates
     ADD CONSTRAINT templates_pkey PRIMARY KEY (workspace_id, template_id, platform, version);
+
+
+--
+-- Name: webhook_cursors webhook_cursors_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.webhook_cursors
+    ADD CONSTRAINT webhook_cursors_pkey PRIMARY KEY (workspace_id);
+
+
+--
+-- Name: webhook_sends webhook_sends_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.webhook_sends
+    ADD CONSTRAINT webhook_sends_pkey PRIMARY KEY (workspace_id, webhook_id, event_id);
 
 
 --
@@ -18482,6 +19828,13 @@ CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id
 
 
 --
+-- Name: result_webhooks_enabled; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX result_webhooks_enabled ON autopost.result_webhooks USING btree (workspace_id) WHERE enabled;
+
+
+--
 -- Name: sealed_secrets_in_force; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -18528,6 +19881,34 @@ CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id,
 --
 
 CREATE INDEX submissions_run ON autopost.submissions USING btree (workspace_id, run_id);
+
+
+--
+-- Name: webhook_sends_created; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX webhook_sends_created ON autopost.webhook_sends USING btree (workspace_id, created_at);
+
+
+--
+-- Name: webhook_sends_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX webhook_sends_due ON autopost.webhook_sends USING btree (workspace_id, webhook_id, due_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: webhook_sends_sending; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX webhook_sends_sending ON autopost.webhook_sends USING btree (workspace_id, webhook_id) WHERE (status = 'sending'::text);
+
+
+--
+-- Name: webhook_sends_told; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX webhook_sends_told ON autopost.webhook_sends USING btree (workspace_id, webhook_id, event_at, event_id);
 
 
 --
@@ -18786,6 +20167,14 @@ ALTER TABLE ONLY autopost.channels
 
 
 --
+-- Name: clock_debts clock_debts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.clock_debts
+    ADD CONSTRAINT clock_debts_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id) ON DELETE CASCADE;
+
+
+--
 -- Name: credential_bindings credential_bindings_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -18954,6 +20343,14 @@ ALTER TABLE ONLY autopost.quotas
 
 
 --
+-- Name: result_webhooks result_webhooks_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.result_webhooks
+    ADD CONSTRAINT result_webhooks_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: sealed_secrets sealed_secrets_workspace_id_auth_ref_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -18991,6 +20388,22 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.templates
     ADD CONSTRAINT templates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: webhook_cursors webhook_cursors_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.webhook_cursors
+    ADD CONSTRAINT webhook_cursors_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: webhook_sends webhook_sends_workspace_id_webhook_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.webhook_sends
+    ADD CONSTRAINT webhook_sends_workspace_id_webhook_id_fkey FOREIGN KEY (workspace_id, webhook_id) REFERENCES autopost.result_webhooks(workspace_id, webhook_id) ON DELETE CASCADE;
 
 
 --
@@ -19068,6 +20481,12 @@ ALTER TABLE autopost.channels ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.charges ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: clock_debts; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.clock_debts ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: credential_bindings; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -19218,6 +20637,13 @@ CREATE POLICY owner_session ON autopost.charges TO autopost_owner USING ((COALES
 
 
 --
+-- Name: clock_debts owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.clock_debts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: credential_bindings owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -19351,6 +20777,13 @@ CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESC
 
 
 --
+-- Name: result_webhooks owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.result_webhooks TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -19390,6 +20823,20 @@ CREATE POLICY owner_session ON autopost.submissions TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.templates TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: webhook_cursors owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.webhook_cursors TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: webhook_sends owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.webhook_sends TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -19443,6 +20890,12 @@ ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: result_webhooks; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.result_webhooks ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -19477,6 +20930,18 @@ ALTER TABLE autopost.submissions ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.templates ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: webhook_cursors; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.webhook_cursors ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: webhook_sends; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.webhook_sends ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: admin_audit_log workspace; Type: POLICY; Schema: autopost; Owner: -
@@ -19546,6 +21011,13 @@ CREATE POLICY workspace ON autopost.channels USING ((workspace_id = current_sett
 --
 
 CREATE POLICY workspace ON autopost.charges USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: clock_debts workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.clock_debts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -19682,6 +21154,13 @@ CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_settin
 
 
 --
+-- Name: result_webhooks workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.result_webhooks USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: role_workspaces workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -19721,6 +21200,20 @@ CREATE POLICY workspace ON autopost.submissions USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.templates USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: webhook_cursors workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.webhook_cursors USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: webhook_sends workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.webhook_sends USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

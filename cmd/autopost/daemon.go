@@ -25,6 +25,7 @@ import (
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
+	"autopost/internal/results"
 	"autopost/internal/service"
 )
 
@@ -97,7 +98,7 @@ func (d *daemon) addStages(only []string) error {
 		}
 	}
 	if on("monitor") {
-		return d.addMonitor()
+		return d.addMonitor(runID)
 	}
 	return nil
 }
@@ -183,12 +184,20 @@ func (d *daemon) addDispatch(runID string) error {
 		return err
 	}
 	d.group.Add("dispatch", dispatcher)
+	teller, err := results.New(results.Config{
+		Queue: resultQueue{d.store}, Keys: d.vault, Log: d.log,
+		Client: outbound.Guarded(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: time.Minute, MaxBytes: results.MaxAnswer, Strict: true}),
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("results", teller)
 	return nil
 }
 
-func (d *daemon) addMonitor() error {
-	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval}, monitor.Deps{
-		Workspaces: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
+func (d *daemon) addMonitor(runID string) error {
+	watcher, err := monitor.New(monitor.Config{RunID: runID, Interval: d.cfg.MonitorInterval}, monitor.Deps{
+		Workspaces: d.store, Clock: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
 	})
 	if err != nil {

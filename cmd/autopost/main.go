@@ -69,7 +69,7 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
 		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), sourceCommand(), groupCommand(), quotaCommand(),
-		endpointCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
+		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
 		openapiCommand())
 	completeNames(root)
 	return root

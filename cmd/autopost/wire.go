@@ -23,6 +23,7 @@ import (
 	"autopost/internal/monitor"
 	"autopost/internal/pg"
 	"autopost/internal/pg/foreign"
+	"autopost/internal/results"
 )
 
 // The stages declare what they need in words of their own, and pg knows no
@@ -78,6 +79,22 @@ func (b mediaBlobs) PutMediaBlob(ctx context.Context, key media.BlobKey, blob me
 
 func (b mediaBlobs) ForgetMediaBlob(ctx context.Context, key media.BlobKey) error {
 	return b.Store.PutMediaBlob(ctx, pg.BlobKey(key), "", time.Time{})
+}
+
+// resultQueue is that of the result webhooks.
+type resultQueue struct{ *pg.Store }
+
+func (q resultQueue) ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]results.Call, error) {
+	list, err := q.Store.ClaimWebhooks(ctx, workspace, limit)
+	return convert(list, func(c pg.WebhookCall) results.Call {
+		return results.Call{WebhookID: c.WebhookID, EventID: c.EventID, ClaimToken: c.ClaimToken, URL: c.URL, AuthRefs: c.AuthRefs,
+			Timeout: time.Duration(c.TimeoutMS) * time.Millisecond, Body: c.Body}
+	}), err
+}
+
+func (q resultQueue) CommitWebhook(ctx context.Context, workspace string, call results.Call, o results.Outcome) error {
+	return q.Store.CommitWebhook(ctx, workspace, call.WebhookID, call.EventID, call.ClaimToken,
+		pg.WebhookOutcome{HTTPStatus: o.HTTPStatus, RetryAfterMS: o.RetryAfter.Milliseconds(), Error: o.Error})
 }
 
 type submissionStore struct{ *pg.Store }

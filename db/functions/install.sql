@@ -1,6 +1,6 @@
 -- All functions of autopost, in the order of the story; run by autopost migrate, or by hand:
 --   psql -v ON_ERROR_STOP=1 --single-transaction -c 'set role autopost_owner; set check_function_bodies = off' -f db/functions/install.sql -f db/grants.sql
--- A caller sees the functions of ingest/, dispatch/, monitor/ and admin/; those of lib/ are the owner's own.
+-- A caller sees the functions of ingest/, dispatch/, results/, monitor/ and admin/; those of lib/ are the owner's own.
 
 -- The ground: time, ids, settings, who may speak for which workspace, what an error and an event look like.
 \ir lib/now_ts.sql
@@ -116,7 +116,17 @@
 \ir dispatch/fail_permanent.sql
 \ir dispatch/resolve_unknown.sql
 
+-- Tell: result webhooks are told what became of posts; they read the events.
+\ir lib/results.sql
+\ir lib/result_webhooks.sql
+\ir results/ready_webhook_workspaces.sql
+\ir results/enqueue_webhooks.sql
+\ir results/claim_webhooks.sql
+\ir results/commit_webhook.sql
+
 -- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
+\ir lib/clock.sql
+\ir monitor/observe_clock.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
@@ -144,6 +154,7 @@
 \ir monitor/purge_messages.sql
 \ir monitor/purge_audit_log.sql
 \ir monitor/purge_sealed_secrets.sql
+\ir monitor/purge_webhook_sends.sql
 \ir monitor/audit_head.sql
 \ir monitor/report_orphans.sql
 \ir monitor/list_unreferenced_origins.sql
@@ -194,6 +205,11 @@
 \ir admin/poll_source_now.sql
 \ir admin/list_sources.sql
 \ir admin/get_source.sql
+\ir admin/put_webhook.sql
+\ir admin/remove_webhook.sql
+\ir admin/test_webhook.sql
+\ir admin/replay_webhook.sql
+\ir admin/list_webhook_deliveries.sql
 \ir admin/apply_config.sql
 \ir admin/export_config.sql
 \ir lib/api_keys.sql

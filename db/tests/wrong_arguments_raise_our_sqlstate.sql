@@ -168,6 +168,8 @@ insert into calls values
 	('recover_claimed_leases', $c$autopost.recover_claimed_leases(null)$c$, 'workspace_id'),
 	('rearm_gates', $c$autopost.rearm_gates(null)$c$, 'workspace_id'),
 	('expire_auth_lost', $c$autopost.expire_auth_lost(null)$c$, 'workspace_id'),
+	('observe_clock', $c$autopost.observe_clock(null)$c$, 'observer'),
+	('observe_clock', $c$autopost.observe_clock('o', -1)$c$, 'elapsed_ms'),
 	('touch_run', $c$autopost.touch_run(null)$c$, 'run_id'),
 	('touch_run', $c$autopost.touch_run('')$c$, 'run_id'),
 	('ready_workspaces', $c$autopost.ready_workspaces(0)$c$, 'limit'),
@@ -498,7 +500,6 @@ insert into calls values
 insert into calls
 select f, format(c, f), a
 from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (values
-	('autopost.%s(null, ''{}'', 1)', 'workspace_id'), ('autopost.%s(''w'', null, 1)', 'filter'), ('autopost.%s(''w'', ''[]'', 1)', 'filter'),
 	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{"before_id": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{}'', 0)', 'limit'),
 	('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
 insert into calls values
@@ -545,6 +546,39 @@ insert into calls values
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', null, '{"status": "fresh"}', '{}')$c$, 'request_hash'),
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), null, '{}')$c$, 'begun'),
 	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}', null)$c$, 'answer');
+insert into calls
+select a.f, format('autopost.%s(%s)', a.f, format(a.args, x.ws, x.id, x.operator, x.reason)), x.a
+from (values ('put_webhook', $a$%s, %s, '{"rps": 1}', %s, %s, true$a$), ('remove_webhook', $a$%s, %s, %s, %s, true$a$),
+	('test_webhook', $a$%s, %s, %s, %s$a$), ('replay_webhook', $a$%s, %s, '{"since": "2026-01-01T00:00:00Z"}', %s, %s, true$a$)) a (f, args)
+cross join (values ('null', '''x''', '''o''', '''r''', 'workspace_id'), ('''w''', 'null', '''o''', '''r''', 'webhook_id'), ('''w''', '''''', '''o''', '''r''', 'webhook_id'),
+	('''w''', '''x''', '''''', '''r''', 'operator'), ('''w''', '''x''', '''o''', 'null', 'reason')) x (ws, id, operator, reason, a);
+insert into calls values
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '{}', 'o', 'r', null)$c$, 'dry_run'),
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '[]', 'o', 'r', true)$c$, 'fields'),
+	('put_webhook', $c$autopost.put_webhook('w', 'x', '{"colour": 1}', 'o', 'r', true)$c$, 'fields'),
+	('remove_webhook', $c$autopost.remove_webhook('w', 'x', 'o', 'r', null)$c$, 'dry_run'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "2026-01-01T00:00:00Z"}', 'o', 'r', null)$c$, 'dry_run'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', null, 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"colour": 1}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "yesterday"}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"event_ids": []}', 'o', 'r', true)$c$, 'filter'),
+	('replay_webhook', $c$autopost.replay_webhook('w', 'x', '{"event_ids": ["x"]}', 'o', 'r', true)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries(null, '{"webhook_id": "x"}', 1)$c$, 'workspace_id'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{}', 1)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x", "id": "y"}', 1)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x"}', 0)$c$, 'limit'),
+	('ready_webhook_workspaces', $c$autopost.ready_webhook_workspaces(0)$c$, 'limit'),
+	('enqueue_webhooks', $c$autopost.enqueue_webhooks(null)$c$, 'workspace_id'),
+	('claim_webhooks', $c$autopost.claim_webhooks(null, 1)$c$, 'workspace_id'),
+	('claim_webhooks', $c$autopost.claim_webhooks('w', 0)$c$, 'limit'),
+	('commit_webhook', $c$autopost.commit_webhook(null, 'x', gen_random_uuid(), 't', '{}')$c$, 'workspace_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', null, gen_random_uuid(), 't', '{}')$c$, 'webhook_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', null, 't', '{}')$c$, 'event_id'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), '', '{}')$c$, 'claim_token'),
+	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), 't', '[]')$c$, 'outcome'),
+	('purge_webhook_sends', $c$autopost.purge_webhook_sends(null)$c$, 'workspace_id');
 select plan((select count(*)::int from calls) + 7);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;

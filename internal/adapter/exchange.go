@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
-	"time"
 
 	"autopost"
 	"autopost/internal/outbound"
@@ -41,26 +38,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// maxWait is the longest wait that is believed.
-const maxWait = 365 * 24 * time.Hour
-
-// RetryAfterMS reads the Retry-After header, in milliseconds, at most a year; 0 = none.
-// A date counts from the answer's own Date, for clocks differ.
-func (a Answer) RetryAfterMS() int64 {
-	text := strings.TrimSpace(a.Header.Get("Retry-After"))
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return max(0, min(seconds, int64(maxWait/time.Second))) * 1000
-	}
-	until, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(a.Header.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return max(0, min(until.Sub(now), maxWait)).Milliseconds()
-}
+// RetryAfterMS is the wait that the platform asked for, in milliseconds, at most a year; 0 = none.
+func (a Answer) RetryAfterMS() int64 { return outbound.RetryAfter(a.Header).Milliseconds() }
 
 // Base is the address below which a platform's paths begin. The error never repeats
 // it: there may be a key in it.
@@ -74,6 +53,7 @@ func Base(address string) (*url.URL, error) {
 
 // Exchange makes one request and reads its answer. An answer of class 4xx counts by
 // its status alone; any other that cannot be read whole leaves the outcome unknown.
+// Nothing is kept of a body that broke off: it may end within a secret.
 func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.Error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -84,6 +64,9 @@ func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.
 	definite := resp.StatusCode >= 400 && resp.StatusCode < 500
 	if err != nil && !definite {
 		return Answer{}, Unknown(hide.Text(fmt.Sprintf("status %d, then: %v", resp.StatusCode, err)))
+	}
+	if err != nil {
+		body = nil
 	}
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }

@@ -2,10 +2,9 @@ package adapter
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,40 +14,56 @@ import (
 const (
 	maxRaw     = 2 << 10
 	maxMessage = 500
-	hidden     = "[redacted]"
+	// maxSearched is far more than is ever kept, in bytes.
+	maxSearched = 64 << 10
+	// widest is how many bytes may stand for one, escaped: \u0041.
+	widest = 6
+	hidden = "[redacted]"
 )
 
 // Redactor takes a secret out of what is kept of a call. The zero value takes out nothing.
-type Redactor struct{ replacer *strings.Replacer }
+type Redactor struct {
+	// needles are what is looked for, the longest first.
+	needles []string
+}
 
 // Hide makes the redactor of a secret, or of several parts of one: each whole, what
-// is after its first colon (of a bot token that is the secret proper), and both as
-// they look escaped in a URL, in JSON or in Go.
+// is after its first colon (of a bot token that is the secret proper), and both in
+// base64, alone or behind whatever else was encoded with them. A platform may give
+// back any of them escaped for a URL, for JSON, for HTML or for Go, twice even.
 func Hide(secrets ...autopost.Secret) Redactor {
-	var forms []string
+	var needles []string
 	for _, secret := range secrets {
 		value := secret.Reveal()
-		if value != "" {
-			forms = append(forms, value)
+		_, proper, _ := strings.Cut(value, ":")
+		for _, form := range []string{value, proper} {
+			if form != "" {
+				needles = append(append(needles, form), inBase64(form)...)
+			}
 		}
-		if _, proper, ok := strings.Cut(value, ":"); ok && proper != "" {
-			forms = append(forms, proper)
-		}
-	}
-	if len(forms) == 0 {
-		return Redactor{}
-	}
-	for _, form := range slices.Clone(forms) {
-		quoted := strconv.Quote(form)
-		forms = append(forms, url.PathEscape(form), url.QueryEscape(form), quoted[1:len(quoted)-1], string(encode(form, true)))
 	}
 	// The longest first: a part must not be taken out of the whole.
-	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range slices.Compact(forms) {
-		pairs = append(pairs, form, hidden)
+	slices.SortStableFunc(needles, func(a, b string) int { return len(b) - len(a) })
+	return Redactor{slices.Compact(needles)}
+}
+
+// leastEncoded is how long a form in base64 must be to be told from other text.
+const leastEncoded = 8
+
+// inBase64 is what a secret certainly contributes to a text in base64, wherever in it
+// the secret begins.
+func inBase64(secret string) []string {
+	var forms []string
+	for before := range 3 {
+		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
+		begin := []int{0, 2, 3}[before]
+		end := (before + len(secret)) * 8 / 6
+		if end-begin >= leastEncoded {
+			text = text[begin:end]
+			forms = append(forms, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
+		}
 	}
-	return Redactor{strings.NewReplacer(pairs...)}
+	return forms
 }
 
 // Text gives at most 500 bytes of s, fit for any database, without the secret.
@@ -62,7 +77,7 @@ func (r Redactor) Raw(body []byte) json.RawMessage {
 	}
 	if value, ok := decode(body); ok {
 		// Encoded anew, so that no escape in the answer hides the secret.
-		text := r.clean(string(encode(value, false)))
+		text := r.clean(string(encode(value)))
 		if len(text) <= maxRaw && json.Valid([]byte(text)) && !strings.Contains(text, `\u0000`) {
 			return json.RawMessage(text)
 		}
@@ -70,18 +85,35 @@ func (r Redactor) Raw(body []byte) json.RawMessage {
 	}
 	text := r.clean(string(body))
 	for length := maxRaw - 2; ; length = length * 3 / 4 {
-		if out := encode(cut(text, length), false); len(out) <= maxRaw {
+		if out := encode(cut(text, length)); len(out) <= maxRaw {
 			return out
 		}
 	}
 }
 
+// clean takes the secret out of a text in which it may be escaped.
 func (r Redactor) clean(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-	if r.replacer == nil {
+	if len(r.needles) == 0 {
 		return s
 	}
-	return r.replacer.Replace(s)
+	// What is searched is bounded; the half of a secret that a cut leaves goes with its surroundings.
+	whole := len(s) <= maxSearched
+	s = cut(s, maxSearched)
+	cuts := r.find(s)
+	var out strings.Builder
+	at := 0
+	for _, c := range cuts {
+		if c.from >= at {
+			out.WriteString(s[at:c.from] + hidden)
+		}
+		at = max(at, c.to)
+	}
+	out.WriteString(s[at:])
+	if !whole {
+		return cut(out.String(), max(0, out.Len()-widest*len(r.needles[0])))
+	}
+	return out.String()
 }
 
 // decode reads JSON keeping its numbers digit by digit. A number beyond a double
@@ -96,19 +128,15 @@ func decode(body []byte) (any, bool) {
 	return value, decoder.Decode(&value) == nil
 }
 
-// encode gives JSON without the escaping meant for HTML; bare gives a string without its quotes.
-func encode(value any, bare bool) []byte {
+// encode gives JSON without the escaping meant for HTML.
+func encode(value any) []byte {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		return []byte(`""`)
 	}
-	out := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-	if bare {
-		out = out[1 : len(out)-1]
-	}
-	return out
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 // cut shortens s to at most limit bytes, at a character's border.

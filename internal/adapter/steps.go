@@ -143,7 +143,7 @@ func (m *made) first(step string) string {
 	return ""
 }
 
-func (m *made) raw() json.RawMessage { return encode(m, false) }
+func (m *made) raw() json.RawMessage { return encode(m) }
 
 // failed keeps the ids of a part that was sent with the failure of the rest.
 func (m *made) failed(failure *autopost.Error) autopost.Outcome {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -68,8 +69,13 @@ func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url
 	if err != nil {
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, err.Error())
 	}
-	hide := Hide(secret, autopost.NewSecret(fields["client_secret"]), autopost.NewSecret(fields["refresh_token"]),
-		autopost.NewSecret(fields["access_token"]), autopost.NewSecret(form.Get("code")), autopost.NewSecret(form.Get("code_verifier")))
+	secrets := []autopost.Secret{secret, autopost.NewSecret(form.Get("code")), autopost.NewSecret(form.Get("code_verifier"))}
+	for name, value := range fields {
+		if name != "client_id" {
+			secrets = append(secrets, autopost.NewSecret(value))
+		}
+	}
+	hide := Hide(secrets...)
 	req, err := t.request(ctx, fields["client_id"], fields["client_secret"], form)
 	if err != nil {
 		return autopost.Renewed{}, t.unavailable("the token endpoint's address cannot be read")
@@ -79,7 +85,11 @@ func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url
 		// Nothing was posted, so nothing is unknown about a post.
 		return autopost.Renewed{}, t.unavailable(failure.Message)
 	}
-	return t.read(answer, secret, hide)
+	refused := "the platform does not renew the credential (%s): link the account again"
+	if form.Has("code") {
+		refused = "the platform does not take the code (%s): it is good once, for a short time and for this request alone: link the account again"
+	}
+	return t.read(answer, secret, refused, hide)
 }
 
 func (t TokenEndpoint) request(ctx context.Context, id, secret string, form url.Values) (*http.Request, error) {
@@ -102,7 +112,8 @@ func (t TokenEndpoint) request(ctx context.Context, id, secret string, form url.
 	return req, nil
 }
 
-func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, hide Redactor) (autopost.Renewed, *autopost.Error) {
+// read takes the tokens out of an answer; refused is what is said where the grant is not taken.
+func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, refused string, hide Redactor) (autopost.Renewed, *autopost.Error) {
 	var said struct {
 		AccessToken  string `json:"access_token"`
 		RefreshToken string `json:"refresh_token"`
@@ -124,8 +135,7 @@ func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, hide Redactor
 	}
 	switch {
 	case answer.Status == http.StatusBadRequest && slices.Contains(t.Revoked, said.Error):
-		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.RevokedCode,
-			"the platform does not renew the credential ("+words+"): link the account again")
+		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.RevokedCode, fmt.Sprintf(refused, words))
 	case said.Error != "" && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden):
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.AppCode,
 			"the platform does not take the app's client_id and client_secret ("+words+"): correct them")
@@ -167,7 +177,7 @@ func withTokens(secret autopost.Secret, access, refresh string) (autopost.Secret
 	if refresh != "" {
 		object["refresh_token"] = refresh
 	}
-	return autopost.NewSecret(string(encode(object, false))), nil
+	return autopost.NewSecret(string(encode(object))), nil
 }
 
 var _ autopost.Refresher = TokenEndpoint{}

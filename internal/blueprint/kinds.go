@@ -98,6 +98,17 @@ var Kinds = []Kind{
 		{"moderated", Boolean, "whether its posts wait for a decision (default false)"},
 		{"meta", Object, "notes about it as JSON, without secrets"},
 	}},
+	{"webhook", "webhooks", []Field{
+		{"url", Text, "https address that is told what becomes of posts"},
+		{"signing_ref", Text, "credential of platform webhook that signs"},
+		{"event_types", List, "what it is told: names, families (post.*) or * (default)"},
+		{"channel_ids", List, "of what has a channel, only of these (default all)"},
+		{"tags", List, "of what has a channel, only of channels with one of these tags (default all)"},
+		{"enabled", Boolean, "whether it is told anything (default true)"},
+		{"rps", Number, "calls a second (default 20)"},
+		{"max_parallel", Number, "calls at a time, 1 to 100 (default 4)"},
+		{"timeout_seconds", Number, "how long one call may take, 1 to 60 (default 15)"},
+	}},
 }
 
 // KindOf returns the kind of a name; it must be one of Kinds.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+
+	"autopost/internal/crash"
 )
 
 // commit records the outcome, for as long as the lease lives: an accepted post
@@ -15,6 +17,7 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	var answer Commit
 	stalled := false
 	err := d.insist(l.settle, p.leaseEnd, func() (err error) {
+		crash.During(crash.InsideCommit)
 		answer, err = d.outcomes.do(l.settle, laneOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
 		if err != nil && !errors.Is(err, ErrRefused) && !stalled {
 			stalled = true
@@ -25,6 +28,7 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	if stalled {
 		d.room.resume(p.WorkspaceID)
 	}
+	crash.Here(crash.Committed)
 	d.logAttempt(p, rep, answer, err)
 }
 

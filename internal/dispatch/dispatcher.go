@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/crash"
 	"autopost/internal/service"
 )
 
@@ -207,7 +208,7 @@ func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
 	limit = min(limit, d.cfg.LimitPerWorkspace)
 	// What waits for its start is late for its slot before long: no more is claimed than
 	// the database keeps up with, and then in one claim, not in many small ones.
-	behind := d.starts.unanswered(workspace) > d.cfg.LimitPerWorkspace/2
+	behind := d.starts.unanswered(workspace) >= d.cfg.LimitPerWorkspace
 	if limit == 0 || behind || l.run.Err() != nil {
 		return 0, false
 	}
@@ -235,9 +236,13 @@ func (d *Dispatcher) claim(l life, workspace string, limit int, rooms []Room) (i
 	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 	defer cancel()
 	asked := d.clock.now()
+	crash.During(crash.InsideClaim)
 	deliveries, err := d.deps.Queue.ClaimWithin(ctx, workspace, d.cfg.RunID, limit, rooms)
 	if err != nil {
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", workspace, err)
+	}
+	if len(deliveries) > 0 {
+		crash.Here(crash.Claimed)
 	}
 	for _, delivery := range deliveries {
 		d.take(l, delivery, asked.add(d.cfg.Lease))

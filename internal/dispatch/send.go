@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/crash"
 	"autopost/internal/outbound"
 )
 
@@ -103,8 +104,10 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 		d.log.Info("delivery.not_started", append(ids(p), "reason", start.Reason)...)
 		return report{}, refused
 	}
+	crash.Here(crash.Started)
 	began := time.Now()
 	outcome := d.call(l.call, p, secret)
+	crash.Here(crash.ReplyRead)
 	return report{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
@@ -120,7 +123,8 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 		if err != nil || !start.Applied || !start.Limited {
 			return start, 0, err
 		}
-		sleep(l.call, start.SendIn)
+		// No slot is further ahead; one that seems to be is from before the database's clock was put back.
+		sleep(l.call, min(start.SendIn, slotHorizon))
 		// The database read its clock after it was asked, so this is the most that it can be late.
 		if late = d.clock.since(asked) - start.SendIn; late <= slotTolerance {
 			break
@@ -221,6 +225,7 @@ func (d *Dispatcher) callTime(p *pass) time.Duration {
 // acknowledge records a step, renews the lease when half of it is spent, and
 // waits for the slot of the next step.
 func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Acknowledged, limit *limit) error {
+	crash.Here(crash.StepAcknowledged)
 	var progress Progress
 	err := d.insist(ctx, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
@@ -235,6 +240,7 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 	if !progress.Applied {
 		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
 	}
+	crash.Here(crash.BetweenSteps)
 	p.RenderMeta.Progress = p.RenderMeta.Progress.With(step)
 	p.moved = true
 	if err := d.keepLease(ctx, p, progress.SendIn); err != nil {

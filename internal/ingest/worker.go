@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autopost"
+	"autopost/internal/crash"
 	"autopost/internal/media"
 )
 
@@ -158,6 +159,7 @@ func (w *Worker) commit(ctx context.Context, s Submission, result outcome) (json
 	if err != nil {
 		return nil, fmt.Errorf("encode outcome: %w", err)
 	}
+	crash.Here(crash.MediaStored)
 	answer, err := w.cfg.Queue.CommitSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken, raw)
 	if err != nil {
 		return nil, fmt.Errorf("commit: %w", err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/crash"
 )
 
 // BlobKey names what one credential of one platform calls a medium. A file id
@@ -77,6 +78,7 @@ func (m *Materials) Cached(ctx context.Context, blobRef, kind string) (fileID st
 
 // Keep implements autopost.Materials.
 func (m *Materials) Keep(ctx context.Context, blobRef, kind, fileID string, expiresAt time.Time) error {
+	crash.Here(crash.Uploaded)
 	err := m.blobs.PutMediaBlob(ctx, m.key(blobRef, kind), Blob{FileID: fileID, ExpiresAt: expiresAt})
 	if err != nil {
 		return fmt.Errorf("keep %s of %s: %w", kind, blobRef, err)
@@ -94,7 +96,12 @@ func (m *Materials) Forget(ctx context.Context, blobRef, kind string) error {
 
 // Open implements autopost.Materials.
 func (m *Materials) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
-	return m.store.Open(ctx, blobRef)
+	content, err := m.store.Open(ctx, blobRef)
+	if err != nil {
+		return nil, err
+	}
+	content.ReadSeekCloser = crash.Halfway(crash.HalfSent, content.ReadSeekCloser, content.Size)
+	return content, nil
 }
 
 var _ autopost.Materials = (*Materials)(nil)

@@ -1,5 +1,5 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It ends expired leases, renews credentials before they expire, ends what waited too
+// It compares clocks, ends expired leases, renews credentials before they expire, ends what waited too
 // long for a refused one, writes the events of requests that were dropped in numbers,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
 // calendar, removes what is past its time, media included, and looks for what should
@@ -22,6 +22,8 @@ import (
 // Config tells how often the duties are done. The zero value of every field
 // means its default.
 type Config struct {
+	// RunID is the daemon's name among those that observe the database's clock. Required.
+	RunID string
 	// Interval is the time between two sweeps for expired leases,
 	// for credentials that expire, for what waited too long for a refused one, and for
 	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
@@ -51,6 +53,9 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
+	if c.RunID == "" {
+		return fmt.Errorf("monitor config: a run id is required")
+	}
 	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
 		return fmt.Errorf("monitor config: periods must be positive")
 	}
@@ -68,6 +73,7 @@ type Workspaces interface {
 // Deps is what a Monitor works with. All are required.
 type Deps struct {
 	Workspaces Workspaces
+	Clock      Clock
 	Leases     Leases
 	AuthLost   AuthLost
 	Floods     Floods
@@ -85,8 +91,9 @@ type Deps struct {
 
 // Monitor does its duties until it is stopped.
 type Monitor struct {
-	cfg  Config
-	deps Deps
+	cfg     Config
+	deps    Deps
+	witness witness
 }
 
 // New makes a Monitor without effect.
@@ -111,6 +118,7 @@ type duty struct {
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
+		{min(m.cfg.Interval, observeEvery), m.watchClock},
 		{m.cfg.Interval, m.recoverLeases},
 		{m.cfg.Interval, m.expireAuthLost},
 		{m.cfg.Interval, m.closeFloods},

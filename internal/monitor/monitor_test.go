@@ -31,7 +31,9 @@ type store struct {
 	found int
 	// inDefault is how many events have no partition of their own.
 	inDefault int
-	logs      bytes.Buffer
+	// jumped is by how much every observation but the first finds the clock to have jumped.
+	jumped time.Duration
+	logs   bytes.Buffer
 }
 
 func newStore() *store {
@@ -111,6 +113,17 @@ func (s *store) CloseIngressFloods(ctx context.Context, workspace string) (int, 
 	return s.ask(ctx, "flood "+workspace)
 }
 
+func (s *store) ObserveClock(ctx context.Context, observer string, elapsed *time.Duration) (time.Duration, error) {
+	s.mu.Lock()
+	jumped := s.jumped
+	s.mu.Unlock()
+	if elapsed == nil {
+		jumped = 0
+	}
+	_, err := s.ask(ctx, "clock "+observer)
+	return jumped, err
+}
+
 func (s *store) EnsureEventPartitions(ctx context.Context) error {
 	_, err := s.ask(ctx, "partitions")
 	return err
@@ -120,8 +133,8 @@ func (s *store) EnsureEventPartitions(ctx context.Context) error {
 func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m, err := monitor.New(monitor.Config{}, monitor.Deps{
-			Workspaces: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
+		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
+			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
 			Log:   slog.New(slog.NewJSONHandler(s, nil)),
 		})
@@ -187,7 +200,21 @@ func TestEachDutyReportsWhatItDid(t *testing.T) {
 	require.NotContains(t, quiet.logged(), "leases_recovered")
 }
 
+// No lease is ended by a clock that could not be compared, and a jump is told.
+func TestLeasesEndByAClockThatWasCompared(t *testing.T) {
+	away := newStore()
+	away.fails["clock run"] = true
+	watch(t, away, 30*time.Second)
+	require.Zero(t, away.count("sending acme"))
+	require.Equal(t, 1, away.count("gates acme"))
+
+	jumping := newStore()
+	jumping.jumped = -24 * time.Hour
+	watch(t, jumping, 20*time.Second)
+	require.Contains(t, jumping.logged(), `"msg":"monitor.clock_jumped","seconds":-86400`)
+}
+
 func TestNegativePeriodIsRefused(t *testing.T) {
-	_, err := monitor.New(monitor.Config{Interval: -1}, monitor.Deps{})
+	_, err := monitor.New(monitor.Config{RunID: "run", Interval: -1}, monitor.Deps{})
 	require.ErrorContains(t, err, "monitor config")
 }

@@ -28,6 +28,8 @@ type Archive interface {
 	PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error)
 	PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error)
 	PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error)
+	// PurgeWebhookSends removes what result webhooks were told.
+	PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error)
 }
 
 // purgeRounds bounds how often one sweep comes back to a workspace; the next sweep
@@ -64,6 +66,7 @@ func (m *Monitor) purgeAll(ctx context.Context) bool {
 		{"messages", m.deps.Archive.PurgeMessages},
 		{"audit_log", again(m.deps.Archive.PurgeAuditLog)},
 		{"sealed_secrets", again(m.deps.Expiry.PurgeSealedSecrets)},
+		{"webhook_sends", again(m.deps.Archive.PurgeWebhookSends)},
 	} {
 		n, fine := m.purge(ctx, duty.what, duty.once)
 		ok, did, counts = ok && fine, did || n > 0, append(counts, duty.what, n)

@@ -61,6 +61,10 @@ func (s *store) PurgeSealedSecrets(ctx context.Context, workspace string) (int, 
 	return s.rounds(ctx, "sealed "+workspace)
 }
 
+func (s *store) PurgeWebhookSends(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "told "+workspace)
+}
+
 func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
 	return s.rounds(ctx, "audit "+workspace)
 }
@@ -91,11 +95,11 @@ func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
 	var purges []string
 	for _, name := range order {
 		switch name {
-		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed":
+		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "told":
 			purges = append(purges, name)
 		}
 	}
-	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed"}, purges)
+	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "told"}, purges)
 	require.Equal(t, 1, s.count("messages paused "), "a workspace that rests is looked after, too")
 	require.NotContains(t, s.logged(), "monitor.purged", "nothing was there")
 }

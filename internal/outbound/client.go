@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+
+	"autopost/internal/crash"
 )
 
 // Errors that a caller tells apart with errors.Is.
@@ -63,6 +65,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		return nil, &Error{Host: req.URL.Hostname(), err: err}
 	}
 	resp, err := c.http.Do(req)
+	crash.Here(crash.Accepted)
 	if err != nil {
 		return nil, &Error{Host: req.URL.Hostname(), Written: sent.written(), err: reason(err)}
 	}

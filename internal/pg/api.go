@@ -21,7 +21,8 @@ var lists = map[string]string{
 	"list_api_keys":  `select to_jsonb(r) - 'workspace_id' from autopost.list_api_keys(@workspace, @filter, @limit) r`,
 	"queue_snapshot": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('oldest_due_at', nullif(r.oldest_due_at, 'infinity'))
 		from autopost.queue_snapshot(@workspace) r`,
-	"list_configuration": `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
+	"list_webhook_deliveries": `select to_jsonb(r) - '{workspace_id,webhook_id}'::text[] from autopost.list_webhook_deliveries(@workspace, @filter, @limit) r`,
+	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
 }
 
 // looks are the functions that answer one thing and write nothing.
@@ -54,6 +55,9 @@ var writes = map[string]string{
 	"put_endpoint":      `autopost.put_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_source":        `autopost.put_source(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"put_rate_group":    `autopost.put_rate_group(@workspace, @platform, @rate_group, @fields, @operator, @reason, @dry_run)`,
+	"put_webhook":       `autopost.put_webhook(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
+	"test_webhook":      `autopost.test_webhook(@workspace, @id, @operator, @reason)`,
+	"replay_webhook":    `autopost.replay_webhook(@workspace, @id, @what, @operator, @reason, @dry_run)`,
 	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 }
 
@@ -63,7 +67,7 @@ var dryRuns = map[string]string{
 }
 
 // List asks a reading function, one of list_deliveries, list_events, list_messages, list_runs, list_audit, list_templates,
-// list_api_keys, list_configuration (with its kind, else "") and queue_snapshot, for at most limit rows, each a JSON object.
+// list_api_keys, list_webhook_deliveries, list_configuration (with its kind, else "") and queue_snapshot, for at most limit rows, each a JSON object.
 func (s *Store) List(ctx context.Context, function, workspace, kind string, filter map[string]any, limit int) ([]json.RawMessage, error) {
 	sql, known := lists[function]
 	if !known {

@@ -24,6 +24,8 @@ type PutAnswer struct {
 	After  Fields `json:"after"`
 	// References counts what refers to a channel that was to be removed, by table.
 	References map[string]int `json:"references"`
+	// Bound says whether the credential is there that the row names, of the kinds that say so.
+	Bound *bool `json:"bound"`
 	// Raw is the whole answer.
 	Raw json.RawMessage `json:"-"`
 }
@@ -234,4 +236,59 @@ type SettingRow struct {
 // ListSettings returns the values that functions decide by, by their key.
 func (s *Store) ListSettings(ctx context.Context) ([]SettingRow, error) {
 	return read[SettingRow](ctx, s, "list settings", `select key, value, default_value, meaning from autopost.list_settings()`)
+}
+
+// PutWebhook adds or changes a result webhook.
+func (s *Store) PutWebhook(ctx context.Context, a Act, webhook string, fields Fields) (PutAnswer, error) {
+	return s.put(ctx, "put webhook "+webhook, a.Workspace, `select * from autopost.put_webhook($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, webhook, fields, a.Operator, a.Reason, a.DryRun)
+}
+
+// RemoveWebhook takes away a result webhook with its queue.
+func (s *Store) RemoveWebhook(ctx context.Context, a Act, webhook string) (PutAnswer, error) {
+	return s.put(ctx, "remove webhook "+webhook, a.Workspace, `select * from autopost.remove_webhook($1, $2, $3, $4, $5)`,
+		a.Workspace, webhook, a.Operator, a.Reason, a.DryRun)
+}
+
+// TestWebhook queues an event of type webhook.test; reason says why not: "unknown_webhook" or "disabled".
+func (s *Store) TestWebhook(ctx context.Context, a Act, webhook string) (eventID, reason string, err error) {
+	answer, err := call[struct {
+		EventID string `json:"event_id"`
+		Reason  string `json:"reason"`
+	}](ctx, s, `select * from autopost.test_webhook($1, $2, $3, $4)`, a.Workspace, webhook, a.Operator, a.Reason)
+	if err != nil {
+		return "", "", fmt.Errorf("test webhook ws=%s webhook=%s: %w", a.Workspace, webhook, err)
+	}
+	return answer.EventID, answer.Reason, nil
+}
+
+// WebhookReplay is what a result webhook is to be told again: what happened from Since on and before Until, or the events of these ids.
+type WebhookReplay struct {
+	Since      string   `json:"since,omitempty"`
+	Until      string   `json:"until,omitempty"`
+	EventIDs   []string `json:"event_ids,omitempty"`
+	FailedOnly bool     `json:"failed_only,omitempty"`
+}
+
+// WebhookReplayed is what became of a replay.
+type WebhookReplayed struct {
+	Applied bool `json:"applied"`
+	DryRun  bool `json:"dry_run"`
+	// Reason says why nothing was queued: "unknown_webhook", "disabled" or "nothing_to_replay".
+	Reason string `json:"reason,omitempty"`
+	Queued int    `json:"queued"`
+	// NextSince is where to go on; "" when that was all.
+	NextSince string `json:"next_since,omitempty"`
+	// Unknown are ids that the webhook was not told, or too long ago.
+	Unknown []string `json:"unknown"`
+}
+
+// ReplayWebhook tells a result webhook again, about 5,000 events a call.
+func (s *Store) ReplayWebhook(ctx context.Context, a Act, webhook string, what WebhookReplay) (WebhookReplayed, error) {
+	answer, err := call[WebhookReplayed](ctx, s, `select * from autopost.replay_webhook($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, webhook, what, a.Operator, a.Reason, a.DryRun)
+	if err != nil {
+		return WebhookReplayed{}, fmt.Errorf("replay webhook ws=%s webhook=%s: %w", a.Workspace, webhook, err)
+	}
+	return answer, nil
 }

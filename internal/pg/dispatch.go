@@ -330,3 +330,53 @@ func (s *Store) texts(ctx context.Context, sql string, args ...any) ([]string, e
 	}
 	return list, nil
 }
+
+// ReadyWebhookWorkspaces names workspaces whose events are to be read for result webhooks, or in which a call is due.
+func (s *Store) ReadyWebhookWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_webhook_workspaces($1)`, limit)
+}
+
+// EnqueueWebhooks reads on in the events of a workspace and queues what its result webhooks are to be told; more says that there are others.
+func (s *Store) EnqueueWebhooks(ctx context.Context, workspace string) (more bool, err error) {
+	a, err := call[struct{ More bool }](ctx, s, `select * from autopost.enqueue_webhooks($1)`, workspace)
+	if err != nil {
+		return false, fmt.Errorf("enqueue webhooks ws=%s: %w", workspace, err)
+	}
+	return a.More, nil
+}
+
+// WebhookCall is a call of a result webhook that is due.
+type WebhookCall struct {
+	WebhookID  string   `json:"webhook_id"`
+	EventID    string   `json:"event_id"`
+	ClaimToken string   `json:"claim_token"`
+	URL        string   `json:"url"`
+	AuthRefs   []string `json:"auth_refs"`
+	TimeoutMS  int64    `json:"timeout_ms"`
+	Body       string   `json:"body"`
+}
+
+// ClaimWebhooks takes at most limit calls that are due.
+func (s *Store) ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]WebhookCall, error) {
+	list, err := call[[]WebhookCall](ctx, s, `select * from autopost.claim_webhooks($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim webhooks ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// WebhookOutcome is what a call of a result webhook came to.
+type WebhookOutcome struct {
+	HTTPStatus   int    `json:"http_status,omitempty"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+	Error        string `json:"error,omitempty"`
+}
+
+// CommitWebhook records what a call came to; a claim that is over is no error.
+func (s *Store) CommitWebhook(ctx context.Context, workspace, webhookID, eventID, claimToken string, outcome WebhookOutcome) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.commit_webhook($1, $2, $3::text::uuid, $4, $5)`, workspace, webhookID, eventID, claimToken, outcome)
+	if err != nil {
+		return fmt.Errorf("commit webhook ws=%s webhook=%s event=%s: %w", workspace, webhookID, eventID, err)
+	}
+	return nil
+}

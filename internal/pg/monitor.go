@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -15,11 +16,31 @@ func (s *Store) ListWorkspaces(ctx context.Context) ([]string, error) {
 
 // counted runs a duty that answers how many rows it touched.
 func (s *Store) counted(ctx context.Context, duty, key, workspace string) (int, error) {
-	a, err := call[map[string]int](ctx, s, `select * from autopost.`+duty+`($1)`, workspace)
+	a, err := call[map[string]json.RawMessage](ctx, s, `select * from autopost.`+duty+`($1)`, workspace)
 	if err != nil {
 		return 0, fmt.Errorf("%s ws=%s: %w", duty, workspace, err)
 	}
-	return a[key], nil
+	var count int
+	if err := json.Unmarshal(a[key], &count); err != nil {
+		return 0, fmt.Errorf("decode %s of %s: %w", key, duty, err)
+	}
+	return count, nil
+}
+
+// ObserveClock compares the database's clock with the observer's.
+func (s *Store) ObserveClock(ctx context.Context, observer string, elapsed *time.Duration) (time.Duration, error) {
+	var ms *int64
+	if elapsed != nil {
+		since := elapsed.Milliseconds()
+		ms = &since
+	}
+	answer, err := call[struct {
+		JumpedMS int64 `json:"jumped_ms"`
+	}](ctx, s, `select * from autopost.observe_clock($1, $2)`, observer, ms)
+	if err != nil {
+		return 0, fmt.Errorf("observe clock: %w", err)
+	}
+	return time.Duration(answer.JumpedMS) * time.Millisecond, nil
 }
 
 // RecoverSendingLeases settles deliveries whose lease ran out, or whose daemon fell silent.
@@ -265,4 +286,9 @@ func (s *Store) WarnExpiring(ctx context.Context, workspace string) (int, error)
 // PurgeSealedSecrets removes sealed secrets that were replaced long enough ago.
 func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_sealed_secrets", workspace)
+}
+
+// PurgeWebhookSends removes what result webhooks were told, past its time.
+func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_webhook_sends", workspace)
 }

@@ -18,6 +18,7 @@ var lowest = map[string]string{
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "list-keys": "owner", "get-key": "owner", "disable-key": "owner",
+	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }
 
 func TestRolesMayWhatTheyMay(t *testing.T) {

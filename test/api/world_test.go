@@ -59,11 +59,16 @@ func (w *world) populate(workspace string) {
 	w.Exec(`update autopost.workspaces set name = $2 where workspace_id = $1`, workspace, word)
 	w.Exec(`update autopost.workspace_endpoints set meta = jsonb_build_object('note', $2::text) where workspace_id = $1`, workspace, word)
 	ids := map[string]string{"workspaces": workspace, "channels": "c-" + workspace, "endpoints": posttest.Endpoint, "sources": "s-" + workspace, "templates": "t-" + workspace,
-		"credentials": "b-" + workspace, "settings": "max_attempts", "platform": "telegram", "rate_group": "b-" + workspace}
+		"credentials": "b-" + workspace, "settings": "max_attempts", "webhooks": "w-" + workspace, "platform": "telegram", "rate_group": "b-" + workspace}
 	posttest.Channel(w.DB, workspace, ids["channels"], posttest.Group(ids["rate_group"]), posttest.MaxParallel(10))
 	w.Exec(`update autopost.channels set title = $2, tags = array[$2::text] where workspace_id = $1`, workspace, word)
 	w.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', $2, 25)`, workspace, ids["rate_group"])
 	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'telegram', 'env:' || $3)`, workspace, ids["credentials"], word)
+	// Nothing is read for the webhook, and nothing sent: the time for that is far away.
+	w.Exec(`update autopost.settings set value = '1000000000' where key = 'webhook_poll_ms'`)
+	w.Exec(`select autopost.put_webhook($1, $3, jsonb_build_object('url', 'https://' || $2 || '.example', 'signing_ref', $2::text), 'ann', $2, false)`, workspace, word, ids["webhooks"])
+	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
+	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
 	w.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json, enabled) values ($1, $2, 'rss', jsonb_build_object('url', 'https://' || $3 || '.example'), false)`,
 		workspace, ids["sources"], word)
 	for _, body := range []string{" {title}", " {title}!", " {title}?"} {

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -16,8 +17,15 @@ import (
 	"autopost/test/house"
 )
 
+// atOnce is how many tests run at once: they wait for leases more than they work.
+const atOnce = "6"
+
 func TestMain(m *testing.M) {
 	defer house.Leave()
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	m.Run()
 }
 

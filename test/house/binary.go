@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,18 +22,29 @@ import (
 // commandPatience bounds a command that is expected to end by itself.
 const commandPatience = 2 * time.Minute
 
-// built is the folder of the binary, once it is built.
-var built string
+// built are the folders of the programs, once they are built.
+var built struct {
+	sync.Mutex
+	folders []string
+}
 
 // Leave removes what tests of this process shared; TestMain of a package defers it.
 func Leave() {
-	if built != "" {
-		_ = os.RemoveAll(built) // nothing is left to be told of it
+	built.Lock()
+	defer built.Unlock()
+	for _, folder := range built.folders {
+		_ = os.RemoveAll(folder) // nothing is left to be told of it
 	}
 }
 
-// binary builds the program once for this test process and returns its path.
-var binary = sync.OnceValues(func() (string, error) {
+// ordinary and armed build the program once for this test process and return its
+// path. The armed one dies at the point that AUTOPOST_CRASH names.
+var (
+	ordinary = sync.OnceValues(func() (string, error) { return build() })
+	armed    = sync.OnceValues(func() (string, error) { return build("-tags", "crash") })
+)
+
+func build(flags ...string) (string, error) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		return "", errors.New("the source of this package cannot be found")
@@ -42,17 +54,19 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	built = dir
+	built.Lock()
+	built.folders = append(built.folders, dir)
+	built.Unlock()
 	path := filepath.Join(dir, "autopost")
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/autopost")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
+	compile := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, flags, []string{"-o", path, "./cmd/autopost"})...)
+	compile.Dir = root
+	if out, err := compile.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // Result is what a command left behind.
 type Result struct {

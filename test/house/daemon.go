@@ -93,6 +93,17 @@ func (d *Daemon) Stop() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
+// Died waits until the daemon has ended by itself, as it was told to by
+// AUTOPOST_CRASH; false is that it did not within patience.
+func (d *Daemon) Died(patience time.Duration) bool {
+	select {
+	case <-d.exited:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
 // PID is the daemon's process.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 

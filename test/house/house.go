@@ -62,13 +62,18 @@ type House struct {
 type Option func(*settings)
 
 type settings struct {
-	world world.Options
-	role  string
-	alone bool
+	world  world.Options
+	role   string
+	binary func() (string, error)
+	alone  bool
 }
 
 // WithItsOwnServer gives the house a PostgreSQL that the test may stop and start.
 func WithItsOwnServer(s *settings) { s.alone = true }
+
+// Armed runs the program that can be told to die at a point of internal/crash, by the
+// variable AUTOPOST_CRASH.
+func Armed(s *settings) { s.binary = armed }
 
 // AsEngine runs the programs with the daemon's own lesser rights instead of the
 // superuser's.
@@ -83,11 +88,11 @@ func New(t testing.TB, options ...Option) *House {
 		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}},
 		X:        twitter.Options{Limits: &map[string]twitter.Limit{}},
 		LogSize:  50_000,
-	}}
+	}, binary: ordinary}
 	for _, option := range options {
 		option(&s)
 	}
-	path, err := binary()
+	path, err := s.binary()
 	require.NoError(t, err)
 	database := pgtest.New
 	if s.alone {

@@ -62,6 +62,8 @@ type delivery struct {
 	status  string
 	policy  string
 	message string // the platform's id
+	// series is a text with media behind it that bear none: there is one of them at most in a chat.
+	series  bool
 	unknown []time.Time
 }
 
@@ -70,6 +72,7 @@ func (h *House) deliveries(workspace string) []delivery {
 	rows := pgtest.Column[map[string]any](h.DB, `
 		select jsonb_build_object('id', d.delivery_id, 'status', d.status, 'policy', c.on_unknown, 'message', coalesce(d.provider_message_id, ''),
 			'platform', c.platform, 'chat', c.target_id, 'text', d.rendered_text,
+			'series', coalesce(jsonb_array_length(d.render_meta -> 'steps') > 1, false),
 			'unknown', (select coalesce(jsonb_agg(extract(epoch from e.ts) order by e.ts), '[]') from autopost.events e
 				where e.workspace_id = d.workspace_id and e.delivery_id = d.delivery_id and e.action = 'unknown_outcome'))
 		from autopost.deliveries d
@@ -78,7 +81,7 @@ func (h *House) deliveries(workspace string) []delivery {
 	list := make([]delivery, 0, len(rows))
 	for _, row := range rows {
 		d := delivery{
-			id: row["id"].(string), status: row["status"].(string), policy: row["policy"].(string), message: row["message"].(string),
+			id: row["id"].(string), status: row["status"].(string), policy: row["policy"].(string), message: row["message"].(string), series: row["series"].(bool),
 			place: Place{row["platform"].(string), row["chat"].(string), row["text"].(string)},
 		}
 		for _, at := range row["unknown"].([]any) {
@@ -108,21 +111,10 @@ func (h *House) Judge(workspace string) Toll {
 	}
 	var toll Toll
 	for _, d := range h.deliveries(workspace) {
-		copies := accepted[d.place]
-		delete(accepted, d.place)
 		toll.Deliveries++
-		toll.Extra += max(0, len(copies)-1)
-		most := 2
-		if d.policy == "hold" {
-			most = 1
-		}
-		if len(copies) > most {
-			h.t.Errorf("delivery %s: %d copies under %s", d.id, len(copies), d.policy)
-		}
-		for n := 1; n < len(copies); n++ {
-			if len(d.unknown) < n || !d.unknown[n-1].Before(copies[n].Start) {
-				h.t.Errorf("delivery %s: copy %d began at %s, outcomes were unknown at %v", d.id, n+1, copies[n].Start, d.unknown)
-			}
+		copies := h.item(d, accepted, d.place, &toll)
+		if d.series {
+			copies = append(copies, h.item(d, accepted, Place{d.place.Platform, d.place.Chat, ""}, &toll)...)
 		}
 		h.settled(d, copies, &toll)
 	}
@@ -130,6 +122,26 @@ func (h *House) Judge(workspace string) Toll {
 		h.t.Errorf("%+v: %d copies and no delivery", place, len(copies))
 	}
 	return toll
+}
+
+// item takes the copies of one item of a delivery out of accepted, checks and counts them.
+func (h *House) item(d delivery, accepted map[Place][]sim.Entry, place Place, toll *Toll) []sim.Entry {
+	copies := accepted[place]
+	delete(accepted, place)
+	toll.Extra += max(0, len(copies)-1)
+	most := 2
+	if d.policy == "hold" {
+		most = 1
+	}
+	if len(copies) > most {
+		h.t.Errorf("delivery %s: %d copies under %s", d.id, len(copies), d.policy)
+	}
+	for n := 1; n < len(copies); n++ {
+		if len(d.unknown) < n || !d.unknown[n-1].Before(copies[n].Start) {
+			h.t.Errorf("delivery %s: copy %d began at %s, outcomes were unknown at %v", d.id, n+1, copies[n].Start, d.unknown)
+		}
+	}
+	return copies
 }
 
 // settled checks what a delivery came to, and counts it.

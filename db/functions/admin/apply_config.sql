@@ -2,15 +2,15 @@ create or replace function autopost.apply_config(p_workspace_id text, p_items js
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Brings a workspace to what a configuration file says, all of it or nothing; a dry run is the same, undone. p_items, in an order in which each
--- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint, "id", "fields": as the
--- function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
+-- refers to earlier ones only: {"kind": workspace | credential | group | template | channel | quota | source | endpoint | webhook, "id", "fields": as
+-- the function of its kind takes them, but config_json of a source whole}, or {"kind", "id", "retire": true} for what is to be disabled. An item of
 -- kind workspace adds one that is not there. The engine alone may.
 -- Returns {"applied": true, "dry_run", "unchanged": how many items, "items": [of the others {"kind", "id", "created", "before", "after", and
 -- perhaps "note": what is left to do by hand}]}, or
 -- {"applied": false, "dry_run"} with reason unchanged, or invalid, "item" (the index of the first that is refused) and "errors":
 -- [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, audit_heads.
--- Writes: what the functions of the kinds write.
+-- Locks, of what is not so already: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates,
+-- result_webhooks, audit_heads. Writes: what the functions of the kinds write.
 declare
 	v_items jsonb;
 	v_item record;

@@ -4,7 +4,8 @@ as $$
 -- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints.
+-- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
+-- result_webhooks.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -46,6 +47,9 @@ begin
 			from (
 				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
-			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')) i);
+			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
+			union all
+			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
 end
 $$;

@@ -2,15 +2,15 @@ create or replace function autopost.list_configuration(p_workspace_id text, p_ki
 language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
 as $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- endpoint, source, credential (its name and health), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
+-- endpoint, source, credential (its name and health), webhook (of results), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
 -- follows it, the next page). No secret and no hash of one is shown.
 -- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth,
--- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, settings.
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'setting'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential or setting');
+	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential, webhook or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l

@@ -147,7 +147,8 @@ begin
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id, v_now, 'send_attempt', b.attempt, 'ok',
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok', -- never before its claim, though the clock was put back
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)

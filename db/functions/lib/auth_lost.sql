@@ -26,12 +26,28 @@ begin
 end
 $$;
 
+create or replace function autopost.lock_credentials_of(p_workspace_id text, p_delivery_ids uuid[]) returns void
+language plpgsql
+as $$
+-- The credentials of these deliveries' channels, before anything that comes later in the order: a refusal is to be told, whoever is at work on them.
+-- Reads: deliveries, channels, channel_auth. Locks: credential_health (auth_ref).
+begin
+	perform 1 from autopost.credential_health h
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select autopost.current_auth_ref(p_workspace_id, c) from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+	order by h.auth_ref
+	for no key update of h;
+end
+$$;
+
 create or replace function autopost.lose_auth(p_workspace_id text, p_channel autopost.channels, p_error jsonb, p_until timestamptz) returns void
 language plpgsql
 as $$
--- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel, or a
--- credential, that somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call
--- says the same again.
+-- The credential of a channel was refused: all others that use it pause too, and where they are set to it, what waits fails. A channel that
+-- somebody is at work on is not waited for, since this transaction holds locks that come later in the order: its next call says the same
+-- again. The credential is locked already, by lock_credentials_of, unless the channel changed it meanwhile.
 -- Locks: credential_health (skip locked), channels (skip locked), deliveries (skip locked).
 -- Writes: channels, deliveries, credential_health, alerts, events(auth_lost, channel_paused, failed_permanent).
 declare

@@ -159,7 +159,7 @@ language plpgsql set plan_cache_mode = force_generic_plan
 as $$
 -- Settles one or many deliveries in one transaction: everything is locked first, in the order of the house; what was sent is settled together, the
 -- rest one by one. Planned once: a plan for each list of ids costs as much as its run. Returns the answers in the order of the items. Raises AP001 for a malformed item; a stale or repeated one is an answer.
--- Locks: as lock_for_commit, then channel_gates (channel_id).
+-- Locks: credential_health of refused credentials, then as lock_for_commit, then channel_gates (channel_id).
 declare
 	v_ids uuid[];
 	v_groups boolean;
@@ -176,6 +176,9 @@ begin
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
 		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+	if v_groups and exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error')) then
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids);
+	end if;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, v_groups);
 	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);

@@ -178,9 +178,11 @@ begin
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'webhook' then
+		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source or endpoint');
+			'use workspace, credential, group, template, channel, quota, source, endpoint or webhook');
 	end case;
 	return null;
 end
@@ -262,7 +264,7 @@ language plpgsql
 as $$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks.
 declare
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
@@ -292,5 +294,8 @@ begin
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)));
+	perform 1 from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
+	order by w.webhook_id for no key update of w;
 end
 $$;

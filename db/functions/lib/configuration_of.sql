@@ -51,6 +51,10 @@ cross join lateral (
 	where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
 where p_kind = 'credential' and b.workspace_id = p_workspace_id
 union all
+select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
+from autopost.result_webhooks w
+where p_kind = 'webhook' and w.workspace_id = p_workspace_id
+union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'

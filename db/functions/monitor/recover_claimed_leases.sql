@@ -2,7 +2,8 @@ create or replace function autopost.recover_claimed_leases(p_workspace_id text, 
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Returns deliveries that stayed claimed (two-phase callers) past claimed_lease_seconds to the queue. At most 500 at a time.
--- Returns {"recovered"}. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(claimed_lease_expired).
+-- Returns {"recovered"}, with "waiting": "clock" where the clock is not trusted (see recover_sending_leases). Locks: channels, deliveries, channel_gates; after a
+-- jump, what follow_clock locks. Writes: deliveries, channel_gates, events(claimed_lease_expired), clock_observers.
 declare
 	v_now timestamptz;
 	v_before timestamptz;
@@ -11,6 +12,9 @@ declare
 	v_count int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	v_before := v_now - autopost.setting_interval('claimed_lease_seconds');
 	select array_agg(x.delivery_id) into v_ids

@@ -3,9 +3,9 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Ends leases that ran out, and those of runs whose heartbeat stopped. A call that never began is a definite failure and goes by the
 -- central retry policy; one that began is an unknown outcome, but where the platform is asked before anything is done again
--- (platforms.resumes). attempt is not touched. At most 500 at a time.
--- Returns {"recovered", "unknown", "dead"}. Locks: platform_limits, channels, deliveries, channel_gates.
--- Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure).
+-- (platforms.resumes). attempt is not touched. At most 500 at a time. No lease ends by a clock that has just jumped, or that nobody has found right.
+-- Returns {"recovered", "unknown", "dead"}, with "waiting": "clock" where the clock is not trusted. Locks: platform_limits, channels, deliveries, channel_gates; after a jump, what
+-- follow_clock locks. Writes: deliveries, channel_gates, events(sending_lease_expired and those of the failure), clock_observers.
 declare
 	v_now timestamptz;
 	v_silence interval := autopost.setting_interval('run_silence_seconds');
@@ -17,6 +17,9 @@ declare
 	v_counts int[] := '{0, 0, 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
+	end if;
 	v_now := autopost.deciding_now(p_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (

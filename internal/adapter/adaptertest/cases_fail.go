@@ -5,12 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,20 +85,13 @@ func testRows(t *testing.T, h Harness) {
 
 func testNothingWritten(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	b.connect(t, "http://"+listener.Addr().String())
+	b.connect(t, closedAddress(t))
 	requireClass(t, b.send(t, b.plain()), Class{autopost.Transient, h.hosts(), autopost.CodeNetConnect, 0})
 }
 
 func testUntrusted(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = quiet()
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	b.connect(t, server.URL)
+	b.connect(t, untrustedServer(t))
 	requireClass(t, b.send(t, b.plain()), Class{autopost.Permanent, h.hosts(), autopost.CodeTLSUntrusted, 0})
 }
 
@@ -112,9 +104,7 @@ func testLostAnswer(t *testing.T, h Harness) {
 			// A call before it, so that the connection is a reused one, which net/http is quick to try again.
 			require.True(t, b.send(t, b.plain()).OK)
 			b.fault(t, sim.Fault{Method: h.TextMethod, Effect: effect})
-			d := b.plain()
-			d.RenderedText += ", and the next" // a platform may take nothing twice
-			b.requireLost(t, b.send(t, d))
+			b.requireLost(t, b.send(t, b.another()))
 			require.Len(t, b.posts(), 2, "no hidden repetition")
 			taken := 1
 			if effect == sim.EffectAcceptThenDrop {
@@ -151,60 +141,114 @@ func testCancelBefore(t *testing.T, h Harness) {
 	require.Empty(t, b.core.Log.Entries())
 }
 
-// testCanary lets a server throw back all it got, in every form and with every status.
-func testCanary(t *testing.T, h Harness) {
-	forms := map[string]func(string) string{
-		"html":          func(s string) string { return "<html>" + s + "</html>" },
-		"telegram":      func(s string) string { return fmt.Sprintf(`{"ok":false,"description":%s}`, quoted(s)) },
-		"max":           func(s string) string { return fmt.Sprintf(`{"code":%s,"message":%s}`, quoted(s), quoted(s)) },
-		"simple":        func(s string) string { return fmt.Sprintf(`{"success":false,"message":%s}`, quoted(s)) },
-		"long":          func(s string) string { return strings.Repeat("x", 2000) + s + strings.Repeat("x", 3000) },
-		"malformed":     func(s string) string { return `{"ok":false,"description":"` + s },
-		"nothing of it": func(string) string { return "" },
-	}
-	for name, form := range forms {
-		for _, status := range []int{200, 204, 302, 400, 401, 403, 404, 413, 429, 500, 502} {
-			t.Run(fmt.Sprintf("%s %d", name, status), func(t *testing.T) {
-				b := newBench(t, h)
-				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					w.Header().Set("Location", "/"+r.URL.Path)
-					w.WriteHeader(status)
-					_, _ = io.WriteString(w, form(r.URL.Path+" "+r.Header.Get("Authorization")))
-				}))
-				t.Cleanup(server.Close)
-				b.connect(t, server.URL)
-				taken := h.AnyBody && status < 300
-				require.Equal(t, taken, b.send(t, b.plain()).OK)
-				if h.Plain == nil {
-					require.Equal(t, taken, b.send(t, b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)).OK)
-				}
-			})
+func testGarbage(t *testing.T, h Harness) {
+	for _, body := range []string{"", "<html>ok</html>", "{}", `{"ok":true}`, `{"success":true}`, `{"data":{}}`, `{"ok":true,"result":{"message_id":`} {
+		for _, status := range []int{200, 201, 204, 302, 502} {
+			b := newBench(t, h)
+			server := httptest.NewServer(answer(status, body))
+			t.Cleanup(server.Close)
+			b.connect(t, server.URL)
+			require.Equal(t, h.AnyBody && status < 300, b.send(t, b.plain()).OK, "%d %s", status, body)
 		}
 	}
 }
 
-func quoted(s string) string {
-	out, err := json.Marshal(s)
-	if err != nil {
-		return `""`
+func testRedirect(t *testing.T, h Harness) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var requests, elsewhere atomic.Int64
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			http.Redirect(w, r, other.URL+"/elsewhere", status)
+		}))
+		b := newBench(t, h)
+		b.connect(t, server.URL)
+		o := b.send(t, b.plain())
+		require.Equal(t, h.hosts(), o.Error.Scope)
+		require.True(t, o.Error.Known)
+		for _, run := range b.operations() {
+			run(t.Context(), b, &telling{})
+		}
+		server.Close()
+		other.Close()
+		require.LessOrEqual(t, requests.Load(), int64(1+len(b.operations())), "one call each")
+		require.Zero(t, elsewhere.Load(), "the credential stays at home")
 	}
-	return string(out)
 }
 
-func testRedirect(t *testing.T, h Harness) {
+func testRetryAfter(t *testing.T, h Harness) {
 	b := newBench(t, h)
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
 	}))
+	defer server.Close()
 	b.connect(t, server.URL)
 	o := b.send(t, b.plain())
-	server.Close()
-	require.Equal(t, h.hosts(), o.Error.Scope)
-	require.True(t, o.Error.Known)
-	require.Equal(t, 1, requests)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	require.GreaterOrEqual(t, o.Error.RetryAfterMS, int64(7000))
+}
+
+// testStalled lets the time run out before the last byte of a medium was sent.
+func testStalled(t *testing.T, h Harness) {
+	b := newBench(t, h)
+	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), h.notPicture())
+	if h.Plain != nil {
+		d = b.plain()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), quick)
+	defer cancel()
+	b.media.Stall(ctx)
+	o := b.sendContext(ctx, t, d)
+	require.NotNil(t, o.Error)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	if !h.Asks {
+		require.Empty(t, b.accepted())
+		require.True(t, !o.Error.Known || len(b.posts()) == 0, "what was begun may have been taken: %s", o.Error)
+	}
+	require.Zero(t, b.media.OpenContents())
+}
+
+// testLookup asks the platform about a call whose answer was lost.
+func testLookup(t *testing.T, h Harness) {
+	for name, c := range map[string]struct {
+		lost, asked sim.Fault
+		want        func(v autopost.Verdict) bool
+	}{
+		"found":   {sim.Fault{Method: h.TextMethod, Effect: sim.EffectAcceptThenDrop, To: 1}, sim.Fault{Method: "none", Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return v.Found && !v.Absent }},
+		"absent":  {sim.Fault{Method: h.TextMethod, Effect: sim.EffectReset, To: 1}, sim.Fault{Method: "none", Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return v.Absent && !v.Found }},
+		"unknown": {sim.Fault{Method: h.TextMethod, Effect: sim.EffectAcceptThenDrop, To: 1}, sim.Fault{Effect: sim.EffectReset}, func(v autopost.Verdict) bool { return !v.Found && !v.Absent && v.Error != nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, h)
+			b.fault(t, c.lost)
+			d, at := b.plain(), time.Now()
+			b.requireLost(t, b.send(t, d))
+			b.fault(t, c.asked)
+			d.LastCallAt, d.UnknownOutcomes = &at, 1
+			posts := len(b.posts())
+			verdict := b.adapter.(autopost.Reconciler).Reconcile(t.Context(), b.call(d))
+			require.True(t, c.want(verdict), "%+v", verdict)
+			if verdict.Found {
+				require.Equal(t, b.accepted()[0].MessageIDs[0], verdict.ProviderMessageID)
+			}
+			require.Len(t, b.posts(), posts, "it changes nothing")
+		})
+	}
+}
+
+// testLongest sends the longest text that is taken, and one that is a letter longer.
+func testLongest(t *testing.T, h Harness) {
+	h.Schema = nil // the database keeps longer texts from leaving
+	b := newBench(t, h)
+	d := b.plain()
+	d.RenderMeta.ParseMode, d.RenderedText = "", h.Longest
+	require.True(t, b.send(t, d).OK)
+	d.DeliveryID, d.RenderedText = "d-2", h.Longest+"x"
+	o := b.send(t, d)
+	require.NotNil(t, o.Error)
+	require.Equal(t, []any{autopost.Permanent, autopost.ScopeDelivery}, []any{o.Error.Category, o.Error.Scope}, "%s", o.Error)
+	require.Len(t, b.accepted(), 1)
 }
 
 func testBadStep(t *testing.T, h Harness) {

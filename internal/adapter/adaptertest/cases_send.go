@@ -115,7 +115,11 @@ func testReply(t *testing.T, h Harness) {
 			posts := b.accepted()
 			require.Len(t, posts, 2)
 			require.Equal(t, []string{"Begins", "and goes on"}, []string{posts[0].Text, posts[1].Text})
-			require.Equal(t, posts[0].MessageIDs[0], posts[1].ReplyTo)
+			if h.NoReplies {
+				require.Empty(t, posts[1].ReplyTo)
+			} else {
+				require.Equal(t, posts[0].MessageIDs[0], posts[1].ReplyTo)
+			}
 		})
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter"
-	"autopost/internal/outbound"
 	"autopost/internal/sim"
 )
 
@@ -27,6 +26,9 @@ type Harness struct {
 	World func(t *testing.T) (*sim.Core, http.Handler)
 	// New makes the adapter under test.
 	New func(baseURL string, client adapter.Doer) (autopost.Adapter, error)
+	// Refresher renews the credentials of the platform, whose token endpoint is at the
+	// address; nil when nobody does.
+	Refresher func(baseURL string, client adapter.Doer) autopost.Refresher
 	// Schema checks every request against the platform's published schema; nil when there is none.
 	Schema Schema
 	// Plain makes the plainest delivery where a text alone is none, with its content in
@@ -47,6 +49,15 @@ type Harness struct {
 	Album []autopost.MediaKind
 	// BadSettings are refused; a disable_notification that is no boolean when empty.
 	BadSettings string
+	// Longest is the longest text that is taken, in the unit in which the platform
+	// measures; "" leaves the case out.
+	Longest string
+	// Lookup says that the adapter is a Reconciler that needs nothing besides, and the
+	// world shows at once what it has.
+	Lookup bool
+	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
+	// on which a post cannot answer another.
+	NoSettings, NoReplies bool
 	// Expired is the platform's answer to an id of a medium that it does not take.
 	Expired Row
 	// Definite5xx is a server error in the platform's own form; where every server error
@@ -88,18 +99,27 @@ type Class struct {
 // bench is a platform, an adapter that speaks to it, and the media of the delivery.
 type bench struct {
 	Harness
-	core    *sim.Core
-	adapter autopost.Adapter
-	media   *Materials
-	emitted []autopost.Acknowledged
+	core *sim.Core
+	// handler is the platform, watched.
+	handler   http.Handler
+	adapter   autopost.Adapter
+	refresher autopost.Refresher
+	media     *Materials
+	emitted   []autopost.Acknowledged
+}
+
+// makeBench leaves it to the caller where the platform listens.
+func makeBench(t *testing.T, h Harness) *bench {
+	t.Helper()
+	core, handler := h.World(t)
+	return &bench{Harness: h, core: core, handler: Inspect(t, handler, h.Schema), media: NewMaterials()}
 }
 
 func newBench(t *testing.T, h Harness) *bench {
 	t.Helper()
-	core, handler := h.World(t)
-	server := httptest.NewServer(inspect(t, handler, h.Schema))
+	b := makeBench(t, h)
+	server := httptest.NewServer(b.handler)
 	t.Cleanup(server.Close)
-	b := &bench{Harness: h, core: core, media: NewMaterials()}
 	b.connect(t, server.URL)
 	return b
 }
@@ -107,11 +127,13 @@ func newBench(t *testing.T, h Harness) *bench {
 // connect points the adapter at an address.
 func (b *bench) connect(t *testing.T, address string) {
 	t.Helper()
-	client, err := outbound.Operator(outbound.OperatorConfig{})
-	require.NoError(t, err)
-	t.Cleanup(client.CloseIdleConnections)
+	client := newClient(t)
+	var err error
 	b.adapter, err = b.New(address, client)
 	require.NoError(t, err)
+	if b.Refresher != nil {
+		b.refresher = b.Refresher(address, client)
+	}
 }
 
 // delivery is a post to the target, with markup where the platform has it.
@@ -156,6 +178,13 @@ func (b *bench) plain() autopost.Delivery {
 	}
 	d := b.Plain(b.media)
 	d.DeliveryID, d.TargetID = "d-1", b.Target
+	return d
+}
+
+// another is a plain delivery that no platform takes for a repetition of the first.
+func (b *bench) another() autopost.Delivery {
+	d := b.plain()
+	d.DeliveryID, d.RenderedText = "d-2", d.RenderedText+", and the next"
 	return d
 }
 

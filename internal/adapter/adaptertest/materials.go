@@ -25,6 +25,7 @@ type Materials struct {
 	ids      map[string]string
 	forgets  []string
 	open     int
+	stalled  context.Context //nolint:containedctx // whose end is the end of the stall
 }
 
 type stored struct {
@@ -80,6 +81,13 @@ func picture(n int) []byte {
 		panic("adaptertest: encode a picture: " + err.Error())
 	}
 	return buf.Bytes()
+}
+
+// Stall lets every content break off in its middle and go on only when ctx is over.
+func (m *Materials) Stall(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stalled = ctx
 }
 
 // Lose takes content out of the origin.
@@ -138,7 +146,7 @@ func (m *Materials) Open(_ context.Context, blobRef string) (*autopost.Content, 
 	}
 	m.open++
 	return &autopost.Content{
-		ReadSeekCloser: &opened{ReadSeeker: bytes.NewReader(content.bytes), origin: m},
+		ReadSeekCloser: &opened{ReadSeeker: bytes.NewReader(content.bytes), origin: m, stalled: m.stalled, left: len(content.bytes) / 2},
 		Size:           int64(len(content.bytes)), ContentType: content.mediaType,
 		Filename: strings.TrimPrefix(blobRef, "sha256:")[:16] + "." + content.extension,
 	}, nil
@@ -146,8 +154,24 @@ func (m *Materials) Open(_ context.Context, blobRef string) (*autopost.Content, 
 
 type opened struct {
 	io.ReadSeeker
-	origin *Materials
-	once   sync.Once
+	origin  *Materials
+	once    sync.Once
+	stalled context.Context //nolint:containedctx // as of Materials
+	left    int
+}
+
+// Read implements io.Reader.
+func (o *opened) Read(p []byte) (int, error) {
+	if o.stalled == nil {
+		return o.ReadSeeker.Read(p)
+	}
+	if o.left == 0 {
+		<-o.stalled.Done()
+		return 0, o.stalled.Err()
+	}
+	n, err := o.ReadSeeker.Read(p[:min(len(p), o.left)])
+	o.left -= n
+	return n, err
 }
 
 func (o *opened) Close() error {

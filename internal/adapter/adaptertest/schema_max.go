@@ -29,6 +29,7 @@ type maxOperation struct {
 			Schema maxSchema `json:"schema"`
 		} `json:"content"`
 	} `json:"requestBody"`
+	Responses map[string]json.RawMessage `json:"responses"`
 }
 
 type maxSchema struct {
@@ -71,7 +72,7 @@ func MAXSchema(t *testing.T) Schema {
 		if strings.HasPrefix(r.URL.Path, "/upload/") {
 			return nil
 		}
-		operation, ok := api.Paths[r.URL.Path][strings.ToLower(r.Method)]
+		operation, ok := api.operation(r)
 		if !ok {
 			return fmt.Errorf("there is no %s %s", r.Method, r.URL.Path)
 		}
@@ -90,6 +91,45 @@ func MAXSchema(t *testing.T) Schema {
 		}
 		return api.check(operation.RequestBody.Content["application/json"].Schema, "body", value)
 	}
+}
+
+// MAXError checks the body of a refusal against the published document.
+func MAXError(t *testing.T) func(body []byte) error {
+	var api maxAPI
+	if !SharedData(t, "max-bot-api.openapi.json", &api) {
+		return func([]byte) error { return nil }
+	}
+	return func(body []byte) error {
+		var value any
+		if err := json.Unmarshal(body, &value); err != nil {
+			return err
+		}
+		return api.check(maxSchema{Ref: "#/components/schemas/Error"}, "error", value)
+	}
+}
+
+// operation is that of a request: by its very path, else by one with parameters.
+func (api maxAPI) operation(r *http.Request) (maxOperation, bool) {
+	method := strings.ToLower(r.Method)
+	if operation, ok := api.Paths[r.URL.Path][method]; ok {
+		return operation, true
+	}
+	given := strings.Split(r.URL.Path, "/")
+	for path, methods := range api.Paths {
+		parts := strings.Split(path, "/")
+		if len(parts) != len(given) || methods[method].Responses == nil {
+			continue
+		}
+		for i, part := range parts {
+			if strings.HasPrefix(part, "{") && given[i] != "" {
+				parts[i] = given[i]
+			}
+		}
+		if slices.Equal(parts, given) {
+			return methods[method], true
+		}
+	}
+	return maxOperation{}, false
 }
 
 func (o maxOperation) query(r *http.Request) error {
@@ -161,6 +201,10 @@ func (api maxAPI) check(s maxSchema, at string, value any) error {
 	case bool:
 		if s.Type != "boolean" {
 			return fmt.Errorf("%s is a boolean, wanted %s", at, s.Type)
+		}
+	case float64:
+		if s.Type != "integer" && s.Type != "number" {
+			return fmt.Errorf("%s is a number, wanted %s", at, s.Type)
 		}
 	case []any:
 		if s.Items == nil {

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,6 +59,9 @@ func TelegramSchema(t *testing.T) Schema {
 // file parts that are no parameters.
 func telegramParams(r *http.Request, body []byte, described telegramObject) (map[string]any, map[string]bool, error) {
 	params, attached := map[string]any{}, map[string]bool{}
+	if r.Method == http.MethodGet {
+		return params, attached, described.read(r.URL.Query(), params)
+	}
 	mediaType, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, nil, err
@@ -69,28 +73,35 @@ func telegramParams(r *http.Request, body []byte, described telegramObject) (map
 	if err != nil {
 		return nil, nil, err
 	}
-	types := map[string][]string{}
-	for _, field := range described.Fields {
-		types[field.Name] = field.Types
-	}
-	for name, values := range form.Value {
-		params[name] = values[0]
-		if known := types[name]; len(known) > 0 && known[len(known)-1] != "String" {
-			var value any
-			if err := json.Unmarshal([]byte(values[0]), &value); err != nil {
-				return nil, nil, fmt.Errorf("%s is not JSON: %w", name, err)
-			}
-			params[name] = value
-		}
-	}
 	for name := range form.File {
-		if _, ok := types[name]; ok {
+		if slices.ContainsFunc(described.Fields, func(f telegramField) bool { return f.Name == name }) {
 			params[name] = "file"
 		} else {
 			attached[name] = true
 		}
 	}
-	return params, attached, nil
+	return params, attached, described.read(form.Value, params)
+}
+
+// read adds the values of a form or a query, of which all but texts are JSON.
+func (o telegramObject) read(values map[string][]string, params map[string]any) error {
+	types := map[string][]string{}
+	for _, field := range o.Fields {
+		types[field.Name] = field.Types
+	}
+	for name, given := range values {
+		params[name] = given[0]
+		var value any
+		if known := types[name]; len(known) > 0 && json.Unmarshal([]byte(given[0]), &value) == nil {
+			params[name] = value
+		} else if len(known) > 0 && known[len(known)-1] != "String" {
+			return fmt.Errorf("%s is not JSON", name)
+		}
+		if types[name] != nil && types[name][0] == "String" {
+			params[name] = given[0]
+		}
+	}
+	return nil
 }
 
 func (api telegramAPI) object(name string, described telegramObject, value map[string]any) error {

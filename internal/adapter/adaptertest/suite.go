@@ -19,17 +19,31 @@ func Run(t *testing.T, h Harness) {
 		"UntrustedCertificateIsPermanent":   testUntrusted,
 		"LostAnswerIsNeverTakenForARefusal": testLostAnswer,
 		"OwnServerErrorIsKnown":             testDefinite5xx,
+		"WaitOfTheHeaderIsAFloor":           testRetryAfter,
 		"CancelledWhileWaiting":             testCancelWaiting,
 		"CancelledBeforeTheCallIsKnown":     testCancelBefore,
-		"NoAnswerGivesTheSecretAway":        testCanary,
+		"NothingTellsTheSecret":             testSecrets,
+		"GarbageIsNoAcknowledgement":        testGarbage,
 		"NeverFollowsARedirect":             testRedirect,
 		"RefusesAStepThatNamesNoMedium":     testBadStep,
 		"WrongTargetConcernsTheChannel":     testBadTarget,
 		"ContentIsClosedWhateverHappens":    testContentClosed,
 		"ServesManyDeliveriesAtTheSameTime": testConcurrent,
 	}
+	if h.Lookup {
+		cases["LostAnswerIsLookedUp"] = testLookup
+	}
+	if h.Longest != "" {
+		cases["LongestTextInThePlatformsUnit"] = testLongest
+	}
+	if !h.NoUploads {
+		cases["TimeoutBeforeTheLastByteIsNoRefusal"] = testStalled
+	}
 	if h.Plain == nil {
 		maps.Copy(cases, messages)
+		if !h.NoSettings {
+			cases["WrongSettingsConcernTheChannel"] = testBadSettings
+		}
 		if !h.NoUploads {
 			maps.Copy(cases, uploads)
 		}
@@ -47,7 +61,6 @@ var messages = map[string]func(*testing.T, Harness){
 	"SplitTextGoesInItsParts":         testSplit,
 	"ReplyAnswersItsStep":             testReply,
 	"SeriesSkipsWhatIsAcknowledged":   testPartialSeries,
-	"WrongSettingsConcernTheChannel":  testBadSettings,
 	"ButtonsAndQuietSettingsAreTaken": testOptions,
 	"PlainTextIsSentAsItIs":           testPlain,
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -23,7 +24,7 @@ func TestCheckSaysWhereTheBotMayWrite(t *testing.T) {
 	} {
 		server.AddChat(chat)
 	}
-	host := httptest.NewServer(server)
+	host := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.MAXSchema(t)))
 	defer host.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

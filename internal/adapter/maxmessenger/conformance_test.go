@@ -2,6 +2,7 @@ package maxmessenger_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,7 @@ func harness(t *testing.T) adaptertest.Harness {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return maxmessenger.New(maxmessenger.Config{BaseURL: baseURL, Client: client})
 		},
+		Longest:    strings.Repeat("😀", 2000), // UTF-16 units
 		TextMethod: "POST /messages", AlbumMethod: "POST /messages", MediaMethods: methods,
 		FileKinds: map[autopost.MediaKind]string{
 			autopost.MediaImage: "image", autopost.MediaVideo: "video", autopost.MediaAnimation: "video",

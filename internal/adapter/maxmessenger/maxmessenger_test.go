@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +31,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core, server := platform(t)
-	listener := httptest.NewServer(server)
+	listener := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.MAXSchema(t)))
 	t.Cleanup(listener.Close)
 	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
 }
@@ -141,17 +143,17 @@ func TestAFailedUploadIsDefinite(t *testing.T) {
 func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byte)) string {
 	t.Helper()
 	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = httptest.NewServer(adaptertest.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if seen != nil {
 			seen(r, body)
 		}
 		if r.URL.Path == "/uploads" {
-			_ = json.NewEncoder(w).Encode(map[string]string{"url": server.URL + "/host/" + r.URL.Query().Get("type"), "token": answers["slot token"]})
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": server.URL + "/upload/" + r.URL.Query().Get("type"), "token": answers["slot token"]})
 			return
 		}
 		_, _ = io.WriteString(w, answers[r.URL.Path])
-	}))
+	}), adaptertest.MAXSchema(t)))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -181,14 +183,14 @@ func TestUploadAnswers(t *testing.T) {
 		path, answer, slot string
 		token              string
 	}{
-		"photos":           {autopost.MediaImage, "/host/image", `{"photos":{"b":{"token":"B"},"a":{"token":"A"}}}`, "", "A"},
-		"image by token":   {autopost.MediaImage, "/host/image", `{"token":"T"}`, "", "T"},
-		"file":             {autopost.MediaFile, "/host/file", `{"fileId":1,"token":"F"}`, "", "F"},
-		"video":            {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>1</retval>`, "S", "S"},
-		"video refused":    {autopost.MediaVideo, "/host/video", `<?xml version="1.0"?><retval>0</retval>`, "S", ""},
-		"image, no token":  {autopost.MediaImage, "/host/image", `{"photos":{}}`, "", ""},
-		"file, html":       {autopost.MediaFile, "/host/file", `<html>`, "", ""},
-		"audio, no answer": {autopost.MediaAudio, "/host/audio", "", "S", "S"},
+		"photos":           {autopost.MediaImage, "/upload/image", `{"photos":{"b":{"token":"B"},"a":{"token":"A"}}}`, "", "A"},
+		"image by token":   {autopost.MediaImage, "/upload/image", `{"token":"T"}`, "", "T"},
+		"file":             {autopost.MediaFile, "/upload/file", `{"fileId":1,"token":"F"}`, "", "F"},
+		"video":            {autopost.MediaVideo, "/upload/video", `<?xml version="1.0"?><retval>1</retval>`, "S", "S"},
+		"video refused":    {autopost.MediaVideo, "/upload/video", `<?xml version="1.0"?><retval>0</retval>`, "S", ""},
+		"image, no token":  {autopost.MediaImage, "/upload/image", `{"photos":{}}`, "", ""},
+		"file, html":       {autopost.MediaFile, "/upload/file", `<html>`, "", ""},
+		"audio, no answer": {autopost.MediaAudio, "/upload/audio", "", "S", "S"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			media := adaptertest.NewMaterials()
@@ -209,6 +211,46 @@ func TestUploadAnswers(t *testing.T) {
 				require.True(t, o.Error.Known)
 			}
 		})
+	}
+}
+
+// The simulator refuses, also what the document says nothing of, in the document's one form.
+func TestRefusalsHaveThePublishedForm(t *testing.T) {
+	published := adaptertest.MAXError(t)
+	core, server := platform(t)
+	ask := func(method, target, auth, body string) {
+		t.Helper()
+		request := httptest.NewRequest(method, target, strings.NewReader(body))
+		request.Header.Set("Authorization", auth)
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, request)
+		require.GreaterOrEqual(t, answer.Code, 400, "%s %s %s", method, target, body)
+		require.NoError(t, published(answer.Body.Bytes()), "%s %s %s: %s", method, target, body, answer.Body)
+	}
+	const post = "/messages?chat_id=" + target
+	ask(http.MethodPost, post, "", `{"text":"a"}`)
+	ask(http.MethodPost, post, "Bearer "+token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages?chat_id=-1", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/messages?chat_id=x", token, `{"text":"a"}`)
+	ask(http.MethodPost, "/uploads?type=photo", token, "")
+	ask(http.MethodPatch, "/messages", token, "")
+	ask(http.MethodGet, "/chats/-1", token, "")
+	ask(http.MethodGet, "/nothing", token, "")
+	file := `{"type":"file","payload":{"token":"t"}}`
+	for _, body := range []string{
+		"{", `{}`, `{"text":1}`, `{"text":"` + strings.Repeat("a", 4001) + `"}`, `{"text":"a","format":"markup"}`,
+		`{"attachments":[` + file + `,` + file + `]}`, `{"attachments":[{"type":"image","payload":{"token":"nobody's"}}]}`,
+		`{"attachments":[{"type":"image","payload":{"token":"a","url":"https://example.org/a.png"}}]}`,
+		`{"text":"a","attachments":[{"type":"inline_keyboard","payload":{"buttons":[[{"type":"link","text":"a","url":"ftp://a"}]]}}]}`,
+		`{"text":"a","attachments":[{"type":"hologram"}]}`,
+	} {
+		ask(http.MethodPost, post, token, body)
+	}
+	for _, status := range []int{400, 401, 403, 404, 405, 429, 500, 503} {
+		require.NoError(t, core.Faults.Add(sim.Fault{Effect: sim.EffectStatus, Status: status, To: 1}))
+		ask(http.MethodPost, post, token, `{"text":"a"}`)
 	}
 }
 
@@ -245,6 +287,29 @@ func TestASlotWithoutAUsableAddressIsAFailedUpload(t *testing.T) {
 		o := send(t, server.URL, media, d)
 		server.Close()
 		require.Equal(t, "max_upload_failed", o.Error.Code, address)
+		require.Zero(t, media.OpenContents())
+	}
+}
+
+// Whether upload hosts are under the API's authority is not established, nor are they up when it is.
+func TestAnUploadHostThatCannotBeReachedHoldsUpNothingElse(t *testing.T) {
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	untrusted.StartTLS()
+	defer untrusted.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for code, host := range map[string]string{"tls_untrusted": untrusted.URL, "net_connect": gone.URL} {
+		media := adaptertest.NewMaterials()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]string{"url": host + "/upload"})
+		}))
+		d := autopost.Delivery{TargetID: target, RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "media-1", Items: []int{0}}}}}
+		d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, BlobRef: media.Add(autopost.MediaImage)}}
+		o := send(t, server.URL, media, d)
+		server.Close()
+		require.Equal(t, code, o.Error.Code)
+		require.Equal(t, autopost.ScopeDelivery, o.Error.Scope)
 		require.Zero(t, media.OpenContents())
 	}
 }

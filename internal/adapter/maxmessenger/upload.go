@@ -101,6 +101,10 @@ func (s *sender) upload(ctx context.Context, it *item) *autopost.Error {
 	form.Attach(req)
 	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
 	if failure != nil {
+		if failure.Scope == autopost.ScopePlatform {
+			// It is a host of its own: posts without media, and other kinds of them, go on.
+			failure.Scope = autopost.ScopeDelivery
+		}
 		return definite(failure)
 	}
 	if it.token, failure = stored(answer, slot.Token, s.hide); failure != nil {

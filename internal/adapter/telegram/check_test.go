@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest"
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -24,7 +25,7 @@ func TestCheckSaysWhereTheBotMayPost(t *testing.T) {
 	} {
 		server.AddChat(chat)
 	}
-	host := httptest.NewServer(server)
+	host := httptest.NewServer(adaptertest.Inspect(t, server, adaptertest.TelegramSchema(t)))
 	defer host.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package telegram_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,7 @@ func harness(t *testing.T) adaptertest.Harness {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return telegram.New(telegram.Config{BaseURL: baseURL, Client: client})
 		},
+		Longest:    strings.Repeat("😀", 4096), // code points
 		TextMethod: "sendMessage", AlbumMethod: "sendMediaGroup",
 		MediaMethods: map[autopost.MediaKind]string{
 			autopost.MediaImage: "sendPhoto", autopost.MediaVideo: "sendVideo", autopost.MediaAnimation: "sendAnimation",

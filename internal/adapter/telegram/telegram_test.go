@@ -19,10 +19,10 @@ import (
 func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autopost.Outcome, []byte) {
 	t.Helper()
 	var body []byte
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(adaptertest.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		answer(w, r)
-	}))
+	}), adaptertest.TelegramSchema(t)))
 	defer server.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core, server := platform(t)
-	listener := httptest.NewServer(server)
+	listener := httptest.NewServer(adaptertest.Inspect(t, server, nil))
 	t.Cleanup(listener.Close)
 	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
 }

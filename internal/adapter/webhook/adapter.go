@@ -2,15 +2,12 @@ package webhook
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"net/url"
-	"strings"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"autopost"
 	"autopost/internal/adapter"
+	"autopost/internal/outbound/signed"
 )
 
 // Platform is the row of autopost.platforms that this adapter speaks for.
@@ -48,7 +45,7 @@ type sender struct {
 	client adapter.Doer
 	call   autopost.Call
 	hide   adapter.Redactor
-	signer *standardwebhooks.Webhook
+	key    signed.Key
 	inline int64
 }
 
@@ -57,12 +54,9 @@ func (s *sender) prepare() *autopost.Error {
 	if s.call.Secret.IsZero() {
 		return misconfigured(autopost.CodeCredentialMissing, "there is no signing secret")
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s.call.Secret.Reveal(), "whsec_"))
-	if err != nil || len(key) < 24 || len(key) > 64 {
-		return misconfigured("webhook_secret_invalid", "the signing secret is not whsec_ and 24 to 64 bytes in base64")
-	}
-	if s.signer, err = standardwebhooks.NewWebhookRaw(key); err != nil {
-		return misconfigured("webhook_secret_invalid", "the signing secret cannot be used")
+	var err error
+	if s.key, err = signed.ReadKey(s.call.Secret); err != nil {
+		return misconfigured("webhook_secret_invalid", err.Error())
 	}
 	target, err := url.Parse(s.call.Delivery.TargetID)
 	if err != nil || (target.Scheme != "https" && target.Scheme != "http") || target.Host == "" || target.User != nil || target.Fragment != "" {

@@ -1,18 +1,14 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
-	"time"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"autopost"
 	"autopost/internal/adapter"
+	"autopost/internal/outbound/signed"
 )
 
 // step makes one call.
@@ -25,7 +21,7 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 	if err != nil {
 		panic("webhook: encode an event: " + err.Error()) // the type has no value that JSON lacks
 	}
-	req, err := s.request(ctx, e.ID, body)
+	req, err := signed.Request(ctx, s.call.Delivery.TargetID, e.ID, body, s.key)
 	if err != nil {
 		return adapter.Receipt{}, misconfigured("webhook_target_invalid", "no request can be made for the target")
 	}
@@ -41,24 +37,6 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 		return adapter.Receipt{}, failure
 	}
 	return receipt(e.ID, answer, s.hide), nil
-}
-
-// request signs a body at the moment of the call, for receivers refuse old signatures.
-func (s *sender) request(ctx context.Context, id string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.call.Delivery.TargetID, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	signature, err := s.signer.Sign(id, now, body)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	return req, nil
 }
 
 // receipt names the post as the receiver does, or else by the event's own id.

@@ -55,7 +55,7 @@ func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 	}
 	require.NoError(t, b.server.AddProject(p))
 	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo"}))
-	listener := httptest.NewServer(mounted(b.server))
+	listener := httptest.NewServer(adaptertest.Inspect(t, mounted(b.server), nil))
 	t.Cleanup(listener.Close)
 	t.Cleanup(listener.CloseClientConnections)
 	b.base = listener.URL

@@ -31,6 +31,9 @@ func TestConformance(t *testing.T) {
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return youtube.New(youtube.Config{BaseURL: baseURL, Client: client, PartBytes: 256 << 10, Watch: time.Nanosecond})
 		},
+		Refresher: func(baseURL string, client adapter.Doer) autopost.Refresher {
+			return youtube.NewRefresher(baseURL+"/google/token", client)
+		},
 		Plain: plain, Asks: true,
 		TextMethod:  start,
 		Definite5xx: row(503, "backendError", autopost.Transient, autopost.ScopePlatform, "yt_5xx"),

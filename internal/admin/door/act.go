@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"autopost/internal/crash"
 )
 
 const reasonHeader = "X-Autopost-Reason"
@@ -55,6 +57,7 @@ func (d *Door) Write(ctx context.Context, once Once, w Write) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	crash.Here(crash.ActCommitted)
 	switch written.Status {
 	case "other_request":
 		return Reply{}, Wrong("header.Idempotency-Key", "was used for another request", "send a fresh one with each write, and the same one only to repeat it unchanged")

@@ -1,5 +1,5 @@
 // Package setup is the part of the API about how a workspace is set up: channels,
-// rate groups, templates, endpoints, sources, credentials and keys, and the record
+// rate groups, templates, endpoints, sources, result webhooks, credentials and keys, and the record
 // of who changed what. One file a resource.
 package setup
 
@@ -20,6 +20,9 @@ func Register(d *door.Door) {
 	registerEndpoints(d)
 	registerEndpointRotation(d)
 	registerSources(d)
+	registerWebhooks(d)
+	registerWebhookDeliveries(d)
+	registerWebhookActs(d)
 	registerCredentials(d)
 	registerWorkspaces(d)
 	registerSettings(d)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autopost/internal/crash"
 	"autopost/internal/ingest"
 )
 
@@ -245,6 +246,7 @@ func (l *Loop) poll(ctx context.Context, source Source) (polled counts, err erro
 	if err != nil {
 		return polled, err
 	}
+	crash.Here(crash.SourceFetched)
 	if len(batch.Items) == 0 {
 		return polled, l.setCursor(ctx, source, batch.Cursor)
 	}
@@ -265,10 +267,12 @@ func (l *Loop) handOver(ctx context.Context, source Source, chunk []Item, polled
 	if err != nil {
 		return fmt.Errorf("encode chunk: %w", err)
 	}
+	crash.During(crash.InsideChunk)
 	answer, err := l.cfg.Chunks.IngestPullChunk(ctx, source.WorkspaceID, source.SourceID, *source.EndpointID, raw)
 	if err != nil {
 		return fmt.Errorf("ingest pull chunk: %w", err)
 	}
+	crash.Here(crash.ChunkCommitted)
 	polled.Items += len(chunk)
 	polled.Accepted += answer.Enqueued + answer.Submitted
 	polled.Enqueued += answer.Enqueued

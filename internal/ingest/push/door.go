@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"autopost/internal/crash"
 )
 
 const (
@@ -157,7 +159,10 @@ func (d door) receive(w http.ResponseWriter, r *http.Request, e Endpoint, b batc
 	if sound := b.sound(); len(sound) > 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
+		crash.Here(crash.BeforeReceipt)
+		crash.During(crash.InsideReceipt)
 		raw, err := take(ctx, join(sound))
+		crash.Here(crash.ReceiptCommitted)
 		if err == nil {
 			results, err = decode(raw, len(sound))
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"autopost/db"
+	"autopost/internal/crash"
 )
 
 const (
@@ -44,6 +45,7 @@ func Migrate(ctx context.Context, url string) error {
 	if err := migrateTables(ctx, url); err != nil {
 		return err
 	}
+	crash.Here(crash.BetweenMigrations)
 	if err := installFunctions(ctx, conn); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"autopost/internal/sim/consent"
 )
 
 // tokenLife is how long an OAuth 2.0 access token is good for.
@@ -200,8 +202,12 @@ func (s *Server) refresh(c *call) (outcome, *problem) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	if form.Get("grant_type") != "refresh_token" {
-		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "unsupported_grant_type", detail: "Only refresh_token is supported here."}
+	switch form.Get("grant_type") {
+	case "refresh_token":
+	case "authorization_code":
+		return s.exchange(c, form)
+	default:
+		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "unsupported_grant_type", detail: "The grant_type is not supported."}
 	}
 	given := form.Get("refresh_token")
 	t := s.tokens[given]
@@ -219,11 +225,76 @@ func (s *Server) refresh(c *call) (outcome, *problem) {
 		return outcome{}, &problem{status: http.StatusUnauthorized, oauth: "unauthorized_client", detail: "Missing valid authorization header"}
 	}
 	t.dead = true
-	accessToken, refreshToken := s.grant(t.app, t.user, t.scopes)
-	return outcome{status: http.StatusOK, body: map[string]any{
-		"token_type": "bearer", "expires_in": s.core.Pace.Seconds(tokenLife), "access_token": accessToken,
-		"scope": t.scopes, "refresh_token": refreshToken,
-	}}, nil
+	return s.granted(t.app, t.user, t.scopes), nil
+}
+
+func (s *Server) granted(a *app, u *user, scopes string) outcome {
+	accessToken, refreshToken := s.grant(a, u, scopes)
+	body := map[string]any{"token_type": "bearer", "expires_in": s.core.Pace.Seconds(tokenLife), "access_token": accessToken, "scope": scopes}
+	if refreshToken != "" {
+		body["refresh_token"] = refreshToken
+	}
+	return outcome{status: http.StatusOK, body: body}
+}
+
+// codeLife is how long the code of a consent is good.
+const codeLife = 30 * time.Second
+
+// newConsent makes the page on which owners of accounts allow apps to act for them.
+func (s *Server) newConsent() *consent.Desk {
+	return consent.New(consent.Config{
+		Client: func(id string) (consent.Client, bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			a := s.client(id)
+			if a == nil {
+				return consent.Client{}, false
+			}
+			return consent.Client{Name: a.Name, Callbacks: a.Callbacks}, true
+		},
+		Accounts: func() []consent.Account {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var out []consent.Account
+			for _, u := range s.users {
+				out = append(out, consent.Account{ID: u.ID, Name: "@" + u.Username})
+			}
+			return out
+		},
+		Life: func() time.Duration { return s.core.Pace.Of(codeLife) },
+	})
+}
+
+// client is the app of a client id, nil where there is none.
+func (s *Server) client(id string) *app {
+	for _, a := range s.apps {
+		if id != "" && a.ClientID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// exchange gives tokens for the code of a consent.
+func (s *Server) exchange(c *call, form url.Values) (outcome, *problem) {
+	id, _, basic := c.r.BasicAuth()
+	if !basic {
+		id = form.Get("client_id")
+	}
+	a := s.client(id)
+	if a == nil || !a.isClient(c.r, form) {
+		return outcome{}, &problem{status: http.StatusUnauthorized, oauth: "unauthorized_client", detail: "Missing valid authorization header"}
+	}
+	allowed, err := s.Consent.Redeem(id, form)
+	switch {
+	case errors.Is(err, consent.ErrVerifier):
+		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "Value passed for the code verifier did not match the code challenge."}
+	case errors.Is(err, consent.ErrRedirect):
+		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "Value passed for the redirect uri did not match the uri of the authorization code."}
+	case err != nil:
+		return outcome{}, named("invalid-grant")
+	}
+	return s.granted(a, s.users[allowed.AccountID], allowed.Scope), nil
 }
 
 // isClient checks that the request comes from the app itself.

@@ -4,9 +4,9 @@
 // prices and caps.
 //
 // Texts in answers are as X gives them: links replaced by short ones, a link to
-// the media at the end, and &, < and > escaped. What it does not do: the consent
-// page, polls' results, likes, quotes (self-serve apps may not), subtitles, and
-// the older upload form with its commands.
+// the media at the end, and &, < and > escaped. What it does not do: polls'
+// results, likes, quotes (self-serve apps may not), subtitles, and the older
+// upload form with its commands.
 package twitter
 
 import (
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"autopost/internal/sim"
+	"autopost/internal/sim/consent"
 )
 
 // Platform is the simulator's name in the log and in fault rules.
@@ -41,6 +42,8 @@ type App struct {
 	ConsumerKey, ConsumerSecret string
 	// ClientSecret is empty for a public client.
 	ClientID, ClientSecret string
+	// Callbacks are the addresses to which the consent page may send people back.
+	Callbacks []string
 	// OwnerID is the user who reads own posts at the lower price.
 	OwnerID string
 	// ReadOnly is an app without the permission to write by OAuth 1.0a.
@@ -90,6 +93,9 @@ type Post struct {
 
 // Server is the simulated platform, an http.Handler.
 type Server struct {
+	// Consent is the page at x.com/i/oauth2/authorize.
+	Consent *consent.Desk
+
 	core *sim.Core
 	opts Options
 
@@ -133,6 +139,7 @@ func New(core *sim.Core, opts Options) *Server {
 	if opts.Limits != nil {
 		s.limits = *opts.Limits
 	}
+	s.Consent = s.newConsent()
 	if opts.AnyAccount {
 		s.apps[anyApp] = &app{App: App{Name: anyApp}}
 	}

@@ -5,7 +5,9 @@
 //	/max        the MAX bot API and its upload hosts
 //	/x          the API of X
 //	/youtube    the YouTube Data API and its upload host
-//	/google/token   Google's token endpoint
+//	/x/i/oauth2/authorize         the page on which X asks for consent
+//	/google/token                 Google's token endpoint
+//	/google/o/oauth2/v2/auth      the page on which Google asks for consent
 //	/webhook    a receiver of signed webhooks, an endpoint a path
 //	/s3         an S3 store, path-style
 //	/feeds      feed documents
@@ -78,7 +80,9 @@ func New(opts Options) *World {
 	w.mux.Handle("/max/", http.StripPrefix("/max", w.MAX))
 	w.mux.Handle("/x/", http.StripPrefix("/x", w.X))
 	w.mux.Handle("/youtube/", http.StripPrefix("/youtube", w.YouTube))
+	w.mux.Handle("/x/i/oauth2/authorize", w.X.Consent)
 	w.mux.Handle("/google/token", w.YouTube.Tokens())
+	w.mux.Handle("/google/o/oauth2/v2/auth", w.YouTube.Consent)
 	w.mux.Handle("/webhook/", http.StripPrefix("/webhook", w.Webhook))
 	w.mux.Handle("/s3/", http.StripPrefix("/s3", w.Store))
 	w.mux.Handle("/feeds/", http.StripPrefix("/feeds", w.Feeds))

@@ -3,6 +3,7 @@ package youtube
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"autopost/internal/sim"
+	"autopost/internal/sim/consent"
 )
 
 // The scopes of publishing.
@@ -110,6 +112,9 @@ func (s *Server) refreshToken(form url.Values) *token {
 func (s *Server) refresh(form url.Values) sim.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if form.Get("grant_type") == "authorization_code" {
+		return s.exchange(form)
+	}
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "refresh_token"} {
 		if form.Get(name) == "" {
 			return refuseToken(tokenError{http.StatusBadRequest, "invalid_request", "Missing required parameter: " + name})
@@ -128,11 +133,74 @@ func (s *Server) refresh(form url.Values) sim.Reply {
 	case t.project.ClientID != form.Get("client_id"):
 		return refuseToken(tokenError{http.StatusUnauthorized, "unauthorized_client", "Unauthorized"})
 	}
+	return s.granted(t, nil)
+}
+
+// granted gives an access token of a grant, with whatever else goes along.
+func (s *Server) granted(t *token, more map[string]any) sim.Reply {
 	access := "ya29." + s.newName("access", 48)
 	s.tokens[access] = &token{project: t.project, channel: t.channel, scopes: t.scopes, expires: time.Now().Add(s.core.Pace.Of(tokenLife))}
-	return sim.Reply{Status: http.StatusOK, ContentType: "application/json; charset=utf-8", Accepted: true, Body: encode(map[string]any{
-		"access_token": access, "expires_in": s.core.Pace.Seconds(tokenLife), "scope": t.scopes, "token_type": "Bearer",
-	})}
+	body := map[string]any{"access_token": access, "expires_in": s.core.Pace.Seconds(tokenLife), "scope": t.scopes, "token_type": "Bearer"}
+	maps.Copy(body, more)
+	return sim.Reply{Status: http.StatusOK, ContentType: "application/json; charset=utf-8", Accepted: true, Body: encode(body)}
+}
+
+// codeLife is how long the code of a consent is good.
+const codeLife = 10 * time.Minute
+
+// newConsent makes the page on which owners of channels allow apps to act for them.
+func (s *Server) newConsent() *consent.Desk {
+	return consent.New(consent.Config{
+		Client: func(id string) (consent.Client, bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, p := range s.projects {
+				if id != "" && p.ClientID == id {
+					return consent.Client{Name: p.ID, Callbacks: p.Callbacks}, true
+				}
+			}
+			return consent.Client{}, false
+		},
+		Accounts: func() []consent.Account {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var out []consent.Account
+			for _, c := range s.channels {
+				out = append(out, consent.Account{ID: c.ID, Name: c.Title})
+			}
+			return out
+		},
+		Life: func() time.Duration { return s.core.Pace.Of(codeLife) },
+	})
+}
+
+// exchange gives tokens for the code of a consent. Google gives a refresh token only
+// where access_type=offline was asked for, and for another consent prompt=consent.
+func (s *Server) exchange(form url.Values) sim.Reply {
+	if !s.knowsClient(form) {
+		return refuseToken(tokenError{http.StatusUnauthorized, "invalid_client", "The OAuth client was not found."})
+	}
+	allowed, err := s.Consent.Redeem(form.Get("client_id"), form)
+	switch {
+	case errors.Is(err, consent.ErrVerifier):
+		return refuseToken(tokenError{http.StatusBadRequest, "invalid_grant", "Invalid code verifier."})
+	case errors.Is(err, consent.ErrRedirect):
+		return refuseToken(tokenError{http.StatusBadRequest, "redirect_uri_mismatch", "Bad Request"})
+	case err != nil:
+		return refuseToken(tokenError{http.StatusBadRequest, "invalid_grant", "Malformed auth code."})
+	}
+	t := &token{refreshing: true, channel: s.channels[allowed.AccountID], scopes: allowed.Scope}
+	for _, p := range s.projects {
+		if p.ClientID == form.Get("client_id") {
+			t.project = p
+		}
+	}
+	if allowed.Query.Get("access_type") != "offline" || allowed.Query.Get("prompt") != "consent" {
+		return s.granted(t, nil)
+	}
+	refresh := "1//" + s.newName("refresh", 48)
+	s.tokens[refresh] = t
+	return s.granted(t, map[string]any{"refresh_token": refresh})
 }
 
 func (s *Server) knowsClient(form url.Values) bool {

@@ -5,7 +5,7 @@
 //
 // The API and the upload host of the real platform are one here; the session
 // URIs in the answers are absolute all the same. What it does not do: uploads
-// that are not resumable, comments, playlists' own settings, the consent page.
+// that are not resumable, comments, playlists' own settings.
 package youtube
 
 import (
@@ -18,6 +18,7 @@ import (
 	_ "time/tzdata" // quotas end at midnight in California, wherever this runs
 
 	"autopost/internal/sim"
+	"autopost/internal/sim/consent"
 )
 
 // Platform is the simulator's name in the log and in fault rules.
@@ -27,6 +28,8 @@ const Platform = "youtube"
 type Project struct {
 	ID                     string
 	ClientID, ClientSecret string
+	// Callbacks are the addresses to which the consent page may send people back.
+	Callbacks []string
 	// Unaudited projects make nothing but private videos.
 	Unaudited bool
 }
@@ -91,6 +94,9 @@ type Video struct {
 
 // Server is the simulated platform, an http.Handler of the API's own paths.
 type Server struct {
+	// Consent is the page at accounts.google.com/o/oauth2/v2/auth.
+	Consent *consent.Desk
+
 	core *sim.Core
 	opts Options
 
@@ -126,6 +132,7 @@ func New(core *sim.Core, opts Options) *Server {
 	if opts.Quotas != nil {
 		s.quotas = *opts.Quotas
 	}
+	s.Consent = s.newConsent()
 	return s
 }
 

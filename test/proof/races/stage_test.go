@@ -55,6 +55,11 @@ func open(t *testing.T) *stage {
 	posttest.Channel(s.db, "w", "c", posttest.Group("h"), posttest.MaxParallel(2))
 	s.db.Exec(`update autopost.channels set on_unknown = 'hold' where channel_id = 'c'`)
 	s.words = strings.NewReplacer(s.subjects()...)
+	// A webhook that has been told something, is being told something, and is to be told more.
+	s.db.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://example.org/results", "signing_ref": "key"}', 'olga', 'a test', false)`)
+	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
+	s.db.Exec(`select autopost.claim_webhooks('w', 10)`)
+	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
 	s.db.Exec(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "to very many"}')`)

@@ -43,6 +43,17 @@ select case p_action
 	else p_before in ('new', 'queued', 'retry', 'sending') end
 $$;
 
+create or replace function autopost.verify_torn(p_workspace_id text, p_found jsonb) returns boolean
+language sql stable
+as $$
+-- Whether the delivery of a finding has events from hours that the clock went through twice: their order cannot be told by their time.
+select exists (
+	select 1 from autopost.clock_jumps j
+	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+		and e.ts between j.observed_at and j.observed_at - j.jump
+	where j.jump < interval '0')
+$$;
+
 create or replace function autopost.verify_i01(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$

@@ -1,0 +1,216 @@
+-- The addresses that are told results: as configuration, and as queues of which each stands for itself.
+
+create or replace function autopost.webhook_rules() returns jsonb
+language sql immutable parallel safe
+as $$
+-- The fields of a result webhook.
+select '{
+	"url": {"is": "text", "required": true, "remedy": "write an https address, as in https://example.com/hooks/results"},
+	"signing_ref": {"is": "text", "required": true, "remedy": "write the auth_ref of a credential of platform webhook"},
+	"event_types": {"is": "list", "default": ["*"], "remedy": "write names, families or all, as in [\"delivery.sent\", \"post.*\"] or [\"*\"]"},
+	"channel_ids": {"is": "list", "default": []},
+	"tags": {"is": "list", "default": []},
+	"enabled": {"is": "boolean", "default": true},
+	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
+	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
+	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
+$$;
+
+create or replace function autopost.webhook_errors(p_workspace_id text, p_before jsonb, p_after jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with the fields of a result webhook: an array of {field, reason, remedy}. What stays is not judged again.
+-- Reads: platforms, channels.
+declare
+	v_type text;
+	v_channel text;
+begin
+	select t.name into v_type from jsonb_array_elements_text(p_after -> 'event_types') t (name)
+	where p_after -> 'event_types' is distinct from p_before -> 'event_types'
+	and not exists (select 1 from unnest(autopost.result_types()) k (name) where autopost.is_type_wanted(k.name, array[t.name]))
+	limit 1;
+	select i.id into v_channel from jsonb_array_elements_text(p_after -> 'channel_ids') i (id)
+	where p_after -> 'channel_ids' is distinct from p_before -> 'channel_ids'
+	and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = i.id)
+	limit 1;
+	return case when p_after -> 'url' is distinct from p_before -> 'url'
+			and not exists (select 1 from autopost.platforms p where p.platform = 'webhook' and p_after ->> 'url' ~ p.target_form)
+		then autopost.field_error('url', 'is no address that can be called', autopost.webhook_rules() -> 'url' ->> 'remedy') else '[]' end
+	|| case when v_type is not null then autopost.field_error('event_types', format('%s is unknown', v_type),
+		'use * or some of ' || array_to_string(autopost.result_types(), ', ')) else '[]' end
+	|| case when p_after -> 'event_types' = '[]' then autopost.field_error('event_types', 'name nothing', 'use ["*"] for all, or disable it') else '[]' end
+	|| case when v_channel is not null then autopost.field_error('channel_ids', format('there is no channel %s', v_channel), 'add the channel first') else '[]' end;
+end
+$$;
+
+create or replace function autopost.mark_time() returns timestamptz
+language sql volatile
+as $$
+-- A time that was when this transaction had no id yet: whoever has a later id writes at a later time.
+select least(autopost.now_ts(), transaction_timestamp())
+$$;
+
+create or replace function autopost.start_cursor(p_workspace_id text) returns void
+language plpgsql
+as $$
+-- The events of a workspace are read from now on, if they are not yet.
+-- Writes: webhook_cursors.
+declare
+	v_from timestamptz := autopost.now_ts() - autopost.setting_interval('webhook_overlap_seconds');
+begin
+	insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
+	select p_workspace_id, v_from, pg_current_xact_id(), autopost.mark_time(), v_from, v_from
+	where not exists (select 1 from autopost.webhook_cursors c where c.workspace_id = p_workspace_id) -- who reads is not waited for
+	on conflict (workspace_id) do nothing;
+end
+$$;
+
+create or replace function autopost.begin_reading(p_cursor autopost.webhook_cursors) returns autopost.webhook_cursors
+language plpgsql
+as $$
+-- Where a reading of the events begins. Once every transaction up to the mark has ended, what they wrote is there to be read: from done_at to
+-- the end, after which all before the mark is done. Until then the latest is read again, so that nobody waits for a slow one. The mark is a
+-- transaction of our own, not the end of a snapshot, above which others may be writing already. One that has yet to come is of another server
+-- (a copy was restored), and says nothing.
+-- Nothing from before the oldest webhook counts. Reads: result_webhooks.
+declare
+	v_cursor autopost.webhook_cursors := p_cursor;
+	v_now timestamptz := autopost.now_ts();
+	v_overlap interval := autopost.setting_interval('webhook_overlap_seconds');
+	v_snapshot pg_snapshot := pg_current_snapshot();
+	v_oldest timestamptz := (
+		select min(w.enabled_at) from autopost.result_webhooks w where w.workspace_id = p_cursor.workspace_id and w.enabled);
+begin
+	v_cursor.position_at := p_cursor.done_at;
+	v_cursor.next_done_at := p_cursor.done_at;
+	if pg_snapshot_xmin(v_snapshot) > p_cursor.mark_xid or p_cursor.mark_xid >= pg_snapshot_xmax(v_snapshot) then
+		if p_cursor.mark_xid < pg_snapshot_xmax(v_snapshot) then
+			v_cursor.next_done_at := greatest(p_cursor.mark_at - v_overlap, p_cursor.done_at);
+		end if;
+		v_cursor.mark_xid := pg_current_xact_id();
+		v_cursor.mark_at := autopost.mark_time();
+	else
+		v_cursor.position_at := p_cursor.read_at - v_overlap;
+	end if;
+	v_cursor.position_at := greatest(v_cursor.position_at, v_oldest);
+	v_cursor.position_id := '00000000-0000-0000-0000-000000000000';
+	v_cursor.read_at := v_now;
+	return v_cursor;
+end
+$$;
+
+create or replace function autopost.queue_results(p_workspace_id text, p_webhook_id text, p_events autopost.events[]) returns int
+language plpgsql
+as $$
+-- Queues what enabled webhooks (null: all of them; else this one, from whenever) are to be told of these events, if it was not before.
+-- Returns how many. Reads: result_webhooks, and what results_of reads. Writes: webhook_sends.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_queued int;
+begin
+	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+	select p_workspace_id, w.webhook_id, r.event_id, r.event_type, r.event_at, r.body, v_now, v_now
+	from autopost.results_of(p_workspace_id, p_events, exists (
+		select 1 from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled and autopost.is_type_wanted('post.completed', w.event_types))) r
+	join autopost.result_webhooks w on w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
+	where (p_webhook_id is not null or r.event_at >= w.enabled_at)
+	and autopost.is_result_wanted(w, r.event_type, r.channel_id, r.tags)
+	order by r.event_at, r.event_id, w.webhook_id
+	on conflict (workspace_id, webhook_id, event_id) do nothing;
+	get diagnostics v_queued = row_count;
+	return v_queued;
+end
+$$;
+
+create or replace function autopost.calls_allowed(p_webhook autopost.result_webhooks, p_now timestamptz) returns int
+language plpgsql stable
+as $$
+-- How many calls of a webhook, whose row is locked, may begin now: within its places, of which one that fails has a single one, and its rate,
+-- of which a second may be used at once. Reads: webhook_sends.
+declare
+	v_places int := case when p_webhook.failing_since is null then p_webhook.max_parallel else 1 end;
+begin
+	return least(
+		v_places - (select count(*) from autopost.webhook_sends s
+			where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id and s.status = 'sending' and s.due_at > p_now),
+		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
+			else greatest(0, floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
+end
+$$;
+
+create or replace function autopost.disable_webhook(p_workspace_id text, p_webhook_id text, p_reason text, p_error text) returns void
+language plpgsql
+as $$
+-- The engine gives a webhook up, whose row is locked; what waits for it stays, and goes when it is enabled again.
+-- Writes: result_webhooks, alerts, admin_audit_log.
+begin
+	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = autopost.now_ts()
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	perform autopost.raise_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id,
+		jsonb_build_object('code', 'webhook_' || p_reason, 'message', p_error), jsonb_build_object('webhook_id', p_webhook_id));
+	perform autopost.audit(p_workspace_id, 'disable_webhook', 'webhook:' || p_webhook_id,
+		jsonb_build_object('operator', 'autopost', 'reason', case p_reason when 'gone' then 'its address answered 410 Gone' else 'all its calls failed for too long' end),
+		'{"enabled": true}', '{"enabled": false}');
+end
+$$;
+
+create or replace function autopost.replay(
+	p_workspace_id text, p_webhook_id text, p_ids uuid[], p_when tstzrange, p_failed_only boolean, p_dry_run boolean
+) returns jsonb
+language plpgsql
+as $$
+-- Queues again what a webhook was told, by ids or else by time, and by time what it was never told; undone at once in a dry run.
+-- Returns {"queued", "next_since", "unknown"}.
+-- Locks: webhook_sends (event_id). Reads: events. Writes: webhook_sends.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_events autopost.events[] := '{}';
+	v_next timestamptz;
+	v_again uuid[];
+	v_queued int := 0;
+begin
+	if p_ids is null and not p_failed_only then
+		v_events := array(
+			select e from autopost.events e
+			where e.workspace_id = p_workspace_id and e.ts >= lower(p_when) and e.ts < upper(p_when)
+			order by e.ts, e.id
+			limit 5000);
+		if cardinality(v_events) = 5000 and v_events[1].ts < v_events[5000].ts then
+			v_next := v_events[5000].ts;
+			v_events := array(select e from unnest(v_events) e where e.ts < v_next);
+		end if;
+		v_queued := autopost.queue_results(p_workspace_id, p_webhook_id, v_events);
+	end if;
+	v_again := array(
+		select s.event_id from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id
+		and (s.status = 'dead' or (s.status = 'pending' and s.attempt > 0) or (s.status = 'delivered' and not p_failed_only))
+		and case when p_ids is not null then s.event_id = any (p_ids) else s.event_at >= lower(p_when) and s.event_at < coalesce(v_next, upper(p_when)) end
+		order by s.event_id
+		for no key update of s);
+	update autopost.webhook_sends s
+	set status = 'pending', attempt = 0, due_at = v_now, created_at = v_now, finished_at = null
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = any (v_again);
+	v_queued := v_queued + cardinality(v_again);
+	if p_dry_run then
+		raise exception 'planned' using errcode = 'AP900';
+	end if;
+	return autopost.replayed(p_workspace_id, p_webhook_id, p_ids, v_queued, v_next);
+exception when sqlstate 'AP900' then
+	return autopost.replayed(p_workspace_id, p_webhook_id, p_ids, v_queued, v_next); -- what was written is undone
+end
+$$;
+
+create or replace function autopost.replayed(p_workspace_id text, p_webhook_id text, p_ids uuid[], p_queued int, p_next timestamptz) returns jsonb
+language plpgsql stable
+as $$
+-- The answer of a replay. Reads: webhook_sends.
+begin
+	return jsonb_build_object('queued', p_queued, 'next_since', autopost.utc(p_next), 'unknown', array(
+		select u.id from unnest(p_ids) u (id)
+		where not exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = u.id)));
+end
+$$;

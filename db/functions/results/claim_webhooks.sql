@@ -1,0 +1,58 @@
+create or replace function autopost.claim_webhooks(p_workspace_id text, p_limit int) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Takes calls that are due, at most p_limit, of each webhook no more than its places and its rate allow: none takes the place of another. A call
+-- whose lease ran out is taken again: its receiver knows it by its id. Waits for nothing.
+-- Returns [{"webhook_id", "event_id", "claim_token", "url", "auth_refs": which sign, the newest first, "timeout_ms", "body"}].
+-- Locks: result_webhooks (skip locked), webhook_sends (skip locked). Reads: credential_bindings. Writes: result_webhooks, webhook_sends.
+declare
+	v_now timestamptz;
+	v_webhook autopost.result_webhooks;
+	v_calls jsonb;
+	v_all jsonb := '[]';
+begin
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+		return '[]';
+	end if;
+	perform autopost.require('limit', p_limit > 0);
+	v_now := autopost.now_ts();
+	for v_webhook in
+		select w.* from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled
+		and exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)
+		order by w.next_send_at, w.webhook_id
+		for no key update of w skip locked
+	loop
+		-- Materialized: a join might ask for the rows again and again, and lock others each time.
+		with due as materialized (
+			select x.event_id from autopost.webhook_sends x
+			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
+			order by x.due_at
+			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
+			for no key update of x skip locked
+		), taken as (
+			update autopost.webhook_sends s
+			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
+				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
+			from due d
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_id = d.event_id
+			returning s.event_id, s.claim_token, s.body
+		)
+		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,
+			'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', t.body, 'auth_refs', (
+				select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
+				where b.workspace_id = p_workspace_id and b.platform = 'webhook'
+				and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)))))
+		into v_calls from taken t;
+		continue when v_calls is null;
+		update autopost.result_webhooks w
+		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => jsonb_array_length(v_calls) / w.rps)
+		where w.workspace_id = p_workspace_id and w.webhook_id = v_webhook.webhook_id;
+		v_all := v_all || v_calls;
+		exit when jsonb_array_length(v_all) >= p_limit;
+	end loop;
+	return v_all;
+end
+$$;

@@ -1,0 +1,170 @@
+package db_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+const (
+	read = `select autopost.enqueue_webhooks('w')`
+	// happened writes an event as emit_note does.
+	happened = `insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
+		select 'w', $1, 'a', clock_timestamp(), 'channel_paused', 'ok', '{}' where pg_current_xact_id() is not null`
+	told = `select coalesce(array_agg(event_id::text order by event_id), '{}') from autopost.webhook_sends`
+)
+
+const first, second = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
+
+// toldWorld has a webhook that is told everything. There is no overlap, by which late
+// events could be found without being waited for.
+func toldWorld(t *testing.T) *pgtest.DB {
+	t.Helper()
+	base := world(t, "a")
+	base.Exec(`update autopost.settings set value = '0' where key in ('webhook_overlap_seconds', 'webhook_poll_ms')`)
+	base.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://crm.example.com", "signing_ref": "key"}', 'ann', 'r', false)`)
+	return base
+}
+
+// An event of a transaction that commits long after later ones were read is told all the
+// same, once; until it commits, what others do is told without waiting for it.
+func TestEventThatIsCommittedLateIsTold(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	slow, pump := base.Session("slow", ""), base.Session("pump", "engine")
+	slow.Exec(`begin`)
+	slow.Exec(happened, first)
+
+	for range 4 {
+		pump.Exec(read)
+	}
+	base.Exec(happened, second)
+	for range 4 {
+		pump.Exec(read)
+		require.Equal(t, []string{second}, pgtest.Value[[]string](base, told))
+	}
+	done := `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`
+	require.False(t, pgtest.Value[bool](base, done), "who still writes is waited for")
+
+	slow.Exec(`commit`)
+	readUntil(t, base, done)
+	require.Equal(t, []string{first, second}, pgtest.Value[[]string](base, told))
+
+	base.Exec(`delete from autopost.webhook_sends`)
+	pump.Exec(read)
+	require.Empty(t, pgtest.Value[[]string](base, told), "what is done is not read again")
+}
+
+// A transaction that begins to write in the middle of a long reading, behind its place,
+// is met by the next one.
+func TestEventBehindTheReadingIsTold(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	late := base.Session("late", "")
+	late.Exec(`begin`)
+	late.Exec(happened, first)
+	base.Exec(`select autopost.emit_note('w', 'channel_paused', 'ok', 'a', null, null, '{}') from generate_series(1, 1500)`)
+	require.Equal(t, true, base.JSON(read)["more"])
+	late.Exec(`commit`)
+	readUntil(t, base, `select count(*) = 1501 from autopost.webhook_sends`)
+}
+
+// A copy that was restored into another server has a mark that has yet to come there: it
+// is made anew, and what the copy had not told yet is told.
+func TestReadingGoesOnInACopy(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(happened, first)
+	base.Exec(`update autopost.webhook_cursors set mark_xid = '9999999999', read_at = now()`)
+	readUntil(t, base, `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`)
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+}
+
+// What a reading costs goes by what is new, not by what is kept: counted in pages.
+func TestReadingPassesWhatIsDone(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(`insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
+		select 'w', gen_random_uuid(), 'a', clock_timestamp() - make_interval(secs => n), 'channel_paused', 'ok', '{}' from generate_series(1, 30000) n`)
+	base.Exec(`analyze autopost.events`)
+	readUntil(t, base, `select true`)
+	base.Exec(happened, first)
+	look := base.Session("look", "engine")
+	explain := `explain (analyze, buffers, format json) ` + read
+	look.Exec(explain) // fills the caches of the session
+	root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
+	require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 500.)
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+}
+
+// Two that read at once queue nothing twice, and neither waits.
+func TestOneReadsTheOtherGoesAway(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(happened, first)
+	one, other := base.Session("one", "engine"), impatient(base, "other")
+	one.Exec(`begin`)
+	one.Exec(read)
+	require.Equal(t, true, answer(t, other.Exec(read))["busy"])
+	one.Exec(`commit`)
+	other.Exec(read)
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+}
+
+// Many write, commit late or give up, while two read: what was committed is told, each once.
+func TestEveryCommittedEventIsTold(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(`update autopost.settings set value = '1' where key = 'webhook_overlap_seconds'`)
+	var writers, readers sync.WaitGroup
+	for w := range 6 {
+		s := base.Session("writer-"+string(rune('a'+w)), "")
+		writers.Go(func() {
+			for range 40 {
+				s.Exec(`begin`)
+				for range 1 + rand.IntN(3) {
+					s.Exec(`select autopost.emit_note('w', 'channel_paused', 'ok', 'a', null, null, '{}')`)
+				}
+				s.Exec(`select count(*) from generate_series(1, $1::int)`, rand.IntN(1+rand.IntN(200_000)))
+				s.Exec([]string{`commit`, `commit`, `commit`, `rollback`}[rand.IntN(4)])
+			}
+		})
+	}
+	stop := make(chan struct{})
+	for _, name := range []string{"reader-1", "reader-2"} {
+		s := base.Session(name, "engine")
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					s.Exec(read)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	readers.Wait()
+	readUntil(t, base, `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`)
+	require.Greater(t, pgtest.Value[int](base, `select count(*)::int from autopost.events`), 200)
+	require.Equal(t, 0, pgtest.Value[int](base, `
+		select count(*)::int from autopost.events e where e.action = 'channel_paused'
+		and not exists (select 1 from autopost.webhook_sends s where s.event_id = e.id)`))
+}
+
+// readUntil reads on. What writes in the databases of other tests is waited for, too:
+// transactions are numbered across a server.
+func readUntil(t *testing.T, base *pgtest.DB, reached string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		base.Exec(read)
+		return pgtest.Value[bool](base, reached)
+	}, time.Minute, 10*time.Millisecond)
+}

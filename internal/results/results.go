@@ -1,0 +1,191 @@
+// Package results is the stage that tells the outside what became of posts: it has the
+// database read on in the events, takes the calls that are due, makes them, signed, and
+// commits what each came to.
+//
+// Which event is told to whom, when a call is due again and when a receiver is given up
+// is decided in the database. The stage keeps no state; any number of them may run.
+// What it says is described in docs/result-webhooks.md.
+package results
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"autopost"
+	"autopost/internal/outbound"
+)
+
+// Call is one that is due.
+type Call struct {
+	WebhookID string
+	// EventID is webhook-id, by which a receiver knows a repetition.
+	EventID    string
+	ClaimToken string
+	URL        string
+	// AuthRefs name the credentials that sign, the newest first.
+	AuthRefs []string
+	Timeout  time.Duration
+	// Body is JSON, the same in every repetition.
+	Body string
+}
+
+// Outcome is what a call came to.
+type Outcome struct {
+	// HTTPStatus is 0 where no answer came.
+	HTTPStatus int
+	// RetryAfter is the wait that the receiver asked for; 0 = none.
+	RetryAfter time.Duration
+	// Error says what went wrong; "" after an answer of class 2xx.
+	Error string
+}
+
+// Queue is what the stage needs of the database.
+type Queue interface {
+	// ReadyWebhookWorkspaces names workspaces whose events are to be read, or in which a call is due.
+	ReadyWebhookWorkspaces(ctx context.Context, limit int) ([]string, error)
+	// EnqueueWebhooks reads on in the events; more says that there are others.
+	EnqueueWebhooks(ctx context.Context, workspace string) (more bool, err error)
+	// ClaimWebhooks takes at most limit calls that are due.
+	ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]Call, error)
+	// CommitWebhook records what a call came to.
+	CommitWebhook(ctx context.Context, workspace string, call Call, outcome Outcome) error
+}
+
+// Keys opens credentials.
+type Keys interface {
+	Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error)
+}
+
+// Config is what the stage needs. Queue, Keys and Client are required.
+type Config struct {
+	Queue Queue
+	Keys  Keys
+	// Client makes the calls. The addresses are tenants' own: it is to guard them.
+	Client *outbound.Client
+	// Interval between two looks at the queue; 500 ms.
+	Interval time.Duration
+	// AtOnce bounds the calls that are under way; 256.
+	AtOnce int
+	// Log is slog.Default() when nil.
+	Log *slog.Logger
+}
+
+const (
+	// queryTimeout bounds one call to the database.
+	queryTimeout = 30 * time.Second
+	// drainTime is how long calls under way may go on when the stage ends; whom it
+	// does not suffice is called again, under the same id.
+	drainTime         = 10 * time.Second
+	workspacesPerLook = 10_000
+	// readingsPerLook bounds how long a workspace with many events is read before others have their turn.
+	readingsPerLook = 20
+)
+
+// Teller does what the package is for. Make it by New.
+type Teller struct {
+	cfg Config
+	// places are taken by calls that are under way.
+	places chan struct{}
+	// freed says that a call has ended, so that the next may be taken.
+	freed chan struct{}
+	calls sync.WaitGroup
+	down  bool
+}
+
+// New checks the configuration and fills in its defaults.
+func New(cfg Config) (*Teller, error) {
+	if cfg.Queue == nil || cfg.Keys == nil || cfg.Client == nil {
+		return nil, errors.New("results: queue, keys and client are required")
+	}
+	cfg.Interval = cmp.Or(cfg.Interval, 500*time.Millisecond)
+	cfg.AtOnce = cmp.Or(cfg.AtOnce, 256)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1)}, nil
+}
+
+// Run works until ctx ends, then lets calls under way come to their end, within reason.
+func (t *Teller) Run(ctx context.Context) error {
+	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		timer := time.AfterFunc(drainTime, stop)
+		t.calls.Wait()
+		timer.Stop()
+		stop()
+	}()
+	ticker := time.NewTicker(t.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		t.look(ctx, calling)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.freed:
+		case <-ticker.C:
+		}
+	}
+}
+
+// look reads on and begins the calls that are due, without waiting for any.
+func (t *Teller) look(ctx, calling context.Context) {
+	query, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	workspaces, err := t.cfg.Queue.ReadyWebhookWorkspaces(query, workspacesPerLook)
+	t.report(ctx, err)
+	for _, workspace := range workspaces {
+		if err := t.serve(ctx, calling, workspace); err != nil && ctx.Err() == nil {
+			t.cfg.Log.ErrorContext(ctx, "results.interrupted", "workspace_id", workspace, "error", err)
+		}
+	}
+}
+
+func (t *Teller) serve(ctx, calling context.Context, workspace string) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	for range readingsPerLook {
+		more, err := t.cfg.Queue.EnqueueWebhooks(ctx, workspace)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	free := cap(t.places) - len(t.places)
+	if free == 0 {
+		return nil
+	}
+	due, err := t.cfg.Queue.ClaimWebhooks(ctx, workspace, free)
+	if err != nil {
+		return err
+	}
+	for _, call := range due {
+		t.places <- struct{}{} // there is room: nobody else takes any
+		t.calls.Go(func() {
+			defer func() {
+				<-t.places
+				select {
+				case t.freed <- struct{}{}:
+				default:
+				}
+			}()
+			t.tell(calling, workspace, call)
+		})
+	}
+	return nil
+}
+
+// report turns the repeated failure of the loop into one line when it begins and one when it is over.
+func (t *Teller) report(ctx context.Context, err error) {
+	switch {
+	case err != nil && ctx.Err() == nil && !t.down:
+		t.down = true
+		t.cfg.Log.ErrorContext(ctx, "results.unavailable", "error", err)
+	case err == nil && t.down:
+		t.down = false
+		t.cfg.Log.InfoContext(ctx, "results.recovered")
+	}
+}
