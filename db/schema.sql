@@ -96,6 +96,42 @@ CREATE TYPE autopost.verify_finding AS (
 
 
 --
+-- Name: acknowledge_alert(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.acknowledge_alert(p_workspace_id text, p_alert_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Somebody has seen an alert and looks after it: nobody is reminded of it, until there is ten times as much of it. It ends by itself;
+-- of dead deliveries and unknown outcomes those that are there now count no more, so that it ends soon, and the next one is told anew.
+-- Returns {"applied": true, "dry_run", "before", "after"}, or {"applied": false, "dry_run"} with reason unknown_alert, ended or unchanged.
+-- Locks: alerts. Writes: alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_alert autopost.alerts;
+	v_after jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('alert_id', p_alert_id is not null);
+	select a.* into v_alert from autopost.alerts a where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id for no key update of a;
+	if v_alert.alert_id is null or v_alert.ended_at is not null or v_alert.acknowledged_at is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_alert.alert_id is null then 'unknown_alert' when v_alert.ended_at is not null then 'ended' else 'unchanged' end);
+	end if;
+	v_after := jsonb_build_object('acknowledged_by', p_operator);
+	if not p_dry_run then
+		update autopost.alerts a set acknowledged_at = autopost.now_ts(), acknowledged_by = p_operator
+		where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id;
+		perform autopost.audit(p_workspace_id, 'acknowledge_alert', format('alert:%s/%s', v_alert.kind, v_alert.subject), v_act, '{}', v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', '{}'::jsonb, 'after', v_after);
+end
+$$;
+
+
+--
 -- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -206,6 +242,8 @@ CREATE TABLE autopost.channels (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     auth_held boolean DEFAULT false NOT NULL,
     auth_lost_at timestamp with time zone,
+    rights_held text,
+    paused_before timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -295,6 +333,220 @@ exception when unique_violation then
 	return null;
 end
 $_$;
+
+
+--
+-- Name: alert_kinds(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_kinds() RETURNS TABLE(kind text, severity text, title text, remedy text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Every alert that there is: how bad it is, what it says where nobody says more, and what to do; {workspace} and {subject} stand for its own.
+values
+	('dead', 'error', 'deliveries are dead', 'see them by: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue'),
+	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause by: autopost why DELIVERY_ID; then autopost deliveries requeue --workspace {workspace}'),
+	('failed_permanent', 'error', 'deliveries fail for good', 'see their errors by: autopost deliveries list --status failed_permanent --workspace {workspace}'),
+	('paused_channels', 'warning', 'channels are paused', 'see why by: autopost channel list --workspace {workspace}; then autopost channel resume ID'),
+	('oldest_due', 'error', 'posts are late', 'is autopost serve running, and are its limits too low? See: autopost health --workspace {workspace}'),
+	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look at the channel; if a post is missing: autopost deliveries requeue --workspace {workspace}; list: autopost deliveries list --status failed_permanent'),
+	('auth_lost', 'critical', 'the platform refuses a credential', 'give it a new secret by: autopost credential set (or link) NAME --workspace {workspace}; then autopost credential requeue'),
+	('auth_expiring', 'warning', 'a credential expires soon', 'renew it by: autopost credential set (or link) NAME --workspace {workspace}'),
+	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error by: autopost credential show NAME --workspace {workspace}; link it anew if it stays'),
+	('moderation_backlog', 'warning', 'posts wait for a decision', 'decide on them in the moderation queue of workspace {workspace}'),
+	('source_failing', 'warning', 'a source cannot be polled', 'see the error by: autopost source show ID --workspace {workspace}; try it by: autopost source test ID'),
+	('source_stopped', 'error', 'a source is polled no more', 'correct its address by: autopost source set ID --workspace {workspace}; or disable it'),
+	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'look at the platform''s status page; posts wait and go on by themselves'),
+	('orphans', 'error', 'rows refer to nothing', 'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
+	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing', 'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log (monitor.audit_head)'),
+	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error by: autopost alert target list --workspace {workspace}; try it by: autopost alert target test ID'),
+	('no_dispatcher', 'critical', 'no daemon sends posts', 'start autopost serve; see its log if it ends by itself'),
+	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines'),
+	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
+	('events_without_partition', 'warning', 'events lie in the default partition', 'the monitor was late; they go with time, see: autopost doctor'),
+	('config_differs', 'warning', 'daemons are configured differently', 'give all daemons the same environment (docs/reference/config.md), and restart them')
+$$;
+
+
+--
+-- Name: alert_levels(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_levels() RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The settings by which looks judge.
+-- Reads: settings.
+begin
+	return (select jsonb_object_agg(s.key, s.value) from autopost.settings s where s.key like 'alert\_%');
+end
+$$;
+
+
+--
+-- Name: alert_remedy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_remedy(p_kind text, p_workspace_id text, p_subject text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What to do about an alert.
+select coalesce((
+	select replace(replace(k.remedy, '{workspace}', p_workspace_id), '{subject}', p_subject) from autopost.alert_kinds() k where k.kind = p_kind), 'run: autopost doctor')
+$$;
+
+
+--
+-- Name: alert_target_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_errors(p_workspace_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What is wrong with a target besides the form of its fields: an array of {field, reason, remedy}.
+-- Reads: platforms, credential_bindings.
+declare
+	v_clock constant text := '([01]\d|2[0-3]):[0-5]\d';
+	v_kind text := p_fields ->> 'kind';
+	v_address text := p_fields ->> 'address';
+	v_platform text := case v_kind when 'email' then 'smtp' else v_kind end;
+	v_unknown text := (
+		select k.value from jsonb_array_elements_text(case jsonb_typeof(p_fields -> 'kinds') when 'array' then p_fields -> 'kinds' else '[]' end) k
+		where k.value not in (select a.kind from autopost.alert_kinds() a) order by 1 limit 1);
+begin
+	return case
+		when v_kind in ('telegram', 'max') and not exists (select 1 from autopost.platforms p where p.platform = v_kind and v_address ~ coalesce(p.target_form, ''))
+			then autopost.field_error('address', format('%s is no target of %s', p_fields -> 'address', v_kind),
+				'write one such as ' || (select p.target_example from autopost.platforms p where p.platform = v_kind))
+		when v_kind = 'email' and v_address !~ '^[^\s@<>,;:"()\[\]\\]+@[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$'
+			then autopost.field_error('address', 'is no mail address', 'write one such as ops@example.com, without a name')
+		when v_kind = 'webhook' and v_address !~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'
+			then autopost.field_error('address', 'is no https address without user and fragment', 'write one such as https://example.com/alerts')
+		else '[]' end
+	|| case
+		when p_fields ->> 'auth_ref' is null and v_kind <> 'email'
+			then autopost.field_error('auth_ref', 'is missing', format('name a credential of platform %s', v_platform))
+		when p_fields ->> 'auth_ref' is not null and not exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform = v_platform)
+			then autopost.field_error('auth_ref', format('%s is no credential of platform %s', p_fields -> 'auth_ref', v_platform), 'bind or set the credential first')
+		else '[]' end
+	|| case when not autopost.is_zone(p_fields ->> 'timezone')
+		then autopost.field_error('timezone', format('%s is no zone that is known here', p_fields -> 'timezone'), 'use a name such as Europe/Moscow, or UTC') else '[]' end
+	|| case when p_fields ->> 'quiet_hours' !~ ('^' || v_clock || '-' || v_clock || '$')
+		then autopost.field_error('quiet_hours', 'is no span of hours', 'write from-until, as in 22:00-07:30') else '[]' end
+	|| case when p_fields ->> 'health_at' !~ ('^' || v_clock || '$')
+		then autopost.field_error('health_at', 'is no time of the day', 'write one such as 09:00') else '[]' end
+	|| case when v_unknown is not null
+		then autopost.field_error('kinds', format('%s is no kind of alert', v_unknown), 'use ' || (select string_agg(a.kind, ', ' order by a.kind) from autopost.alert_kinds() a)) else '[]' end;
+end
+$_$;
+
+
+--
+-- Name: alert_target_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The fields of a target, as put_row knows them.
+select '{
+	"kind": {"is": "text", "required": true, "fixed": true, "in": ["telegram", "max", "email", "webhook"]},
+	"address": {"is": "text", "required": true},
+	"auth_ref": {"is": "text"},
+	"enabled": {"is": "boolean", "required": true, "default": true},
+	"min_severity": {"is": "text", "required": true, "default": "warning", "in": ["warning", "error", "critical"]},
+	"kinds": {"is": "list"},
+	"quiet_hours": {"is": "text", "remedy": "write from-until by the clock of timezone, as in 22:00-07:30"},
+	"timezone": {"is": "text", "required": true, "default": "UTC"},
+	"quiet_critical": {"is": "boolean", "required": true, "default": true},
+	"digest_minutes": {"is": "integer", "required": true, "default": 0, "min": 0, "max": 1440},
+	"daily_limit": {"is": "integer", "required": true, "default": 50, "min": 1, "max": 1000},
+	"health_at": {"is": "text", "remedy": "write a time of the day by the clock of timezone, as in 09:00"},
+	"health_on_alert": {"is": "boolean", "required": true, "default": false}
+}'::jsonb
+$$;
+
+
+--
+-- Name: alert_targets; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_targets (
+    workspace_id text NOT NULL,
+    target_id text NOT NULL,
+    kind text NOT NULL,
+    address text NOT NULL,
+    auth_ref text,
+    enabled boolean NOT NULL,
+    min_severity text NOT NULL,
+    kinds text[],
+    quiet_hours text,
+    timezone text NOT NULL,
+    quiet_critical boolean NOT NULL,
+    digest_minutes integer NOT NULL,
+    daily_limit integer NOT NULL,
+    health_at text,
+    health_on_alert boolean NOT NULL,
+    health_next_at timestamp with time zone,
+    told_at timestamp with time zone,
+    next_try_at timestamp with time zone NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT alert_targets_address_check CHECK ((address <> ''::text)),
+    CONSTRAINT alert_targets_daily_limit_check CHECK (((daily_limit >= 1) AND (daily_limit <= 1000))),
+    CONSTRAINT alert_targets_digest_minutes_check CHECK (((digest_minutes >= 0) AND (digest_minutes <= 1440))),
+    CONSTRAINT alert_targets_health_at_check CHECK ((health_at ~ '^([01]\d|2[0-3]):[0-5]\d$'::text)),
+    CONSTRAINT alert_targets_kind_check CHECK ((kind = ANY (ARRAY['telegram'::text, 'max'::text, 'email'::text, 'webhook'::text]))),
+    CONSTRAINT alert_targets_min_severity_check CHECK ((min_severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text]))),
+    CONSTRAINT alert_targets_quiet_hours_check CHECK ((quiet_hours ~ '^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$'::text)),
+    CONSTRAINT alert_targets_target_id_check CHECK ((target_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.alert_targets FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: alerts_to_tell(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alerts_to_tell(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a target is to be told now, the worst first, each {"alert_id", "told": raised | grown | reminder | resolved, …}: what is open and new to it,
+-- or ten times as much as it was told, or a reminder; and what it was told of and is over. What is over before it was told, or was acknowledged, is
+-- not new to anybody. That it cannot be reached is nothing to tell it.
+-- Reads: alerts, alert_notices.
+declare
+	v_quiet boolean := autopost.is_quiet(p_target, p_now);
+	v_remind interval := nullif(autopost.setting_interval('alert_remind_hours'), '0');
+begin
+	return query
+	select jsonb_build_object('alert_id', a.alert_id, 'told', t.told, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'remedy', a.remedy,
+		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
+	from (
+		select o.alert_id from autopost.alerts o where o.workspace_id = p_target.workspace_id and o.ended_at is null
+		union
+		select n.alert_id from autopost.alert_notices n where n.workspace_id = p_target.workspace_id and n.target_id = p_target.target_id and not n.resolved) k
+	join autopost.alerts a on a.workspace_id = p_target.workspace_id and a.alert_id = k.alert_id
+	left join autopost.alert_notices n on n.workspace_id = p_target.workspace_id and n.target_id = p_target.target_id and n.alert_id = a.alert_id
+	cross join lateral (select case
+		when a.ended_at is not null then case when n.alert_id is not null and not n.resolved then 'resolved' end
+		when n.alert_id is null then case when a.acknowledged_at is null then 'raised' end
+		when a.amount >= n.amount * 10 then 'grown'
+		when a.acknowledged_at is null and n.told_at <= p_now - v_remind then 'reminder' end as told) t
+	where t.told is not null
+	and (t.told = 'resolved' or autopost.severity_rank(a.severity) >= autopost.severity_rank(p_target.min_severity) and a.kind = any (coalesce(p_target.kinds, array[a.kind])))
+	and (not v_quiet or p_target.quiet_critical and a.severity = 'critical')
+	and not (a.kind = 'alert_target_failing' and a.subject = 'target:' || p_target.target_id)
+	order by t.told = 'resolved', autopost.severity_rank(a.severity) desc, array_position('{raised,grown,reminder}', t.told), a.raised_at, a.alert_id
+	limit 1000;
+end
+$$;
 
 
 --
@@ -595,6 +847,42 @@ begin
 		v_row.seq, v_row.prev_hash, v_row.hash);
 	update autopost.audit_heads h set hash = v_row.hash where h.workspace_id = p_workspace_id;
 end
+$$;
+
+
+--
+-- Name: audit_chain_faults(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_chain_faults(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- The chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
+-- seal, and is what its own seal says.
+select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
+from (
+	select l.seq, l.id, case
+		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
+		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
+		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+	from (
+		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
+			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
+		from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id) l
+	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
+	union all
+	select h.seq, null, 'rows are missing before the head'
+	from autopost.audit_heads h
+	left join lateral (
+		select x.seq, x.hash from autopost.admin_audit_log x
+		where x.workspace_id = p_workspace_id
+		order by x.seq desc limit 1) e on true
+	where h.workspace_id = p_workspace_id
+	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
+) c
+where c.what is not null
+order by c.seq
 $$;
 
 
@@ -1127,6 +1415,56 @@ $$;
 
 
 --
+-- Name: begin_subscription(text, text, jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_subscription(p_workspace_id text, p_endpoint_id text, p_wanted jsonb, p_seen jsonb, p_secret_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Compares what a platform said of a bot's subscription (p_seen: {"url": "" for none, "updates", "error", "error_at"}) with what it should be
+-- (p_wanted: {"url", "updates"}). Where they differ, it has to be subscribed anew, with a secret of which p_secret_hash is the SHA-256: the endpoint
+-- takes requests by it from now on, besides its own, and finish_subscription ends that. The engine alone may.
+-- Returns {"subscribe": true, "why"} or {"subscribe": false, "reason": "fine" | "unknown" | "secret_in_use"}. Raises AP001 for a wrong argument.
+-- Locks: workspace_endpoints, bot_subscriptions. Writes: bot_subscriptions, secret_lookup, alerts.
+declare
+	v_endpoint autopost.workspace_endpoints;
+	v_row autopost.bot_subscriptions;
+	v_why text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('wanted', p_wanted ->> 'url' <> '' and jsonb_typeof(p_wanted -> 'updates') = 'array'), autopost.require('seen', jsonb_typeof(p_seen) = 'object'),
+		autopost.require('secret_hash', p_secret_hash ~ '^[0-9a-f]{64}$');
+	select e.* into v_endpoint from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	for no key update of e;
+	if v_endpoint.endpoint_id is null then
+		return '{"subscribe": false, "reason": "unknown"}';
+	end if;
+	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
+	v_why := autopost.subscription_fault(v_row, v_endpoint.secret_hash, p_wanted, p_seen);
+	if v_why is null then
+		update autopost.bot_subscriptions s set checked_at = autopost.now_ts(), url = p_wanted ->> 'url', failures = 0, error = null
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+		perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);
+		return '{"subscribe": false, "reason": "fine"}';
+	end if;
+	delete from autopost.secret_lookup l
+	where l.kind = 'bot_webhook' and l.workspace_id = p_workspace_id and l.subject_id = p_endpoint_id and l.secret_hash = v_row.next_hash
+	and l.secret_hash is distinct from v_endpoint.secret_hash;
+	insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id) values ('bot_webhook', p_secret_hash, p_workspace_id, p_endpoint_id)
+	on conflict do nothing;
+	if not found then
+		return '{"subscribe": false, "reason": "secret_in_use"}';
+	end if;
+	update autopost.bot_subscriptions s set next_hash = p_secret_hash, url = p_wanted ->> 'url', why = v_why
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+	return jsonb_build_object('subscribe', true, 'why', v_why);
+end
+$_$;
+
+
+--
 -- Name: binding_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1136,12 +1474,41 @@ CREATE FUNCTION autopost.binding_errors(p_fields jsonb) RETURNS jsonb
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' <> 'webhook' and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, or webhook for what signs posts') else '[]' end
+	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
 $_$;
+
+
+--
+-- Name: bot_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_of(p_workspace_id text, p_endpoint_id text, OUT o_auth_ref text, OUT o_platform text, OUT o_text_limit integer) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The bot whose updates an endpoint takes, or AP001.
+-- Reads: workspace_endpoints, credential_bindings, platforms.
+declare
+	v_endpoint autopost.workspace_endpoints;
+begin
+	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
+	v_endpoint := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
+	if v_endpoint.kind <> 'bot_webhook' then
+		perform autopost.refuse('endpoint_id', format('%s is of kind %s', p_endpoint_id, v_endpoint.kind), 'use an endpoint of kind bot_webhook');
+	end if;
+	o_auth_ref := v_endpoint.meta ->> 'auth_ref';
+	select b.platform, f.text_limit into o_platform, o_text_limit
+	from autopost.credential_bindings b
+	join autopost.platforms f on f.platform = b.platform
+	where b.workspace_id = p_workspace_id and b.auth_ref = o_auth_ref and b.platform in ('telegram', 'max');
+	if o_platform is null then
+		perform autopost.refuse('endpoint_id', format('%s names no bot', p_endpoint_id), 'let its meta.auth_ref name a credential of telegram or max');
+	end if;
+end
+$$;
 
 
 --
@@ -1484,6 +1851,29 @@ begin
 	return v_scheme || '://' || v_host || coalesce(nullif(v_part[3], ''), '/') || coalesce('?' || v_query, '');
 end
 $_$;
+
+
+--
+-- Name: capped_texts(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.capped_texts(p_update jsonb, p_length integer) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The update with no message's text longer than a message of the platform can be.
+declare
+	v_path text[];
+	v_update jsonb := p_update;
+begin
+	foreach v_path slice 1 in array array[['message', 'text', ''], ['message', 'caption', ''], ['channel_post', 'text', ''], ['channel_post', 'caption', ''], ['message', 'body', 'text']] loop
+		v_path := array_remove(v_path, '');
+		if jsonb_typeof(p_update #> v_path) = 'string' and length(p_update #>> v_path) > p_length then
+			v_update := jsonb_set(v_update, v_path, to_jsonb(left(p_update #>> v_path, p_length)));
+		end if;
+	end loop;
+	return v_update;
+end
+$$;
 
 
 --
@@ -1991,6 +2381,53 @@ $_$;
 
 
 --
+-- Name: discovered_chats; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.discovered_chats (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    title text DEFAULT ''::text NOT NULL,
+    username text,
+    kind text DEFAULT 'chat'::text NOT NULL,
+    may_post boolean,
+    reason text,
+    rights_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    rights_seq bigint DEFAULT 0 NOT NULL,
+    migrated_to text,
+    first_seen timestamp with time zone NOT NULL,
+    last_seen timestamp with time zone NOT NULL,
+    left_at timestamp with time zone,
+    ask_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT discovered_chats_kind_check CHECK ((kind = ANY (ARRAY['channel'::text, 'chat'::text, 'dialog'::text])))
+);
+
+ALTER TABLE ONLY autopost.discovered_chats FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: channels_of_chat(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channels_of_chat(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels that post to a chat, or to a thread of it, by the credential that it was found with; in their order.
+-- Reads: channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_chat.platform
+		and lower(split_part(c.target_id, ':', 1)) in (p_chat.target_id, '@' || lower(p_chat.username))
+		and autopost.current_auth_ref(p_workspace_id, c) = p_chat.auth_ref
+		order by c.channel_id);
+end
+$$;
+
+
+--
 -- Name: channels_of_credential(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2004,6 +2441,144 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
 		order by c.channel_id);
+end
+$$;
+
+
+--
+-- Name: chat_row(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_row(p_workspace_id text, p_platform text, p_auth_ref text, p_target_id text, p_lock boolean) RETURNS autopost.discovered_chats
+    LANGUAGE plpgsql
+    AS $$
+-- The chat as it is known; all null where it is not.
+-- Locks: discovered_chats if p_lock.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	if p_lock then
+		perform 1 from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.platform = p_platform and h.auth_ref = p_auth_ref and h.target_id = p_target_id
+		for no key update of h;
+	end if;
+	select h.* into v_chat from autopost.discovered_chats h
+	where h.workspace_id = p_workspace_id and h.platform = p_platform and h.auth_ref = p_auth_ref and h.target_id = p_target_id;
+	return v_chat;
+end
+$$;
+
+
+--
+-- Name: chat_updates(text, text, text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_updates(p_workspace_id text, p_auth_ref text, p_chat_id text, p_since timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- How many updates a chat brought since then; p_limit stands for that many or more.
+-- Reads: bot_updates.
+begin
+	return (
+		select count(*) from (
+			select 1 from autopost.bot_updates u
+			where u.workspace_id = p_workspace_id and u.auth_ref = p_auth_ref and u.chat_id = p_chat_id and u.received_at > p_since
+			limit p_limit) x);
+end
+$$;
+
+
+--
+-- Name: check_alerts(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
+-- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
+-- credential_health, pull_sources, pull_cursors. Writes: alerts, alert_messages.
+declare
+	v_level jsonb := autopost.alert_levels();
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if not autopost.is_looking(p_workspace_id, 'workspace') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	v_now := autopost.now_ts();
+	delete from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
+		select x.alert_id from autopost.alerts x
+		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days') order by x.ended_at limit 100));
+	delete from autopost.alert_messages m
+	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending') and m.ended_at < autopost.kept_from('alert_retention_days');
+	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
+		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f));
+end
+$$;
+
+
+--
+-- Name: check_installation(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_installation() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- check_alerts for what concerns the whole installation: daemons, duties, clocks, partitions. Its alerts are those of the operator's workspace
+-- (setting operator_workspace, else the oldest one). What daemons said that are gone for two days goes. The engine alone may.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, workspaces, dispatch_runs. Writes: alerts, monitor_duties.
+declare
+	v_workspace_id text;
+	v_findings jsonb[];
+begin
+	perform autopost.enter_all_workspaces();
+	v_workspace_id := autopost.operator_workspace();
+	if v_workspace_id is null or not autopost.is_looking('', 'installation') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f); -- while all workspaces are in sight
+	update autopost.alerts a set ended_at = autopost.now_ts() -- where another workspace was the operator's before
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	perform autopost.enter_workspace(v_workspace_id);
+	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
+end
+$$;
+
+
+--
+-- Name: check_integrity(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_integrity(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- report_orphans, and the chain of the audit log: what is found raises an alert, which ends after a look that finds nothing.
+-- Returns {"day", "orphans"} as report_orphans does, and "audit": [what is wrong with the chain, up to five]. Locks: alerts. Writes: alerts.
+declare
+	v_report jsonb := autopost.report_orphans(p_workspace_id);
+	v_audit jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_audit := (select coalesce(jsonb_agg(v.found), '[]') from (select f.found from autopost.audit_chain_faults(p_workspace_id) f (found) limit 5) v);
+	if autopost.is_looking(p_workspace_id, 'integrity') then
+		perform autopost.settle_alerts(p_workspace_id, 'integrity', array(
+			select autopost.finding('orphans', o.value ->> 'kind', (o.value ->> 'count')::numeric, 1,
+				format('%s rows of %s refer to nothing: %s', o.value ->> 'count', o.value ->> 'kind', left((o.value -> 'sample')::text, 300)))
+			from jsonb_array_elements(v_report -> 'orphans') o
+			union all
+			select autopost.finding('audit_chain', 'audit_log', 1, 1, 'the audit log is not as it was written: ' || left((v_audit -> 0)::text, 300))
+			where v_audit <> '[]'));
+	end if;
+	return v_report || jsonb_build_object('audit', v_audit);
 end
 $$;
 
@@ -2156,6 +2731,60 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 -- claim_within for who has room for all.
 begin
 	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
+end
+$$;
+
+
+--
+-- Name: claim_notices(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The messages that targets of a workspace are to get now, at most p_limit (1 to 100), each leased to the caller, who sends it and tells by
+-- finish_notice. A target has one message under way. One whose sender fell silent is sent once more, and then counts as told. The engine alone may.
+-- Returns {"message_id", "token", "target_id", "kind": of the target, "address", "auth_ref", "subject", "text", "body", "attempt"} each.
+-- Locks: alert_targets (skip locked), alerts. Reads: as compose_message. Writes: alert_messages, alert_notices, alerts.
+declare
+	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if coalesce(p_limit not between 1 and 100, true) then
+		perform autopost.refuse('limit', 'is not between 1 and 100', 'pass how many messages you can send at once');
+	end if;
+	for v_target in
+		select t.* from autopost.alert_targets t
+		where t.workspace_id = p_workspace_id and t.enabled and t.next_try_at <= autopost.now_ts()
+		order by t.target_id
+		for no key update of t skip locked
+	loop
+		v_now := autopost.now_ts();
+		select m.* into v_message from autopost.alert_messages m
+		where m.workspace_id = p_workspace_id and m.target_id = v_target.target_id and m.status in ('pending', 'sending');
+		continue when v_message.lease_until > v_now;
+		if v_message.attempt >= 2 then
+			perform autopost.end_message(v_message, 'unknown', null);
+			v_message := null;
+		end if;
+		if v_message.message_id is null then
+			select c.* into v_message from autopost.compose_message(v_target, v_now) c;
+			continue when v_message.message_id is null;
+		end if;
+		insert into autopost.alert_messages as m (workspace_id, message_id, target_id, kind, status, attempt, claim_token, lease_until, subject, text, body, tells, created_at)
+		values (p_workspace_id, v_message.message_id, v_target.target_id, v_message.kind, 'sending', 1, autopost.new_id()::text,
+			v_now + autopost.setting_interval('alert_lease_seconds'), v_message.subject, v_message.text, v_message.body, v_message.tells, v_now)
+		on conflict (workspace_id, message_id) do update
+		set status = 'sending', attempt = m.attempt + 1, claim_token = excluded.claim_token, lease_until = excluded.lease_until
+		returning m.* into v_message;
+		return next jsonb_build_object('message_id', v_message.message_id, 'token', v_message.claim_token, 'target_id', v_target.target_id, 'kind', v_target.kind,
+			'address', v_target.address, 'auth_ref', v_target.auth_ref, 'subject', v_message.subject, 'text', v_message.text, 'body', v_message.body, 'attempt', v_message.attempt);
+		p_limit := p_limit - 1;
+		exit when p_limit = 0;
+	end loop;
 end
 $$;
 
@@ -2373,6 +3002,17 @@ begin
 		or exists (select 1 from autopost.clock_observers o
 			where o.seen_at between p_now - autopost.setting_interval('clock_trust_seconds') and p_now and o.trusted_from <= p_now);
 end
+$$;
+
+
+--
+-- Name: clock_of(timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clock_of(p_at timestamp with time zone, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+select to_char(p_at at time zone p_timezone, 'YYYY-MM-DD HH24:MI ') || p_timezone
 $$;
 
 
@@ -2714,6 +3354,97 @@ $$;
 
 
 --
+-- Name: alert_messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    target_id text NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    subject text NOT NULL,
+    text text NOT NULL,
+    body jsonb NOT NULL,
+    tells jsonb DEFAULT '[]'::jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    error jsonb,
+    CONSTRAINT alert_messages_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
+    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text]))),
+    CONSTRAINT alert_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
+);
+
+ALTER TABLE ONLY autopost.alert_messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: compose_message(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.compose_message(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS autopost.alert_messages
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The next message to a target; null where there is nothing to tell, or it has had as many as it may in 24 hours. One message says all there is, in
+-- full what fits into the shortest message of any chat.
+-- Reads: alerts, alert_notices, alert_messages, and what health_of reads.
+declare
+	v_shown int;
+	v_text text;
+	v_tells jsonb[];
+	v_sent int;
+	v_health jsonb;
+	v_message autopost.alert_messages;
+begin
+	select count(*) into v_sent from autopost.alert_messages m
+	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.status in ('sent', 'unknown') and m.kind <> 'test'
+	and m.ended_at > p_now - interval '24 hours';
+	if v_sent >= p_target.daily_limit then
+		return null;
+	end if;
+	v_tells := array(select t.* from autopost.alerts_to_tell(p_target, p_now) t);
+	if p_target.told_at > p_now - make_interval(mins => p_target.digest_minutes)
+	and not exists (select 1 from unnest(v_tells) t (tell) where t.tell ->> 'severity' = 'critical' and t.tell ->> 'told' <> 'resolved') then
+		v_tells := '{}';
+	end if;
+	if p_target.health_next_at <= p_now and not autopost.is_quiet(p_target, p_now)
+	or p_target.health_on_alert and exists (select 1 from unnest(v_tells) t (tell) where t.tell ->> 'told' = 'raised') then
+		v_health := autopost.health_of(p_target.workspace_id);
+	end if;
+	if cardinality(v_tells) = 0 and v_health is null then
+		return null;
+	end if;
+	select string_agg(t.said, e'\n\n' order by t.n), count(*) into v_text, v_shown
+	from (
+		select l.n, x.said, sum(length(x.said)) over (order by l.n) as upto
+		from unnest(v_tells[1:10]) with ordinality l (tell, n)
+		cross join lateral (select autopost.notice_text(l.tell, p_target.timezone) as said) x) t
+	where t.n = 1 or t.upto <= 2500;
+	v_message.workspace_id := p_target.workspace_id;
+	v_message.target_id := p_target.target_id;
+	v_message.message_id := autopost.new_id();
+	v_message.kind := case when cardinality(v_tells) = 0 then 'health' else 'alerts' end;
+	v_message.created_at := p_now;
+	v_message.attempt := 0;
+	v_message.subject := left(format('[autopost %s] %s', p_target.workspace_id, case when cardinality(v_tells) = 0 then 'health'
+		else split_part(autopost.notice_text(v_tells[1], p_target.timezone), e'\n', 1) || case when cardinality(v_tells) > 1 then format(' (and %s more)', cardinality(v_tells) - 1) else '' end end), 200);
+	v_message.text := left(concat_ws(e'\n\n', format('autopost, workspace %s', p_target.workspace_id), v_text,
+		case when cardinality(v_tells) > v_shown then format('… and %s more: autopost alert list --workspace %s', cardinality(v_tells) - v_shown, p_target.workspace_id) end,
+		case when v_sent = p_target.daily_limit - 1 then format('This is the last of %s messages in 24 hours. What comes now waits: autopost alert list --workspace %s',
+			p_target.daily_limit, p_target.workspace_id) end,
+		autopost.health_text(v_health, p_target.timezone)), 3900);
+	v_message.body := jsonb_strip_nulls(jsonb_build_object('type', v_message.kind, 'workspace_id', p_target.workspace_id, 'message_id', v_message.message_id,
+		'alerts', to_jsonb(v_tells[1:100]), 'more', nullif(greatest(cardinality(v_tells) - 100, 0), 0), 'health', v_health));
+	v_message.tells := (select coalesce(jsonb_agg(jsonb_build_object('alert_id', t.tell -> 'alert_id', 'told', t.tell -> 'told', 'amount', t.tell -> 'amount')), '[]') from unnest(v_tells) t (tell));
+	return v_message;
+end
+$$;
+
+
+--
 -- Name: configuration_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2726,12 +3457,16 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,paused_before}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c
 join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
 left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
+union all
+select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+from autopost.list_chats h
+where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at, 'channels', g.channels, 'enabled', g.enabled)
@@ -2773,6 +3508,14 @@ union all
 select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
 from autopost.result_webhooks w
 where p_kind = 'webhook' and w.workspace_id = p_workspace_id
+union all
+select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+from autopost.alerts a
+where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
+union all
+select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+from autopost.alert_targets t
+where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
@@ -3589,6 +4332,42 @@ $$;
 
 
 --
+-- Name: end_message(autopost.alert_messages, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_message(p_message autopost.alert_messages, p_status text, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A message was sent, or nobody knows whether it was: it counts as told; or it failed: what it said is told anew, as it then is.
+-- Writes: alert_messages, alert_notices, alerts, alert_targets.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.alert_messages m
+	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error)
+	where m.workspace_id = p_message.workspace_id and m.message_id = p_message.message_id;
+	if p_status = 'failed' then
+		return;
+	end if;
+	insert into autopost.alert_notices as n (workspace_id, target_id, alert_id, told_at, amount, resolved)
+	select p_message.workspace_id, p_message.target_id, t.alert_id, v_now, t.amount, t.told = 'resolved'
+	from jsonb_to_recordset(p_message.tells) t (alert_id uuid, told text, amount numeric)
+	join autopost.alerts a on a.workspace_id = p_message.workspace_id and a.alert_id = t.alert_id
+	on conflict (workspace_id, target_id, alert_id) do update set told_at = excluded.told_at, amount = excluded.amount, resolved = excluded.resolved;
+	update autopost.alerts a set last_notified_at = v_now
+	from (
+		select x.alert_id from autopost.alerts x
+		where x.workspace_id = p_message.workspace_id and x.alert_id in (select (t.value ->> 'alert_id')::uuid from jsonb_array_elements(p_message.tells) t)
+		order by x.kind, x.subject for no key update of x) l
+	where a.workspace_id = p_message.workspace_id and a.alert_id = l.alert_id;
+	update autopost.alert_targets t
+	set told_at = v_now, health_next_at = case when p_message.body ? 'health' then autopost.next_health(t.health_at, t.timezone, v_now) else t.health_next_at end
+	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id;
+end
+$$;
+
+
+--
 -- Name: end_outage(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4146,7 +4925,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
 -- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
--- result_webhooks.
+-- result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -4191,7 +4970,11 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
 			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
-			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
+			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
+			union all
+			select 10, 'alert_target', t.target_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -4451,6 +5234,57 @@ begin
 		return '{"applied": true, "status": "failed"}';
 	end if;
 	return jsonb_build_object('applied', true, 'status', 'fetching', 'next_attempt_at', v_next);
+end
+$$;
+
+
+--
+-- Name: bot_subscriptions; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_subscriptions (
+    workspace_id text NOT NULL,
+    endpoint_id text NOT NULL,
+    next_check_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    next_hash text,
+    given_hash text,
+    url text,
+    checked_at timestamp with time zone,
+    subscribed_at timestamp with time zone,
+    why text,
+    failures integer DEFAULT 0 NOT NULL,
+    error jsonb,
+    CONSTRAINT bot_subscriptions_given_hash_check CHECK ((given_hash ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT bot_subscriptions_next_hash_check CHECK ((next_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.bot_subscriptions FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: fail_subscription(text, autopost.bot_subscriptions, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.bot_subscriptions, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A look or a subscription failed. Its row is locked.
+-- Reads: workspace_endpoints, credential_bindings. Writes: bot_subscriptions, alerts.
+declare
+	v_policy autopost.retry_policies;
+begin
+	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code')
+		from autopost.workspace_endpoints e
+		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	update autopost.bot_subscriptions s
+	set checked_at = autopost.now_ts(), failures = s.failures + 1, error = autopost.normalised_error(p_error),
+		next_check_at = autopost.now_ts() + coalesce(autopost.retry_delay(v_policy, s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
+			autopost.setting_interval('subscription_check_seconds'))
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;
+	if p_row.failures > 0 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_workspace_id, 'subscription', 'endpoint:' || p_row.endpoint_id, p_error, '{}');
+	end if;
 end
 $$;
 
@@ -4784,6 +5618,21 @@ $$;
 
 
 --
+-- Name: finding(text, text, numeric, numeric, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finding(p_kind text, p_subject text, p_amount numeric, p_level numeric, p_what text, p_meta jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a look sees of one thing: how much there is of it, and from which level on people are told; a level of 0 is for never. An alert that
+-- is open stays so down to four fifths of its level.
+select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0 and p_amount >= p_level,
+	'what', p_what, 'meta', p_meta)
+where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0
+$$;
+
+
+--
 -- Name: finish_ingest_run(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4797,6 +5646,61 @@ begin
 	perform autopost.require('run_id', p_run_id is not null), autopost.require('stats', coalesce(jsonb_typeof(p_stats), 'object') = 'object');
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: finish_notice(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_notice(p_workspace_id text, p_message_id uuid, p_token text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What became of a message to a target: p_error is null where it went out, else the failure (error contract). A failure with an unknown outcome has
+-- the message sent once more; after a definite one its target is told anew, of what is then so, later each time, up to an hour. Whoever cannot be
+-- reached three times, or is refused, is an alert for the other targets. The engine alone may.
+-- Returns {"applied": true, "status"}, or {"applied": false, "reason": "stale" | "unknown_message"}.
+-- Locks: alert_targets, alerts. Writes: alert_messages, alert_targets, alert_notices, alerts.
+declare
+	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
+	v_now timestamptz;
+	v_failures int;
+	v_status text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('message_id', p_message_id is not null), autopost.require('token', p_token <> '');
+	select t.* into v_target from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id = (
+		select m.target_id from autopost.alert_messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id)
+	for no key update of t;
+	select m.* into v_message from autopost.alert_messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	if v_message.message_id is null then
+		return '{"applied": false, "reason": "unknown_message"}';
+	elsif v_message.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
+	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed' when v_message.attempt >= 2 then 'unknown' else 'pending' end;
+	update autopost.alert_targets t
+	set failures = v_failures, last_error = autopost.normalised_error(p_error), next_try_at = case when p_error is null then v_now
+		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'), make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
+	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
+	if v_status = 'pending' then
+		update autopost.alert_messages m set status = 'pending', claim_token = null, lease_until = null
+		where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	else
+		perform autopost.end_message(v_message, v_status, p_error);
+	end if;
+	if p_error is null then
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || v_target.target_id);
+	elsif v_failures >= 3 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_workspace_id, 'alert_target_failing', 'target:' || v_target.target_id, p_error, jsonb_build_object('failures', v_failures));
+	end if;
+	return jsonb_build_object('applied', true, 'status', v_status);
 end
 $$;
 
@@ -4868,6 +5772,56 @@ begin
 	on conflict (workspace_id, key_id, idempotency_key) do update
 	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at, expires_at = excluded.expires_at;
 	return jsonb_build_object('status', 'done', 'answer', p_answer);
+end
+$$;
+
+
+--
+-- Name: finish_subscription(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_subscription(p_workspace_id text, p_endpoint_id text, p_secret_hash text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What became of a subscription. p_error null: the platform took it, and p_secret_hash, which begin_subscription was given, is the endpoint's
+-- secret from now on; the one before is good no more, and one that awaited its first is enabled. Else p_error (the error contract) says why it did not, or why it could not be asked; people
+-- are told, of what may pass by itself from the second time in a row on, and the next look is due as the retry policy says. The engine alone may.
+-- Returns {"applied": true}, or {"applied": false, "reason": "unknown" | "stale": another daemon has given another secret, and it is due again}.
+-- Raises AP001 for a wrong argument. Locks: workspace_endpoints, bot_subscriptions, audit_heads.
+-- Writes: workspace_endpoints, bot_subscriptions, secret_lookup, alerts, admin_audit_log.
+declare
+	v_now timestamptz;
+	v_endpoint autopost.workspace_endpoints;
+	v_row autopost.bot_subscriptions;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('error', jsonb_typeof(p_error) is not distinct from 'object' or p_error is null), autopost.require('secret_hash', p_secret_hash is not null or p_error is not null);
+	select e.* into v_endpoint from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	for no key update of e;
+	if v_endpoint.endpoint_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	end if;
+	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
+	v_now := autopost.now_ts();
+	if p_error is not null then
+		perform autopost.fail_subscription(p_workspace_id, v_row, p_error);
+		return '{"applied": true}';
+	elsif v_row.next_hash is distinct from p_secret_hash then
+		update autopost.bot_subscriptions s set given_hash = null, next_check_at = v_now
+		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	update autopost.workspace_endpoints e set secret_hash = p_secret_hash, enabled = true, awaits_secret = false
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
+	update autopost.bot_subscriptions s
+	set given_hash = p_secret_hash, next_hash = null, checked_at = v_now, subscribed_at = v_now, failures = 0, error = null
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
+	perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);
+	perform autopost.audit(p_workspace_id, 'subscribed', 'endpoint:' || p_endpoint_id, jsonb_build_object('operator', 'autopost', 'reason', v_row.why),
+		jsonb_build_object('subscribed_at', v_row.subscribed_at), jsonb_build_object('subscribed_at', v_now, 'url', v_row.url));
+	return '{"applied": true}';
 end
 $$;
 
@@ -4983,7 +5937,7 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 -- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
 -- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
 -- Returns the jump; null where there was none to follow.
--- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, webhook_cursors, result_webhooks,
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
 -- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -5026,9 +5980,11 @@ begin
 			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
 			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(21, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(22, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(20, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(21, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(22, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(23, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(24, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop
@@ -5036,6 +5992,26 @@ begin
 	end loop;
 	perform autopost.rearm_gates(p_workspace_id);
 	return v_jump;
+end
+$$;
+
+
+--
+-- Name: follow_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Its channels do what the platform says of a chat. Returns "lost" or "regained" where one of them paused or went on, else null.
+begin
+	-- Who sends to a group that became a supergroup is told where it is now.
+	if p_chat.may_post or p_chat.migrated_to is not null then
+		return case when autopost.resume_for_rights(p_workspace_id, p_chat) > 0 then 'regained' end;
+	elsif not p_chat.may_post then
+		return case when autopost.hold_for_rights(p_workspace_id, p_chat) > 0 then 'lost' end;
+	end if;
+	return null;
 end
 $$;
 
@@ -5812,6 +6788,96 @@ $$;
 
 
 --
+-- Name: health_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_of(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What health_snapshot tells.
+-- Reads: queue_snapshot (view), deliveries, channels, credential_health, pull_sources, pull_cursors, alerts, messages.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return jsonb_build_object('at', v_now,
+		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id),
+		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot q
+			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
+		'paused_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
+		'failed_24h', (select count(*) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent') and d.updated_at > v_now - interval '24 hours'),
+		'top_errors', (
+			select coalesce(jsonb_agg(jsonb_build_object('code', e.code, 'count', e.n) order by e.n desc, e.code), '[]')
+			from (
+				select coalesce(d.last_error ->> 'code', 'no error') as code, count(*) as n
+				from (
+					(select x.last_error from autopost.deliveries x where x.workspace_id = p_workspace_id and x.status = 'dead' order by x.updated_at desc limit 500)
+					union all
+					(select x.last_error from autopost.deliveries x where x.workspace_id = p_workspace_id and x.status = 'failed_permanent' order by x.updated_at desc limit 500)) d
+				group by 1 order by 2 desc, 1 limit 5) e),
+		'credentials', (
+			select coalesce(jsonb_agg(jsonb_build_object('auth_ref', h.auth_ref, 'valid_until', h.valid_until, 'lost_at', h.lost_at) order by h.auth_ref), '[]')
+			from autopost.credential_health h
+			where h.workspace_id = p_workspace_id
+			and (h.lost_at is not null or h.next_refresh_at is null and h.valid_until <= v_now + autopost.setting_interval('auth_warn_days'))),
+		'sources', (
+			select coalesce(jsonb_agg(jsonb_build_object('source_id', s.source_id, 'failures', u.failures, 'stopped', s.stopped is not null) order by s.source_id), '[]')
+			from autopost.pull_sources s
+			left join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id
+			where s.workspace_id = p_workspace_id and (s.enabled and u.failures > 0 or s.stopped is not null)),
+		'alerts', (
+			select coalesce(jsonb_object_agg(a.severity, a.n), '{}')
+			from (select x.severity, count(*) as n from autopost.alerts x where x.workspace_id = p_workspace_id and x.ended_at is null group by 1) a),
+		'last_posts', (
+			select coalesce(jsonb_agg(jsonb_build_object('message_id', m.message_id, 'created_at', m.created_at, 'deliveries', (
+				select coalesce(jsonb_object_agg(s.status, s.n), '{}')
+				from (select d.status, count(*) as n from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = m.message_id group by 1) s))
+				order by m.created_at desc), '[]')
+			from (select x.message_id, x.created_at from autopost.messages x where x.workspace_id = p_workspace_id order by x.created_at desc limit 5) m));
+end
+$$;
+
+
+--
+-- Name: health_snapshot(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_snapshot(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- How a workspace is, exactly: {"at", "queue": {status: deliveries}, "oldest_due_at", "paused_channels", "failed_24h", "top_errors": [{"code", "count"}] of the
+-- newest 1,000 failures, "credentials": refused or expiring, "sources": failing or stopped, "alerts": {severity: open}, "last_posts": the newest five}.
+-- Reads: as health_of.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return autopost.health_of(p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: health_text(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.health_text(p_health jsonb, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- A health snapshot as a person reads it; null for none.
+select case when p_health is not null then format(e'HEALTH at %s\n  queue: %s\n  oldest due: %s\n  paused channels: %s\n  open alerts: %s\n  credentials refused or expiring: %s\n  sources failing: %s\n  top errors: %s\n  last post: %s',
+	autopost.clock_of((p_health ->> 'at')::timestamptz, p_timezone),
+	coalesce((select string_agg(q.key || ' ' || q.value, ', ' order by q.key) from jsonb_each_text(p_health -> 'queue') q), 'empty'),
+	coalesce(autopost.clock_of((p_health ->> 'oldest_due_at')::timestamptz, p_timezone), 'nothing'),
+	p_health ->> 'paused_channels',
+	coalesce((select string_agg(q.key || ' ' || q.value, ', ' order by q.key) from jsonb_each_text(p_health -> 'alerts') q), 'none'),
+	coalesce((select string_agg(c.value ->> 'auth_ref', ', ') from jsonb_array_elements(p_health -> 'credentials') c), 'none'),
+	coalesce((select string_agg(s.value ->> 'source_id', ', ') from jsonb_array_elements(p_health -> 'sources') s), 'none'),
+	coalesce((select string_agg(format('%s (%s)', e.value ->> 'code', e.value ->> 'count'), ', ') from jsonb_array_elements(p_health -> 'top_errors') e), 'none'),
+	coalesce(autopost.clock_of((p_health -> 'last_posts' -> 0 ->> 'created_at')::timestamptz, p_timezone), 'none')) end
+$$;
+
+
+--
 -- Name: held_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5838,6 +6904,48 @@ CREATE FUNCTION autopost.hold(p_gate text, p_until timestamp with time zone, p_l
     AS $$
 -- One thing that holds a delivery: until when (null: not by time alone), and what would lift it.
 select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts) || p_more
+$$;
+
+
+--
+-- Name: hold_for_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_for_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- The bot may not post in the chat: its channels pause, and what waits keeps waiting, until the platform says that it may again, a person resumes
+-- them, or rights_hold_days are over. Returns how many paused now.
+-- Locks: channels (channel_id), audit_heads. Writes: channels, alerts, events(channel_paused), admin_audit_log.
+declare
+	v_ids text[] := autopost.channels_of_chat(p_workspace_id, p_chat);
+	v_reason text := coalesce(p_chat.reason, 'the bot may not post in the chat');
+	v_error jsonb := jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'rights_lost', 'known', true, 'message', v_reason);
+	v_meta jsonb := jsonb_build_object('operator', p_chat.platform, 'reason', v_reason, 'auth_ref', p_chat.auth_ref, 'target_id', p_chat.target_id);
+	v_channel autopost.channels;
+	v_now timestamptz;
+	v_until timestamptz;
+	v_count int := 0;
+begin
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_now := autopost.now_ts();
+	for v_channel in
+		select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and (c.rights_held is null or c.paused_until <= v_now)
+		order by c.channel_id
+	loop
+		v_until := greatest(v_channel.paused_until, v_now + autopost.setting_interval('rights_hold_days'));
+		update autopost.channels c
+		set paused_until = v_until, rights_held = v_reason, paused_before = case when v_channel.paused_until > v_now then v_channel.paused_until end
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+		perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', v_channel.channel_id, null, v_error, v_meta || jsonb_build_object('until', v_until));
+		perform autopost.raise_alert(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id, v_error, v_meta);
+		perform autopost.audit(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id, v_meta,
+			jsonb_build_object('paused_until', v_channel.paused_until), jsonb_build_object('paused_until', v_until));
+		v_count := v_count + 1;
+	end loop;
+	return v_count;
+end
 $$;
 
 
@@ -5938,6 +7046,18 @@ $$;
 
 
 --
+-- Name: how_many(bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.how_many(p_count bigint, p_most bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A count that stopped at p_most.
+select case when p_count >= p_most then p_most || ' or more' else p_count::text end
+$$;
+
+
+--
 -- Name: html_escape(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6034,6 +7154,18 @@ begin
 	return replace(replace(replace(replace(v_text, '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&');
 end
 $$;
+
+
+--
+-- Name: id_in(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.id_in(p_value jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- A number of a platform as the text that targets are written in; null for anything else.
+select case when jsonb_typeof(p_value) = 'number' and p_value #>> '{}' ~ '^-?[0-9]{1,19}$' then p_value #>> '{}' end
+$_$;
 
 
 --
@@ -6204,6 +7336,33 @@ $_$;
 
 
 --
+-- Name: is_looking(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_looking(p_workspace_id text, p_look text) RETURNS boolean
+    LANGUAGE sql
+    AS $$
+-- Whether this transaction alone looks; another one that is at it sees the same.
+select pg_try_advisory_xact_lock(hashtextextended(concat_ws('|', p_look, p_workspace_id), 33))
+$$;
+
+
+--
+-- Name: is_news(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_news(p_chat autopost.discovered_chats, p_fact jsonb) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether a fact says anything of a chat that its row does not; that it is still there is worth a write an hour.
+select p_chat.target_id is null or p_fact ? 'present' or p_fact ? 'migrated_to' or p_chat.left_at is not null
+	or p_chat.last_seen < autopost.now_ts() - interval '1 hour'
+	or (coalesce(p_fact ->> 'title', p_chat.title), coalesce(p_fact ->> 'username', p_chat.username, ''), coalesce(p_fact ->> 'kind', p_chat.kind))
+		is distinct from (p_chat.title, coalesce(p_chat.username, ''), p_chat.kind)
+$$;
+
+
+--
 -- Name: is_outage(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6216,6 +7375,26 @@ select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
 	and p_error ->> 'code' !~ '(^|[._])(429|rate_limited|too[._]many[._]requests|usage_capped|no_credits)$')
 $_$;
+
+
+--
+-- Name: is_quiet(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_quiet(p_target autopost.alert_targets, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Whether a target rests, by the clock of its zone.
+declare
+	v_spans jsonb;
+begin
+	if p_target.quiet_hours is null then
+		return false;
+	end if;
+	v_spans := jsonb_build_array(jsonb_build_array(split_part(p_target.quiet_hours, '-', 1), split_part(p_target.quiet_hours, '-', 2)));
+	return autopost.next_open(p_target.timezone, (select jsonb_object_agg(d.day, v_spans) from unnest('{mon,tue,wed,thu,fri,sat,sun}'::text[]) d (day)), p_at) = p_at;
+end
+$$;
 
 
 --
@@ -6483,6 +7662,23 @@ $$;
 
 
 --
+-- Name: keep_chat(autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_chat(p_chat autopost.discovered_chats) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Writes: discovered_chats.
+begin
+	update autopost.discovered_chats h
+	set title = p_chat.title, username = p_chat.username, kind = p_chat.kind, may_post = p_chat.may_post, reason = p_chat.reason, rights_at = p_chat.rights_at,
+		rights_seq = p_chat.rights_seq, migrated_to = p_chat.migrated_to, last_seen = p_chat.last_seen, left_at = p_chat.left_at, ask_at = p_chat.ask_at
+	where h.workspace_id = p_chat.workspace_id and h.platform = p_chat.platform and h.auth_ref = p_chat.auth_ref and h.target_id = p_chat.target_id;
+end
+$$;
+
+
+--
 -- Name: keep_credential_health(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6740,9 +7936,9 @@ CREATE FUNCTION autopost.lift_auth_hold() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 -- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
--- earlier by hand, or ran out.
+-- earlier by hand, or ran out. That a pause is over which waited for rights is nothing to it.
 begin
-	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
+	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (old.rights_held is null or new.rights_held is not null) and (
 		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
 	then
 		new.auth_held := false;
@@ -6750,6 +7946,37 @@ begin
 			new.paused_until := null;
 		end if;
 	end if;
+	return new;
+end
+$$;
+
+
+--
+-- Name: lift_rights_hold(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lift_rights_hold() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- A channel waits for rights no longer when it gets another bot or goes to another chat, which ends that pause, when its pause is ended or put
+-- earlier by hand, and when it is removed.
+-- Writes: alerts.
+begin
+	if tg_op = 'DELETE' then
+		perform autopost.end_alert(old.workspace_id, 'rights_lost', 'channel:' || old.channel_id);
+		return old;
+	end if;
+	if new.rights_held is null then
+		return new;
+	end if;
+	if (new.auth_ref, new.target_id) is distinct from (old.auth_ref, old.target_id) then
+		new.paused_until := old.paused_before;
+	elsif coalesce(new.paused_until, '-infinity') >= old.paused_until then
+		return new;
+	end if;
+	new.rights_held := null;
+	new.paused_before := null;
+	perform autopost.end_alert(old.workspace_id, 'rights_lost', 'channel:' || old.channel_id);
 	return new;
 end
 $$;
@@ -6828,6 +8055,24 @@ $_$;
 
 
 --
+-- Name: list_alert_targets(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_alert_targets(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.alert_targets
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Who is told of alerts, by id, and what became of the last try. Raises AP001 for a limit out of 1 to 10000. Reads: alert_targets.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select t.* from autopost.alert_targets t where t.workspace_id = p_workspace_id order by t.target_id limit p_limit;
+end
+$$;
+
+
+--
 -- Name: alerts; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -6840,7 +8085,18 @@ CREATE TABLE autopost.alerts (
     ended_at timestamp with time zone,
     error jsonb,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text))
+    severity text DEFAULT 'error'::text NOT NULL,
+    what text DEFAULT ''::text NOT NULL,
+    remedy text DEFAULT ''::text NOT NULL,
+    amount numeric DEFAULT 1 NOT NULL,
+    look text,
+    calm_since timestamp with time zone,
+    acknowledged_at timestamp with time zone,
+    acknowledged_by text,
+    last_notified_at timestamp with time zone,
+    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text)),
+    CONSTRAINT alerts_look_check CHECK ((look = ANY (ARRAY['workspace'::text, 'installation'::text, 'integrity'::text]))),
+    CONSTRAINT alerts_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text])))
 );
 
 ALTER TABLE ONLY autopost.alerts FORCE ROW LEVEL SECURITY;
@@ -6858,7 +8114,14 @@ CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
     a.raised_at,
     a.ended_at,
     a.error,
-    a.meta
+    a.meta,
+    a.severity,
+    a.what,
+    a.remedy,
+    a.amount,
+    a.acknowledged_at,
+    a.acknowledged_by,
+    a.last_notified_at
    FROM autopost.alerts a;
 
 
@@ -6870,7 +8133,7 @@ CREATE FUNCTION autopost.list_alerts(p_workspace_id text, p_limit integer) RETUR
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- What people must look at, the open ones first, the newest before the others. Raises AP001 for a limit out of 1 to 10000.
+-- What people must look at, the open ones first and of these the worst, then the newest before the others. Raises AP001 for a limit out of 1 to 10000.
 -- Reads: list_alerts (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -6878,7 +8141,7 @@ begin
 	return query
 	select v.* from autopost.list_alerts v
 	where v.workspace_id = p_workspace_id
-	order by v.ended_at is not null, v.alert_id desc
+	order by v.ended_at is not null, case when v.ended_at is null then autopost.severity_rank(v.severity) end desc nulls last, v.alert_id desc
 	limit p_limit;
 end
 $$;
@@ -7101,6 +8364,53 @@ $$;
 
 
 --
+-- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
+ SELECT h.workspace_id,
+    h.platform,
+    h.auth_ref,
+    h.target_id,
+    h.title,
+    h.username,
+    h.kind,
+    h.may_post,
+    h.reason,
+    h.migrated_to,
+    h.first_seen,
+    h.last_seen,
+    h.left_at,
+    ( SELECT COALESCE(array_agg(c.channel_id ORDER BY c.channel_id), '{}'::text[]) AS "coalesce"
+           FROM (autopost.channels c
+             LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
+          WHERE ((c.workspace_id = h.workspace_id) AND (c.platform = h.platform) AND (COALESCE(a.auth_ref, c.auth_ref) = h.auth_ref) AND (lower(split_part(c.target_id, ':'::text, 1)) = ANY (ARRAY[h.target_id, ('@'::text || lower(h.username))])))) AS channel_ids
+   FROM autopost.discovered_chats h;
+
+
+--
+-- Name: list_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_chats(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.list_chats
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The chats that the workspace's bots are or were in, as far as their platforms told: what could become a channel, and what is one (channel_ids).
+-- By platform, credential and id. Raises AP001 for a limit out of 1 to 10000. Reads: list_chats (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select v.* from autopost.list_chats v
+	where v.workspace_id = p_workspace_id
+	order by v.platform, v.auth_ref, v.target_id
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_configuration(text, text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7110,15 +8420,16 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 -- How a workspace is set up, an object a row, by id. p_kind: workspace (the own one), channel, group (its id is "platform/rate_group"),
--- endpoint, source, credential (its name and health), webhook (of results), setting (of the whole installation). p_filter keys, all optional: id, after (an id: what
--- follows it, the next page). No secret and no hash of one is shown.
--- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth,
--- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, settings.
+-- chat (its id is "platform/auth_ref/target_id"), endpoint, source, credential (its name and health), webhook (of results), alert (the open ones), alert_target,
+-- setting (of the whole installation). p_filter keys, all optional: id, after (an id: what follows it, the next page). No secret and no hash of one is shown.
+-- Raises AP001 for an unknown kind or key, or a limit out of 1 to 10000. Reads: workspaces, channels, channel_gates, channel_auth, discovered_chats,
+-- platform_limits, workspace_endpoints, pull_sources, pull_cursors, credential_bindings, result_webhooks, alerts, alert_targets, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
-	if coalesce(p_kind not in ('workspace', 'channel', 'group', 'endpoint', 'source', 'credential', 'webhook', 'setting'), true) then
-		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')), 'use workspace, channel, group, endpoint, source, credential, webhook or setting');
+	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		perform autopost.refuse('kind', format('%s is unknown', coalesce(p_kind, 'null')),
+			'use workspace, channel, chat, group, endpoint, source, credential, webhook, alert, alert_target or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -7379,6 +8690,47 @@ begin
 	left join autopost.workspace_endpoints e on e.workspace_id = p_workspace_id and e.source_id = s.source_id and e.kind = 'pull_source' and e.enabled
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_ids)
 	order by s.source_id;
+end
+$$;
+
+
+--
+-- Name: list_due_subscriptions(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_due_subscriptions(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The endpoints of bots at which it is time to look whether their platform still sends them updates; of several of one bot the newest, for a bot has
+-- one subscription. Who is given one has it for subscription_check_seconds. Returns [{"endpoint_id", "platform", "auth_ref"}]. Raises AP001 for a
+-- limit out of 1 to 10000. The engine alone may. Locks: bot_subscriptions (skip locked). Reads: workspace_endpoints, credential_bindings.
+-- Writes: bot_subscriptions.
+declare
+	v_due jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
+	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
+	on conflict do nothing;
+	with due as (
+		select s.endpoint_id from autopost.bot_subscriptions s
+		where s.workspace_id = p_workspace_id and s.next_check_at <= autopost.now_ts()
+		and s.endpoint_id in (select b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b)
+		order by s.next_check_at, s.endpoint_id
+		limit p_limit
+		for no key update of s skip locked
+	), leased as (
+		update autopost.bot_subscriptions s set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
+		from due d
+		where s.workspace_id = p_workspace_id and s.endpoint_id = d.endpoint_id
+		returning s.endpoint_id
+	)
+	select coalesce(jsonb_agg(to_jsonb(b) order by b.endpoint_id), '[]') into v_due
+	from autopost.subscribed_bots(p_workspace_id) b
+	join leased l on l.endpoint_id = b.endpoint_id;
+	return v_due;
 end
 $$;
 
@@ -8033,6 +9385,49 @@ $$;
 
 
 --
+-- Name: list_unasked_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_unasked_chats(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The chats whose rights are to be asked of their platform now: nobody has said what they are, or a channel waits for them, and the update that says so
+-- may be lost; or the bot may not post in a chat of MAX, which does not tell when that changes. Who is given one has it for subscription_check_seconds, and tells what he learnt by record_chat_rights.
+-- Returns [{"platform", "auth_ref", "target_id", "ask_at": to be handed back}]. Raises AP001 for a limit out of 1 to 10000. The engine alone may.
+-- Locks: discovered_chats (skip locked). Reads: channels, channel_auth, credential_bindings. Writes: discovered_chats.
+declare
+	v_now timestamptz;
+	v_asked jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	v_now := autopost.now_ts();
+	with wanted as (
+		select h.platform, h.auth_ref, h.target_id from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.ask_at <= v_now and h.migrated_to is null
+		and (h.left_at is null and (h.may_post is null or h.platform = 'max' and not h.may_post) or exists (
+			select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.rights_held is not null and c.platform = h.platform
+			and lower(split_part(c.target_id, ':', 1)) in (h.target_id, '@' || lower(h.username))))
+		and exists (
+			select 1 from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = h.auth_ref and b.platform = h.platform)
+		order by h.ask_at, h.platform, h.auth_ref, h.target_id
+		limit p_limit
+		for no key update of h skip locked
+	), leased as (
+		update autopost.discovered_chats h set ask_at = v_now + autopost.setting_interval('subscription_check_seconds')
+		from wanted w
+		where h.workspace_id = p_workspace_id and h.platform = w.platform and h.auth_ref = w.auth_ref and h.target_id = w.target_id
+		returning h.platform, h.auth_ref, h.target_id, h.ask_at
+	)
+	select coalesce(jsonb_agg(to_jsonb(l) order by l.platform, l.auth_ref, l.target_id), '[]') into v_asked from leased l;
+	return v_asked;
+end
+$$;
+
+
+--
 -- Name: list_unknown_media(text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8449,7 +9844,7 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks, alert_targets.
 declare
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
@@ -8482,6 +9877,9 @@ begin
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
 	order by w.webhook_id for no key update of w;
+	perform 1 from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'alert_target')
+	order by t.target_id for no key update of t;
 end
 $_$;
 
@@ -8560,6 +9958,173 @@ CREATE FUNCTION autopost.longest_dedup_ttl() RETURNS interval
 -- Reads: channels.
 begin
 	return (select coalesce(max(make_interval(hours => coalesce(c.dedup_ttl_hours, 168))), '0') from autopost.channels c);
+end
+$$;
+
+
+--
+-- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: channels, platform_limits, submissions.
+begin
+	return query select autopost.finding('paused_channels', 'channels', c.n, coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
+		format('%s channels are paused', c.n))
+	from (
+		select count(*) as n from autopost.channels x
+		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+	return query select f.* from (
+		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
+		order by l.platform, l.rate_group limit 100) b
+	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group), floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
+		format('group %s/%s: the platform has failed for %s minutes', b.platform, b.rate_group, floor(b.seconds / 60))) f;
+	return query select autopost.finding('moderation_backlog', 'submissions', s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
+		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
+	from (
+		select count(*) as n from (
+			select 1 from autopost.submissions x
+			where x.workspace_id = p_workspace_id and x.status = 'pending' limit 10000) y) s;
+end
+$$;
+
+
+--
+-- Name: look_at_connections(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: credential_health, pull_sources, pull_cursors.
+begin
+	return query select f.* from (
+		select h.auth_ref, h.valid_until from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
+		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s', c.auth_ref,
+		case when c.valid_until <= p_now then 'expired on' else 'expires on' end, to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
+	return query select f.* from (
+		select h.auth_ref, h.failures, h.error from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.failures > 0 and h.next_refresh_at is not null and h.lost_at is null
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_not_renewed', 'credential:' || c.auth_ref, c.failures, 3,
+		format('credential %s could not be renewed %s times: %s', c.auth_ref, c.failures, left(c.error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, u.failures, u.last_error from autopost.pull_sources s
+		join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id and u.failures > 0
+		where s.workspace_id = p_workspace_id and s.enabled
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id, c.failures, (p_level ->> 'alert_source_failures')::numeric,
+		format('source %s failed %s times in a row: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, s.stopped from autopost.pull_sources s
+		where s.workspace_id = p_workspace_id and s.stopped is not null
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1, sign((p_level ->> 'alert_source_failures')::numeric),
+		format('source %s was stopped: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+end
+$$;
+
+
+--
+-- Name: look_at_deliveries(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Reads: deliveries, channels, channel_gates, alerts.
+declare
+	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint, (p_level ->> 'alert_dead_many')::bigint,
+		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'dead');
+	v_count bigint;
+	v_sample text;
+	v_oldest record;
+begin
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead' and d.updated_at > v_seen limit v_most) d;
+	if v_count > 0 then
+		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
+		return query select autopost.finding('dead', 'deliveries', v_count, (p_level ->> 'alert_dead_threshold')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+		return query select autopost.finding('dead_many', 'deliveries', v_count, (p_level ->> 'alert_dead_many')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+	end if;
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.updated_at > p_now - interval '10 minutes' limit v_most) d;
+	if v_count > 0 then
+		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
+			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
+			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
+				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
+	end if;
+	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null and d.updated_at > v_seen
+		and d.last_error ->> 'code' = 'unknown_outcome'
+		limit v_most) d;
+	return query select autopost.finding('unknown_outcome', 'deliveries', v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
+		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
+	-- A gate that is far off is held by something, as a quota; one that nobody came by does not know of a pause yet.
+	select o.due_at, g.channel_id into v_oldest
+	from autopost.channel_gates g
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id and c.enabled and c.window_mode = 'immediate'
+		and greatest(c.paused_until, c.cooldown_until, '-infinity') <= p_now
+	cross join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+		order by d.due_at limit 1) o
+	where g.workspace_id = p_workspace_id and g.ready_at < 'infinity' and g.ready_at <= p_now + interval '1 minute'
+	order by o.due_at limit 1;
+	return query select autopost.finding('oldest_due', 'deliveries', floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
+		format('a post has been due for %s minutes, in channel %s', floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
+		where v_oldest.due_at is not null;
+end
+$$;
+
+
+--
+-- Name: look_at_installation(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What concerns all workspaces: daemons, their duties, their clocks, the partitions of events.
+-- Reads: dispatch_runs, monitor_duties, events (its partitions).
+declare
+	v_late constant interval := interval '15 minutes'; -- a monitor that says nothing for longer is gone, and so are its failures
+begin
+	return query select autopost.finding('no_dispatcher', 'daemons', floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
+		format('no daemon has dispatched since %s', to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
+	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from (
+		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
+		and exists (select 1 from autopost.monitor_duties x where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		group by d.duty) c
+	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
+		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select autopost.finding('clock_skew', 'clocks', c.skew_ms, (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('a daemon''s clock is %s ms off', c.skew_ms))
+	from (
+		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('config_differs', 'daemons', c.n - 1, 1, format('%s daemons have %s configurations', c.runs, c.n))
+	from (
+		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('partitions_missing', 'events', count(*), 1, format('%s of the next days have no partition of events', count(*)))
+	from generate_series(0, 1) n
+	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
+	return query select autopost.finding('events_without_partition', 'events', 1, 1, 'some events have no partition of their own')
+	where exists (select 1 from autopost.events_default);
 end
 $$;
 
@@ -8877,6 +10442,63 @@ $$;
 
 
 --
+-- Name: max_rights(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.max_rights(p_kind text, p_is_channel boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of this type says of a bot's rights: {"present", "may_post", "reason"}; null where it says nothing. Who was added to a
+-- channel may write there only as an administrator, which the update does not tell.
+select case p_kind
+	when 'bot_added' then jsonb_build_object('present', true, 'may_post', case when not p_is_channel then true end)
+	when 'bot_removed' then '{"present": false, "may_post": false, "reason": "the bot is not in the chat: add it"}'::jsonb
+	when 'bot_started' then '{"present": true, "may_post": true}'
+	when 'bot_stopped' then '{"present": false, "may_post": false, "reason": "the user stopped the bot"}' end
+$$;
+
+
+--
+-- Name: max_update(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.max_update(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of MAX tells, as telegram_update does. MAX numbers no updates: a message is known by its id, a callback by its own, what was
+-- edited or said of a chat by when it was.
+declare
+	v_kind text := coalesce(autopost.words_in(p_update -> 'update_type', 64), 'unknown');
+	v_recipient jsonb := p_update -> 'message' -> 'recipient';
+	v_chat text := coalesce(autopost.id_in(p_update -> 'chat_id'), autopost.id_in(v_recipient -> 'chat_id'));
+	v_at text := autopost.id_in(p_update -> 'timestamp');
+	v_mid text := coalesce(autopost.words_in(p_update -> 'message' -> 'body' -> 'mid', 200), autopost.words_in(p_update -> 'message_id', 200));
+	v_channel boolean := p_update -> 'is_channel' is not distinct from 'true' or v_recipient ->> 'chat_type' is not distinct from 'channel';
+	v_rights jsonb := autopost.max_rights(v_kind, v_channel);
+	v_fact jsonb;
+begin
+	v_fact := jsonb_strip_nulls(jsonb_build_object('target_id', v_chat, 'title', case when v_kind = 'chat_title_changed' then autopost.words_in(p_update -> 'title', 255) end,
+		'kind', case
+			when v_kind in ('bot_started', 'bot_stopped') or v_kind like 'dialog\_%' or v_recipient ->> 'chat_type' = 'dialog' then 'dialog'
+			when v_channel then 'channel'
+			when v_kind in ('bot_added', 'bot_removed') or v_recipient ? 'chat_type' then 'chat' end,
+		'at', autopost.platform_instant(p_update -> 'timestamp', 1000)));
+	return jsonb_build_object('kind', v_kind, 'chat_id', v_fact -> 'target_id',
+		'key', case
+			when v_kind = 'message_created' then autopost.update_key(p_update, array[v_kind, v_mid])
+			when v_kind = 'message_callback' then autopost.update_key(p_update, array[v_kind, autopost.words_in(p_update -> 'callback' -> 'callback_id', 1000)])
+			when v_mid is not null then autopost.update_key(p_update, array[v_kind, v_mid, v_at])
+			else autopost.update_key(p_update, array[v_kind, v_chat, v_at, coalesce(autopost.id_in(p_update -> 'user' -> 'user_id'), autopost.id_in(p_update -> 'user_id'), '-')]) end,
+		'chats', case
+			when v_chat is null then '[]'
+			when v_rights is not null then jsonb_build_array(v_fact || v_rights)
+			when v_fact ->> 'kind' = 'dialog' then '[]'
+			else jsonb_build_array(v_fact) end);
+end
+$$;
+
+
+--
 -- Name: may_speak_for(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9174,6 +10796,29 @@ $$;
 
 
 --
+-- Name: newest_failures(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.newest_failures(p_workspace_id text, p_status text, p_since timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What the newest 100 failures are about: "tg_forbidden in news (3), …".
+-- Reads: deliveries.
+begin
+	return (
+		select string_agg(format('%s in %s (%s)', t.code, t.channel_id, t.n), ', ' order by t.n desc, t.code, t.channel_id)
+		from (
+			select coalesce(d.last_error ->> 'code', 'no error') as code, d.channel_id, count(*) as n
+			from (
+				select x.last_error, x.channel_id from autopost.deliveries x
+				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				order by x.updated_at desc limit 100) d
+			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
+end
+$$;
+
+
+--
 -- Name: newest_template(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9235,6 +10880,24 @@ where not exists (select 1 from autopost.workspace_endpoints e where e.workspace
 order by n
 limit 1
 $_$;
+
+
+--
+-- Name: next_health(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_health(p_health_at text, p_timezone text, p_after timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the clock of the zone shows that time next; null for no time.
+declare
+	v_today date := (p_after at time zone p_timezone)::date;
+begin
+	return (
+		select min(autopost.zoned_instant(p_timezone, v_today + n + p_health_at::time)) filter (where autopost.zoned_instant(p_timezone, v_today + n + p_health_at::time) > p_after)
+		from generate_series(0, 2) n);
+end
+$$;
 
 
 --
@@ -9511,6 +11174,42 @@ $$;
 
 
 --
+-- Name: note_chat(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_chat(p_workspace_id text, p_platform text, p_auth_ref text, p_fact jsonb) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Keeps what a platform said of a chat, and lets its channels follow. p_fact: {"target_id", "title", "username", "kind": channel, chat or dialog,
+-- "at", "seq": when it said so, "present", "may_post", "reason": of rights, "migrated_to"}, all but the first optional. Of a
+-- dialog only what concerns a channel is kept: customers are no news. Returns as follow_rights.
+-- Locks: discovered_chats, then as follow_rights. Writes: discovered_chats.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	v_chat := autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, p_fact ->> 'target_id', false);
+	if not autopost.is_news(v_chat, p_fact) then
+		return null;
+	end if;
+	if v_chat.target_id is null then
+		v_chat.platform := p_platform;
+		v_chat.auth_ref := p_auth_ref;
+		v_chat.target_id := p_fact ->> 'target_id';
+		if p_fact ->> 'kind' = 'dialog' and autopost.channels_of_chat(p_workspace_id, v_chat) = '{}' then
+			return null;
+		end if;
+		insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, first_seen, last_seen)
+		values (p_workspace_id, p_platform, p_auth_ref, v_chat.target_id, autopost.now_ts(), autopost.now_ts())
+		on conflict do nothing;
+	end if;
+	v_chat := autopost.told(autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, v_chat.target_id, true), p_fact);
+	perform autopost.keep_chat(v_chat);
+	return autopost.follow_rights(p_workspace_id, v_chat);
+end
+$$;
+
+
+--
 -- Name: note_hints(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9533,6 +11232,21 @@ begin
 		where r.workspace_id = p_workspace_id and r.run_id = p_run_id and jsonb_array_length(r.hints) < 1000;
 	end if;
 end
+$$;
+
+
+--
+-- Name: notice_text(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.notice_text(p_tell jsonb, p_timezone text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- An alert as a person reads it.
+select case p_tell ->> 'told' when 'raised' then 'NEW' when 'grown' then 'MORE' when 'reminder' then 'STILL' else 'OVER' end
+	|| format(' %s %s: %s', p_tell ->> 'severity', p_tell ->> 'kind', left(p_tell ->> 'what', 400))
+	|| e'\n  since ' || autopost.clock_of((p_tell ->> 'raised_at')::timestamptz, p_timezone)
+	|| coalesce(', over since ' || autopost.clock_of((p_tell ->> 'ended_at')::timestamptz, p_timezone), e'\n  To do: ' || (p_tell ->> 'remedy'))
 $$;
 
 
@@ -9722,6 +11436,23 @@ begin
 		return case when v_slot > p_slot then v_slot else v_at end;
 	end if;
 	return v_at;
+end
+$$;
+
+
+--
+-- Name: operator_workspace(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.operator_workspace() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The workspace that is told what concerns the whole installation: that of the setting where there is such a one, else the oldest.
+-- To be asked before a workspace is entered. Reads: settings, workspaces.
+begin
+	return (
+		select w.workspace_id from autopost.workspaces w
+		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
 end
 $$;
 
@@ -10466,6 +12197,19 @@ $$;
 
 
 --
+-- Name: platform_instant(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.platform_instant(p_value jsonb, p_per_second integer) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- An instant that a platform counts since 1970; null for what is none of this century.
+select case when jsonb_typeof(p_value) = 'number' and (p_value #>> '{}')::numeric between 0 and 4102444800::numeric * p_per_second
+	then to_timestamp(((p_value #>> '{}')::numeric / p_per_second)::float8) end
+$$;
+
+
+--
 -- Name: poll_interval(text, text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10917,9 +12661,10 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Removes receipts whose time is over, of pushes, of signed requests, of sources and of requests of the API: at most 5,000 of each. Those of a
+-- Removes receipts whose time is over, of pushes, of signed requests, of sources, of requests of the API and of updates of bots: at most 5,000 of each. Those of a
 -- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts, api_requests.
+-- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip locked).
+-- Writes: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -10932,6 +12677,9 @@ declare
 	v_keys uuid[];
 	v_requests text[];
 	v_answers int;
+	v_bots text[];
+	v_keys_of_updates text[];
+	v_updates int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -10974,8 +12722,18 @@ begin
 	using unnest(v_keys, v_requests) u (key_id, idempotency_key)
 	where r.workspace_id = p_workspace_id and r.key_id = u.key_id and r.idempotency_key = u.idempotency_key;
 	get diagnostics v_answers = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers) = 5000);
+	select array_agg(x.auth_ref), array_agg(x.update_key) into v_bots, v_keys_of_updates
+	from (
+		select u.auth_ref, u.update_key from autopost.bot_updates u
+		where u.workspace_id = p_workspace_id and u.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.bot_updates b
+	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
+	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
+	get diagnostics v_updates = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
 end
 $$;
 
@@ -11128,6 +12886,56 @@ begin
 		perform autopost.refuse('items', 'is no array of 1 to 100 posts', 'pass a JSON array of raw payloads');
 	end if;
 	return v_endpoint;
+end
+$$;
+
+
+--
+-- Name: put_alert_target(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Makes somebody who is told of alerts, or changes it. p_fields hold what changes (alert_target_rules names them); null is the default. A change
+-- makes its next message due at once.
+-- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+-- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Locks: workspaces, alert_targets. Reads: platforms, credential_bindings. Writes: alert_targets, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb := autopost.alert_target_rules();
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.alert_targets;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		v_new := jsonb_populate_record(null::autopost.alert_targets, v_put -> 'after');
+		v_now := autopost.now_ts();
+		insert into autopost.alert_targets as t (workspace_id, target_id, kind, address, auth_ref, enabled, min_severity, kinds, quiet_hours, timezone, quiet_critical,
+			digest_minutes, daily_limit, health_at, health_on_alert, health_next_at, next_try_at, created_at, updated_at)
+		values (p_workspace_id, p_target_id, v_new.kind, v_new.address, v_new.auth_ref, v_new.enabled, v_new.min_severity, v_new.kinds, v_new.quiet_hours, v_new.timezone,
+			v_new.quiet_critical, v_new.digest_minutes, v_new.daily_limit, v_new.health_at, v_new.health_on_alert,
+			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now)
+		on conflict (workspace_id, target_id) do update
+		set address = excluded.address, auth_ref = excluded.auth_ref, enabled = excluded.enabled, min_severity = excluded.min_severity, kinds = excluded.kinds,
+			quiet_hours = excluded.quiet_hours, timezone = excluded.timezone, quiet_critical = excluded.quiet_critical, digest_minutes = excluded.digest_minutes,
+			daily_limit = excluded.daily_limit, health_at = excluded.health_at, health_on_alert = excluded.health_on_alert, health_next_at = excluded.health_next_at,
+			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at;
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id) where not v_new.enabled;
+		perform autopost.audit(p_workspace_id, 'put_alert_target', 'alert_target:' || p_target_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
 end
 $$;
 
@@ -11384,9 +13192,11 @@ begin
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'webhook' then
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'alert_target' then
+		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source, endpoint or webhook');
+			'use workspace, credential, group, template, channel, quota, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -12082,11 +13892,15 @@ $_$;
 CREATE FUNCTION autopost.raise_alert(p_workspace_id text, p_kind text, p_subject text, p_error jsonb, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Tells people of something, once until it has ended.
+-- Tells people of something, once until it has ended. Whoever raises it ends it.
 -- Writes: alerts.
+declare
+	v_kind record;
 begin
-	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta)
-	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta))
+	select * into v_kind from autopost.alert_kinds() k where k.kind = p_kind;
+	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy)
+	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta), coalesce(v_kind.severity, 'error'),
+		autopost.redact(concat_ws(': ', p_subject, coalesce(v_kind.title, p_kind), left(p_error ->> 'message', 200))), autopost.alert_remedy(p_kind, p_workspace_id, p_subject))
 	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
 end
 $$;
@@ -12552,6 +14366,89 @@ $_$;
 
 
 --
+-- Name: receive_update(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_update(p_workspace_id text, p_endpoint_id text, p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes one update that the platform of a bot sent to its endpoint (kind bot_webhook; meta.auth_ref names the bot's credential, whose platform it
+-- is), once: for receipt_ttl_hours a repeat is known by its id, whatever endpoint it comes in by. In the same transaction it acts: chats that the
+-- bot was found in are kept, and where it lost the right to post, its channels pause; where it has it again, those that paused for that go on. What
+-- nobody knows the type of is kept and does nothing.
+-- Returns {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained", where channels followed}. Raises AP001 for a wrong argument.
+-- Locks, in this order: bot_updates (a concurrent twin waits), discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Writes: bot_updates, discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+declare
+	v_bot record;
+	v_read jsonb;
+	v_now timestamptz;
+	v_limit int := autopost.setting('bot_chat_updates_per_minute');
+	v_rights text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
+	if jsonb_typeof(p_update) is distinct from 'object' then
+		perform autopost.refuse('update', 'is no JSON object', 'pass the body as the platform sent it');
+	end if;
+	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update) else autopost.max_update(p_update) end;
+	v_now := autopost.now_ts();
+	delete from autopost.bot_updates u
+	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key' and u.expires_at <= v_now;
+	insert into autopost.bot_updates (workspace_id, auth_ref, update_key, endpoint_id, kind, chat_id, payload, received_at, expires_at)
+	values (p_workspace_id, v_bot.o_auth_ref, v_read ->> 'key', p_endpoint_id, v_read ->> 'kind', v_read ->> 'chat_id',
+		case when autopost.chat_updates(p_workspace_id, v_bot.o_auth_ref, v_read ->> 'chat_id', v_now - interval '1 minute', v_limit) < v_limit
+			then autopost.capped_texts(p_update, v_bot.o_text_limit) end,
+		v_now, v_now + autopost.setting_interval('receipt_ttl_hours'))
+	on conflict do nothing;
+	if not found then
+		return jsonb_build_object('status', 'duplicate', 'kind', v_read -> 'kind');
+	end if;
+	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
+	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
+	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
+end
+$$;
+
+
+--
+-- Name: record_chat_rights(text, text, text, text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_chat_rights(p_workspace_id text, p_platform text, p_auth_ref text, p_target_id text, p_ask_at timestamp with time zone, p_right jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a platform answered of a bot's rights in a chat: {"title", "may_post", "reason"}. p_ask_at is the one that list_unasked_chats gave: what an
+-- update said meanwhile counts more. Channels pause or go on as by an update. The engine alone may.
+-- Returns {"applied": true, "rights": "lost" | "regained", where channels followed}, or {"applied": false, "reason": "unknown" | "stale"}.
+-- Raises AP001 for a wrong argument. Locks: discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Writes: discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+declare
+	v_chat autopost.discovered_chats;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('ask_at', p_ask_at is not null);
+	if coalesce(jsonb_typeof(p_right -> 'may_post') <> 'boolean', true) then
+		perform autopost.refuse('right', 'does not say whether the bot may post', 'pass {"title", "may_post", "reason"}');
+	end if;
+	v_chat := autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, p_target_id, true);
+	if v_chat.target_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_chat.ask_at <> p_ask_at then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_chat.title := coalesce(autopost.words_in(p_right -> 'title', 255), v_chat.title);
+	v_chat.may_post := (p_right -> 'may_post')::boolean;
+	v_chat.reason := autopost.words_in(p_right -> 'reason', 500);
+	perform autopost.keep_chat(v_chat);
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'rights', autopost.follow_rights(p_workspace_id, v_chat)));
+end
+$$;
+
+
+--
 -- Name: record_credential_check(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13005,6 +14902,41 @@ begin
 			autopost.changed(v_results, 'delivery_id', 'before'), autopost.changed(v_results, 'delivery_id', 'after'));
 	end if;
 	return jsonb_build_object('applied', v_results <> '[]', 'dry_run', p_dry_run, 'released', v_counts[1], 'unknown', v_counts[2], 'results', v_results);
+end
+$$;
+
+
+--
+-- Name: remove_alert_target(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_alert_target(p_workspace_id text, p_target_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Takes a target away, with what it has been told. To let it rest, disable it by put_alert_target.
+-- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_target"}.
+-- Locks: workspaces, alert_targets. Writes: alert_targets, alert_messages, alert_notices, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()) from autopost.alert_targets t
+		where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	if v_before is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_target');
+	end if;
+	v_before := autopost.fields_that_differ(v_before, autopost.default_fields(autopost.alert_target_rules()));
+	if not p_dry_run then
+		delete from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id);
+		perform autopost.audit(p_workspace_id, 'remove_alert_target', 'alert_target:' || p_target_id, v_act, v_before, '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
 end
 $$;
 
@@ -13542,6 +15474,31 @@ $$;
 
 
 --
+-- Name: report_duty(text, text, timestamp with time zone, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.report_duty(p_run_id text, p_duty text, p_at timestamp with time zone, p_config text, p_error text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a duty of a monitor came to: p_error is what went wrong, null where nothing did; p_at what the daemon's clock shows now, p_config a digest of
+-- what daemons should agree on. The engine alone may. Writes: monitor_duties.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.require('run_id', p_run_id <> ''), autopost.require('duty', p_duty <> ''), autopost.require('at', p_at is not null), autopost.require('config', p_config is not null);
+	insert into autopost.monitor_duties as d (run_id, duty, reported_at, done_at, failures, error, skew_ms, config)
+	values (p_run_id, p_duty, v_now, case when p_error is null then v_now end, (p_error is not null)::int, left(autopost.redact(p_error), 1000),
+		round(extract(epoch from p_at - v_now) * 1000), p_config)
+	on conflict (run_id, duty) do update
+	set reported_at = excluded.reported_at, done_at = coalesce(excluded.done_at, d.done_at), error = excluded.error, skew_ms = excluded.skew_ms, config = excluded.config,
+		failures = case when excluded.failures = 0 then 0 else d.failures + 1 end;
+	return '{"applied": true}';
+end
+$$;
+
+
+--
 -- Name: report_orphans(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13826,19 +15783,22 @@ CREATE FUNCTION autopost.resolve_endpoint(p_kind text, p_secret_hash text) RETUR
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- The one enabled endpoint of a kind that a secret's SHA-256 (hexadecimal) belongs to, of a workspace that is not disabled:
--- {"workspace_id", "endpoint_id", "max_payload_bytes"}; null for anything else, with no word on why. Looks across workspaces.
--- Reads: secret_lookup, workspace_endpoints, workspaces.
+-- {"workspace_id", "endpoint_id", "max_payload_bytes", "platform": of the bot whose updates it takes, only of kind bot_webhook}; null for anything
+-- else, an endpoint without its bot too, with no word on why. Looks across workspaces.
+-- Reads: secret_lookup, workspace_endpoints, workspaces, credential_bindings.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes)
+		|| case when p_kind = 'bot_webhook' then jsonb_build_object('platform', b.platform) else '{}' end
 	into v_answer
 	from autopost.secret_lookup l
 	join autopost.workspace_endpoints e on e.workspace_id = l.workspace_id and e.endpoint_id = l.subject_id
 	join autopost.workspaces w on w.workspace_id = l.workspace_id
+	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
 	where l.kind = p_kind and l.secret_hash = p_secret_hash
-	and e.enabled and w.status <> 'disabled'
+	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null)
 	and autopost.may_speak_for(l.workspace_id);
 	return v_answer;
 end
@@ -14089,7 +16049,8 @@ $$;
 CREATE FUNCTION autopost.resume_for_auth(p_workspace_id text, p_auth_ref text, p_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- The channels that wait because this credential was refused go on. What failed meanwhile is put back by requeue_auth_lost alone.
+-- The channels that wait because this credential was refused go on, but for those whose bot has no rights: they wait for these alone from now on.
+-- What failed meanwhile is put back by requeue_auth_lost alone.
 -- Returns {"resumed": n, "auth_lost": how many deliveries requeue_auth_lost may put back, 1000 at most}.
 -- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_enabled).
 declare
@@ -14097,9 +16058,53 @@ declare
 	v_held text[];
 begin
 	perform autopost.lock_channels(p_workspace_id, v_ids);
+	update autopost.channels c set auth_held = false, paused_before = null
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.rights_held is not null;
 	v_held := autopost.held_channels(p_workspace_id, v_ids);
 	perform autopost.change_channels(p_workspace_id, v_held, autopost.resumed(), 'channel_enabled', p_meta, false);
 	return jsonb_build_object('resumed', cardinality(v_held), 'auth_lost', cardinality(autopost.auth_lost_ids(p_workspace_id, v_ids)));
+end
+$$;
+
+
+--
+-- Name: resume_for_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resume_for_rights(p_workspace_id text, p_chat autopost.discovered_chats) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- The bot may post in the chat again: of its channels those go on that paused for that alone. A pause that a channel had before, by a person or
+-- after a failure, counts on; one that is disabled stays so; one whose credential is refused waits for that. Returns how many.
+-- Locks: channels (channel_id), channel_gates, audit_heads. Writes: channels, channel_gates, alerts, events(channel_enabled), admin_audit_log.
+declare
+	v_ids text[] := autopost.channels_of_chat(p_workspace_id, p_chat);
+	v_meta jsonb := jsonb_build_object('operator', p_chat.platform, 'reason', 'the bot may post in the chat', 'auth_ref', p_chat.auth_ref, 'target_id', p_chat.target_id);
+	v_channel autopost.channels;
+	v_now timestamptz;
+	v_until timestamptz;
+	v_count int := 0;
+begin
+	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.rights_held is not null) then
+		return 0;
+	end if;
+	perform autopost.lock_channels(p_workspace_id, v_ids);
+	v_now := autopost.now_ts();
+	for v_channel in
+		select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.rights_held is not null
+		order by c.channel_id
+	loop
+		v_until := greatest(case when v_channel.paused_before > v_now then v_channel.paused_before end, case when v_channel.auth_held then autopost.auth_hold_until() end);
+		update autopost.channels c set paused_until = v_until, rights_held = null, paused_before = null
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+		perform autopost.emit_note(p_workspace_id, 'channel_enabled', 'ok', v_channel.channel_id, null, null, v_meta || jsonb_build_object('until', v_until));
+		perform autopost.end_alert(p_workspace_id, 'rights_lost', 'channel:' || v_channel.channel_id);
+		perform autopost.audit(p_workspace_id, 'rights_regained', 'channel:' || v_channel.channel_id, v_meta,
+			jsonb_build_object('paused_until', v_channel.paused_until), jsonb_build_object('paused_until', v_until));
+		v_count := v_count + 1;
+	end loop;
+	return v_count;
 end
 $$;
 
@@ -14791,6 +16796,21 @@ $$;
 
 
 --
+-- Name: seen_until(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.seen_until(p_workspace_id text, p_kind text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What went wrong by then somebody has acknowledged: what comes after is told anew, though the rows of before stay as they are.
+-- Reads: alerts.
+begin
+	return coalesce((select max(a.acknowledged_at) from autopost.alerts a where a.workspace_id = p_workspace_id and a.kind = p_kind and a.acknowledged_at is not null), '-infinity');
+end
+$$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14883,6 +16903,51 @@ begin
 			when p_key like '%\_hours' then interval '1 hour'
 			when p_key like '%\_days' then interval '1 day'
 			else interval '1 second' end);
+end
+$$;
+
+
+--
+-- Name: settle_alerts(text, text, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_alerts(p_workspace_id text, p_look text, p_findings jsonb[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Brings the alerts of a look in line with what it sees; a null is nothing seen. Returns {"raised", "ended", "open"}.
+-- Locks: alerts (kind, subject). Writes: alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_finding jsonb;
+	v_kind record;
+	v_raised int := 0;
+	v_ended int;
+	v_calm interval := case when p_look <> 'integrity' then autopost.setting_interval('alert_calm_seconds') else '0' end; -- which looks once a day
+begin
+	p_findings := array_remove(p_findings, null);
+	perform 1 from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
+	order by a.kind, a.subject for no key update of a;
+	for v_finding in select f.value from unnest(p_findings) f (value) order by f.value ->> 'kind', f.value ->> 'subject' loop
+		select * into v_kind from autopost.alert_kinds() k where k.kind = v_finding ->> 'kind';
+		update autopost.alerts a
+		set amount = (v_finding ->> 'amount')::numeric, what = autopost.redact(v_finding ->> 'what'), meta = autopost.redact(v_finding -> 'meta'), calm_since = null
+		where a.workspace_id = p_workspace_id and a.kind = v_kind.kind and a.subject = v_finding ->> 'subject' and a.ended_at is null;
+		continue when found or v_finding -> 'raised' <> 'true';
+		insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, meta, severity, what, remedy, amount, look)
+		values (p_workspace_id, autopost.new_id(), v_kind.kind, v_finding ->> 'subject', v_now, autopost.redact(v_finding -> 'meta'), v_kind.severity,
+			autopost.redact(v_finding ->> 'what'), autopost.alert_remedy(v_kind.kind, p_workspace_id, v_finding ->> 'subject'), (v_finding ->> 'amount')::numeric, p_look)
+		on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+		v_raised := v_raised + 1;
+	end loop;
+	update autopost.alerts a
+	set calm_since = coalesce(a.calm_since, v_now),
+		ended_at = case when coalesce(a.calm_since, v_now) <= v_now - v_calm then v_now end
+	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
+	and not exists (select 1 from unnest(p_findings) f (value) where f.value ->> 'kind' = a.kind and f.value ->> 'subject' = a.subject);
+	select count(*) into v_ended from autopost.alerts a where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at = v_now;
+	return jsonb_build_object('raised', v_raised, 'ended', v_ended, 'open', (
+		select count(*) from autopost.alerts a where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null));
 end
 $$;
 
@@ -15198,6 +17263,17 @@ begin
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error, jsonb_build_object('next_retry_at', v_next));
 	return autopost.leave_flight(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
 end
+$$;
+
+
+--
+-- Name: severity_rank(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.severity_rank(p_severity text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select array_position('{warning,error,critical}', p_severity)
 $$;
 
 
@@ -16025,6 +18101,62 @@ $$;
 
 
 --
+-- Name: subscribed_bots(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscribed_bots(p_workspace_id text) RETURNS TABLE(endpoint_id text, platform text, auth_ref text)
+    LANGUAGE sql STABLE
+    AS $$
+-- The endpoints that platforms are to send the updates of their bots to: enabled, or only awaiting a secret, which a subscription makes.
+-- Reads: workspace_endpoints, credential_bindings.
+select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
+from autopost.workspace_endpoints e
+join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
+where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+order by b.auth_ref, e.created_at desc, e.endpoint_id desc
+$$;
+
+
+--
+-- Name: subscription_fault(autopost.bot_subscriptions, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscription_fault(p_subscription autopost.bot_subscriptions, p_secret_hash text, p_wanted jsonb, p_seen jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Why a platform has to be subscribed anew: null where it sends what is wanted to where it is wanted.
+-- p_wanted: {"url", "updates"}; p_seen: {"url": "" for none, "updates", "error", "error_at": of the last push that it could not bring}.
+select case
+	when coalesce(p_seen ->> 'url', '') = '' then 'it is missing'
+	when p_seen ->> 'url' <> p_wanted ->> 'url' then 'it goes elsewhere'
+	when not (coalesce(p_seen -> 'updates', '[]') @> (p_wanted -> 'updates') and (p_wanted -> 'updates') @> coalesce(p_seen -> 'updates', '[]')) then 'it is for other updates'
+	when p_secret_hash is null or p_subscription.given_hash is distinct from p_secret_hash then 'it has another secret'
+	when p_seen ->> 'error' ~ '\m401\M' and autopost.timestamp_of(p_seen ->> 'error_at') > p_subscription.subscribed_at then 'its secret was refused' end
+$$;
+
+
+--
+-- Name: subscription_row(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.subscription_row(p_workspace_id text, p_endpoint_id text) RETURNS autopost.bot_subscriptions
+    LANGUAGE plpgsql
+    AS $$
+-- The subscription of an endpoint, so that nobody changes it meanwhile.
+-- Locks: bot_subscriptions. Writes: bot_subscriptions, where it has no row yet.
+declare
+	v_row autopost.bot_subscriptions;
+begin
+	insert into autopost.bot_subscriptions (workspace_id, endpoint_id) values (p_workspace_id, p_endpoint_id) on conflict do nothing;
+	select s.* into v_row from autopost.bot_subscriptions s
+	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id
+	for no key update of s;
+	return v_row;
+end
+$$;
+
+
+--
 -- Name: tag_in_dialect(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16231,6 +18363,64 @@ begin
 		where r.workspace_id = p_endpoint.workspace_id and r.endpoint_id = p_endpoint.endpoint_id and r.source_ref = v_ref;
 	end if;
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
+end
+$$;
+
+
+--
+-- Name: telegram_rights(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.telegram_rights(p_type text, p_member jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What a bot that is this member of a chat may: {"present", "may_post", "reason"}; may_post is null for a status that is not known.
+select jsonb_build_object('present', coalesce(m.status not in ('left', 'kicked'), true), 'may_post', m.obstacle = '', 'reason', nullif(m.obstacle, ''))
+from (
+	select s.status, case
+		when s.status in ('left', 'kicked') then 'the bot is not in the chat: add it'
+		when s.status = 'creator' then ''
+		when p_type = 'channel' and s.status = 'administrator' and p_member -> 'can_post_messages' = 'true' then ''
+		when p_type = 'channel' and s.status = 'administrator' then 'the bot is an administrator that may not post messages: give it that right'
+		when p_type = 'channel' and s.status in ('member', 'restricted') then 'the bot is no administrator of the channel: make it one that may post messages'
+		when s.status in ('administrator', 'member') then ''
+		when s.status = 'restricted' and p_member -> 'can_send_messages' = 'true' then ''
+		when s.status = 'restricted' then 'the bot may not send messages in the chat: lift the restriction' end as obstacle
+	from (select autopost.words_in(p_member -> 'status', 32) as status) s) m
+$$;
+
+
+--
+-- Name: telegram_update(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.telegram_update(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What an update of the Telegram Bot API tells: {"key", "kind", "chat_id", "chats": what it says of chats, for note_chat}. Whatever its form, it is
+-- answered. update_id grows for a bot; where it is missing, the whole body tells repeats.
+declare
+	v_kind text := coalesce((select left(k.key, 64) from jsonb_each(p_update) k where jsonb_typeof(k.value) = 'object' order by k.key limit 1), 'unknown');
+	v_body jsonb := p_update -> v_kind;
+	v_chat jsonb := coalesce(v_body -> 'chat', v_body -> 'message' -> 'chat');
+	v_type text := autopost.words_in(v_chat -> 'type', 32);
+	v_to text := autopost.id_in(v_body -> 'migrate_to_chat_id');
+	v_fact jsonb;
+	v_facts jsonb := '[]';
+begin
+	v_fact := jsonb_strip_nulls(jsonb_build_object('target_id', autopost.id_in(v_chat -> 'id'), 'title', autopost.words_in(v_chat -> 'title', 255),
+		'username', autopost.words_in(v_chat -> 'username', 64), 'kind', case v_type when 'channel' then 'channel' when 'private' then 'dialog' else 'chat' end,
+		'at', autopost.platform_instant(v_body -> 'date', 1), 'seq', autopost.id_in(p_update -> 'update_id')));
+	if not v_fact ? 'target_id' then
+		null;
+	elsif v_kind = 'my_chat_member' then
+		v_facts := jsonb_build_array(v_fact || autopost.telegram_rights(v_type, v_body -> 'new_chat_member'));
+	elsif v_to is not null then
+		v_facts := jsonb_build_array(v_fact || jsonb_build_object('migrated_to', v_to), v_fact || jsonb_build_object('target_id', v_to));
+	elsif v_type in ('channel', 'group', 'supergroup') then
+		v_facts := jsonb_build_array(v_fact);
+	end if;
+	return jsonb_build_object('key', autopost.update_key(p_update, array[autopost.id_in(p_update -> 'update_id')]), 'kind', v_kind, 'chat_id', v_fact -> 'target_id', 'chats', v_facts);
 end
 $$;
 
@@ -16489,6 +18679,47 @@ $$;
 
 
 --
+-- Name: test_alert_target(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.test_alert_target(p_workspace_id text, p_target_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Has a test message sent to a target, whatever its hours and limits; a daemon sends it within its monitor's interval.
+-- Returns {"applied": true, "dry_run", "message_id"}, or {"applied": false, "dry_run"} with reason unknown_target, disabled, or busy: another message
+-- is under way. Locks: alert_targets. Writes: alert_messages, alert_targets, admin_audit_log.
+declare
+	v_act jsonb;
+	v_target autopost.alert_targets;
+	v_id uuid;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('target_id', p_target_id <> '');
+	select t.* into v_target from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+	if v_target.target_id is null or not v_target.enabled then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_target.target_id is null then 'unknown_target' else 'disabled' end);
+	elsif p_dry_run then
+		return '{"applied": true, "dry_run": true}';
+	end if;
+	insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body, created_at)
+	values (p_workspace_id, autopost.new_id(), p_target_id, 'test', 'pending', format('[autopost %s] test', p_workspace_id),
+		format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.', p_workspace_id, autopost.redact(p_operator)),
+		jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id), autopost.now_ts())
+	on conflict (workspace_id, target_id) where status in ('pending', 'sending') do nothing
+	returning message_id into v_id;
+	if v_id is null then
+		return '{"applied": false, "dry_run": false, "reason": "busy"}';
+	end if;
+	update autopost.alert_targets t set next_try_at = autopost.now_ts() where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+	perform autopost.audit(p_workspace_id, 'test_alert_target', 'alert_target:' || p_target_id, v_act, '{}', '{}');
+	return jsonb_build_object('applied', true, 'dry_run', false, 'message_id', v_id);
+end
+$$;
+
+
+--
 -- Name: test_webhook(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16580,7 +18811,8 @@ from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
 	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
 	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
-	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(4, 'channel_paused', p_channel.paused_until, case when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
+		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),
@@ -16608,6 +18840,46 @@ begin
 	return p_text::timestamptz;
 exception when datetime_field_overflow or invalid_datetime_format then
 	return null;
+end
+$_$;
+
+
+--
+-- Name: told(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.told(p_chat autopost.discovered_chats, p_fact jsonb) RETURNS autopost.discovered_chats
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- The chat after a fact. A platform may tell late: what it says of rights counts only when it is not older than what is known.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_at timestamptz := coalesce((p_fact ->> 'at')::timestamptz, v_now);
+	v_seq bigint := case when p_fact ->> 'seq' ~ '^[0-9]{1,18}$' then (p_fact ->> 'seq')::bigint else 0 end;
+	v_chat autopost.discovered_chats := p_chat;
+begin
+	v_chat.title := coalesce(p_fact ->> 'title', p_chat.title);
+	v_chat.username := case when p_fact ? 'seq' then p_fact ->> 'username' else coalesce(p_fact ->> 'username', p_chat.username) end;
+	v_chat.kind := coalesce(p_fact ->> 'kind', p_chat.kind);
+	v_chat.last_seen := v_now;
+	v_chat.migrated_to := coalesce(p_fact ->> 'migrated_to', p_chat.migrated_to);
+	if p_fact ? 'migrated_to' then
+		v_chat.left_at := coalesce(p_chat.left_at, v_now);
+	elsif p_fact ? 'present' and (v_at, v_seq) >= (p_chat.rights_at, p_chat.rights_seq) then
+		v_chat.left_at := case when p_fact -> 'present' = 'false' then coalesce(p_chat.left_at, v_now) end;
+		v_chat.may_post := (p_fact ->> 'may_post')::boolean;
+		v_chat.reason := p_fact ->> 'reason';
+		v_chat.rights_at := v_at;
+		v_chat.rights_seq := v_seq;
+		v_chat.ask_at := '-infinity';
+	elsif not p_fact ? 'present' and p_chat.left_at is not null and p_chat.migrated_to is null and v_at > p_chat.rights_at then
+		-- It hears what is said there, so that it was added again, and nobody told.
+		v_chat.left_at := null;
+		v_chat.may_post := null;
+		v_chat.reason := null;
+		v_chat.ask_at := '-infinity';
+	end if;
+	return v_chat;
 end
 $_$;
 
@@ -16726,6 +18998,21 @@ CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
 select coalesce(jsonb_agg(f.key order by f.key), '[]')
 from jsonb_object_keys(p_raw) f (key)
 where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+$$;
+
+
+--
+-- Name: update_key(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.update_key(p_update jsonb, p_parts text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What repeats of an update are known by: its parts, or its own digest where one of them is missing; at most 256 bytes.
+select case
+	when array_position(p_parts, null) is not null then 'digest ' || encode(sha256(convert_to(p_update::text, 'UTF8')), 'hex')
+	when octet_length(array_to_string(p_parts, ' ')) > 256 then 'digest ' || encode(sha256(convert_to(array_to_string(p_parts, ' '), 'UTF8')), 'hex')
+	else array_to_string(p_parts, ' ') end
 $$;
 
 
@@ -17849,32 +20136,8 @@ CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
--- And the chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
--- seal, and is what its own seal says.
-(select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
-from (
-	select l.seq, l.id, case
-		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
-		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
-		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
-	from (
-		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
-			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
-		from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id) l
-	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
-	union all
-	select h.seq, null, 'rows are missing before the head'
-	from autopost.audit_heads h
-	left join lateral (
-		select x.seq, x.hash from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id
-		order by x.seq desc limit 1) e on true
-	where h.workspace_id = p_workspace_id
-	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
-) c
-where c.what is not null
-order by c.seq)
+-- And the chain of the log is whole.
+select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
 union all
 select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
 from autopost.events e
@@ -18687,6 +20950,18 @@ $$;
 
 
 --
+-- Name: words_in(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.words_in(p_value jsonb, p_length integer) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The beginning of a string of a platform; null for anything else, and for an empty one.
+select case when jsonb_typeof(p_value) = 'string' then nullif(left(p_value #>> '{}', p_length), '') end
+$$;
+
+
+--
 -- Name: write_endpoint(autopost.workspace_endpoints, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18763,6 +21038,22 @@ $$;
 
 
 --
+-- Name: alert_notices; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.alert_notices (
+    workspace_id text NOT NULL,
+    target_id text NOT NULL,
+    alert_id uuid NOT NULL,
+    told_at timestamp with time zone NOT NULL,
+    amount numeric NOT NULL,
+    resolved boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY autopost.alert_notices FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: api_requests; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -18794,6 +21085,25 @@ CREATE TABLE autopost.audit_heads (
 );
 
 ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_updates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_updates (
+    workspace_id text NOT NULL,
+    auth_ref text NOT NULL,
+    update_key text NOT NULL,
+    endpoint_id text NOT NULL,
+    kind text NOT NULL,
+    chat_id text,
+    payload jsonb,
+    received_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.bot_updates FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -18993,6 +21303,23 @@ ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: monitor_duties; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.monitor_duties (
+    run_id text NOT NULL,
+    duty text NOT NULL,
+    reported_at timestamp with time zone NOT NULL,
+    done_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    error text,
+    skew_ms bigint NOT NULL,
+    config text NOT NULL,
+    CONSTRAINT monitor_duties_duty_check CHECK ((duty <> ''::text))
+);
+
+
+--
 -- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -19103,6 +21430,30 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: alert_messages alert_messages_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_messages
+    ADD CONSTRAINT alert_messages_pkey PRIMARY KEY (workspace_id, message_id);
+
+
+--
+-- Name: alert_notices alert_notices_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_pkey PRIMARY KEY (workspace_id, target_id, alert_id);
+
+
+--
+-- Name: alert_targets alert_targets_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_targets
+    ADD CONSTRAINT alert_targets_pkey PRIMARY KEY (workspace_id, target_id);
+
+
+--
 -- Name: alerts alerts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -19132,6 +21483,22 @@ ALTER TABLE ONLY autopost.api_requests
 
 ALTER TABLE ONLY autopost.audit_heads
     ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (workspace_id);
+
+
+--
+-- Name: bot_subscriptions bot_subscriptions_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_subscriptions
+    ADD CONSTRAINT bot_subscriptions_pkey PRIMARY KEY (workspace_id, endpoint_id);
+
+
+--
+-- Name: bot_updates bot_updates_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_updates
+    ADD CONSTRAINT bot_updates_pkey PRIMARY KEY (workspace_id, auth_ref, update_key);
 
 
 --
@@ -19228,6 +21595,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 ALTER TABLE ONLY autopost.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (workspace_id, delivery_id);
+
+
+--
+-- Name: discovered_chats discovered_chats_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_pkey PRIMARY KEY (workspace_id, platform, auth_ref, target_id);
 
 
 --
@@ -19356,6 +21731,14 @@ ALTER TABLE ONLY autopost.messages
 
 ALTER TABLE ONLY autopost.messages
     ADD CONSTRAINT messages_workspace_id_hash_version_content_hash_key UNIQUE (workspace_id, hash_version, content_hash);
+
+
+--
+-- Name: monitor_duties monitor_duties_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.monitor_duties
+    ADD CONSTRAINT monitor_duties_pkey PRIMARY KEY (run_id, duty);
 
 
 --
@@ -19548,6 +21931,48 @@ CREATE INDEX admin_audit_log_subject ON autopost.admin_audit_log USING btree (wo
 
 
 --
+-- Name: alert_messages_ended; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_messages_ended ON autopost.alert_messages USING btree (workspace_id, target_id, ended_at) WHERE (status <> ALL (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: alert_messages_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX alert_messages_open ON autopost.alert_messages USING btree (workspace_id, target_id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: alert_notices_alert; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_notices_alert ON autopost.alert_notices USING btree (workspace_id, alert_id);
+
+
+--
+-- Name: alert_notices_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alert_notices_open ON autopost.alert_notices USING btree (workspace_id, target_id) WHERE (NOT resolved);
+
+
+--
+-- Name: alerts_acknowledged; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alerts_acknowledged ON autopost.alerts USING btree (workspace_id, kind, acknowledged_at) WHERE (acknowledged_at IS NOT NULL);
+
+
+--
+-- Name: alerts_ended; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX alerts_ended ON autopost.alerts USING btree (workspace_id, ended_at) WHERE (ended_at IS NOT NULL);
+
+
+--
 -- Name: alerts_open; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -19559,6 +21984,20 @@ CREATE UNIQUE INDEX alerts_open ON autopost.alerts USING btree (workspace_id, ki
 --
 
 CREATE INDEX api_requests_expiry ON autopost.api_requests USING btree (workspace_id, expires_at);
+
+
+--
+-- Name: bot_updates_chat; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_updates_chat ON autopost.bot_updates USING btree (workspace_id, auth_ref, chat_id, received_at) WHERE (chat_id IS NOT NULL);
+
+
+--
+-- Name: bot_updates_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_updates_expiry ON autopost.bot_updates USING btree (expires_at);
 
 
 --
@@ -19587,6 +22026,20 @@ CREATE INDEX channels_enabled ON autopost.channels USING btree (workspace_id, en
 --
 
 CREATE INDEX channels_group ON autopost.channels USING btree (workspace_id, platform, rate_group);
+
+
+--
+-- Name: channels_paused; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_paused ON autopost.channels USING btree (workspace_id, paused_until) WHERE (paused_until IS NOT NULL);
+
+
+--
+-- Name: channels_rights_held; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_rights_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE (rights_held IS NOT NULL);
 
 
 --
@@ -19664,6 +22117,13 @@ CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, c
 --
 
 CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_id, status, updated_at) WHERE (status = ANY (ARRAY['dead'::text, 'failed_permanent'::text]));
+
+
+--
+-- Name: deliveries_unknown; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id, updated_at) WHERE ((status = 'failed_permanent'::text) AND (outcome_unknown_at IS NOT NULL));
 
 
 --
@@ -20031,6 +22491,13 @@ CREATE TRIGGER lift_auth_hold BEFORE UPDATE OF paused_until, auth_ref ON autopos
 
 
 --
+-- Name: channels lift_rights_hold; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER lift_rights_hold BEFORE DELETE OR UPDATE OF paused_until, auth_ref, target_id ON autopost.channels FOR EACH ROW WHEN ((old.rights_held IS NOT NULL)) EXECUTE FUNCTION autopost.lift_rights_hold();
+
+
+--
 -- Name: messages link_media; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -20095,6 +22562,38 @@ ALTER TABLE ONLY autopost.admin_audit_log
 
 
 --
+-- Name: alert_messages alert_messages_workspace_id_target_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_messages
+    ADD CONSTRAINT alert_messages_workspace_id_target_id_fkey FOREIGN KEY (workspace_id, target_id) REFERENCES autopost.alert_targets(workspace_id, target_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_notices alert_notices_workspace_id_alert_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_workspace_id_alert_id_fkey FOREIGN KEY (workspace_id, alert_id) REFERENCES autopost.alerts(workspace_id, alert_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_notices alert_notices_workspace_id_target_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_notices
+    ADD CONSTRAINT alert_notices_workspace_id_target_id_fkey FOREIGN KEY (workspace_id, target_id) REFERENCES autopost.alert_targets(workspace_id, target_id) ON DELETE CASCADE;
+
+
+--
+-- Name: alert_targets alert_targets_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.alert_targets
+    ADD CONSTRAINT alert_targets_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: alerts alerts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -20124,6 +22623,22 @@ ALTER TABLE ONLY autopost.api_requests
 
 ALTER TABLE ONLY autopost.audit_heads
     ADD CONSTRAINT audit_heads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: bot_subscriptions bot_subscriptions_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_subscriptions
+    ADD CONSTRAINT bot_subscriptions_workspace_id_endpoint_id_fkey FOREIGN KEY (workspace_id, endpoint_id) REFERENCES autopost.workspace_endpoints(workspace_id, endpoint_id) ON DELETE CASCADE;
+
+
+--
+-- Name: bot_updates bot_updates_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_updates
+    ADD CONSTRAINT bot_updates_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -20204,6 +22719,22 @@ ALTER TABLE ONLY autopost.deliveries
 
 ALTER TABLE ONLY autopost.deliveries
     ADD CONSTRAINT deliveries_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id);
+
+
+--
+-- Name: discovered_chats discovered_chats_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: discovered_chats discovered_chats_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.discovered_chats
+    ADD CONSTRAINT discovered_chats_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -20429,6 +22960,24 @@ ALTER TABLE ONLY autopost.workspace_endpoints
 ALTER TABLE autopost.admin_audit_log ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: alert_messages; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: alert_notices; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_notices ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: alert_targets; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.alert_targets ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: alerts; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -20451,6 +23000,18 @@ ALTER TABLE autopost.api_requests ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_subscriptions; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_subscriptions ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_updates; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_updates ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: budgets; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -20505,6 +23066,12 @@ ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.deliveries ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: discovered_chats; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.discovered_chats ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: events; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -20574,6 +23141,27 @@ CREATE POLICY owner_session ON autopost.admin_audit_log TO autopost_owner USING 
 
 
 --
+-- Name: alert_messages owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: alert_notices owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_notices TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: alert_targets owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.alert_targets TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: alerts owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -20599,6 +23187,20 @@ CREATE POLICY owner_session ON autopost.api_requests TO autopost_owner USING ((C
 --
 
 CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_subscriptions owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_subscriptions TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_updates owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_updates TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -20662,6 +23264,13 @@ CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USIN
 --
 
 CREATE POLICY owner_session ON autopost.deliveries TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: discovered_chats owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.discovered_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -20951,6 +23560,27 @@ CREATE POLICY workspace ON autopost.admin_audit_log USING ((workspace_id = curre
 
 
 --
+-- Name: alert_messages workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alert_notices workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_notices USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: alert_targets workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.alert_targets USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: alerts workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -20976,6 +23606,20 @@ CREATE POLICY workspace ON autopost.api_requests USING ((workspace_id = current_
 --
 
 CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_subscriptions workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_subscriptions USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_updates workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_updates USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -21039,6 +23683,13 @@ CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = cur
 --
 
 CREATE POLICY workspace ON autopost.deliveries USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: discovered_chats workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.discovered_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -98,8 +98,8 @@ func loopback(address string) error {
 func serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: world.New(world.Options{
-			Telegram: telegram.Options{AnyBot: true, AnyChat: true},
-			MAX:      maxmessenger.Options{AnyBot: true, AnyChat: true},
+			Telegram: telegram.Options{AnyBot: true, AnyChat: true, Local: true},
+			MAX:      maxmessenger.Options{AnyBot: true, AnyChat: true, AnyHook: true},
 			X:        twitter.Options{AnyAccount: true, Processing: processing, Settle: settle},
 			YouTube: youtube.Options{AnyAccount: true, Lags: youtube.Lags{
 				Processing: processing, Found: time.Second, Listed: settle,

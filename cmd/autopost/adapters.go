@@ -45,8 +45,13 @@ func adapters(cfg config.Config) (map[autopost.Platform]autopost.Adapter, error)
 		autopost.MAX:      mx,
 		autopost.X:        x,
 		autopost.YouTube:  yt,
-		webhook.Platform:  webhook.New(webhook.Config{Client: outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.AdapterTimeout, Strict: true})}),
+		webhook.Platform:  webhook.New(webhook.Config{Client: tenantAddresses(cfg)}),
 	}, nil
+}
+
+// tenantAddresses calls the https addresses that tenants name.
+func tenantAddresses(cfg config.Config) *outbound.Client {
+	return outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.AdapterTimeout, Strict: true})
 }
 
 // maxHTTPClient trusts the extra bundle for MAX alone: its certificate chains to a CA that no system trusts.

@@ -11,9 +11,9 @@ import (
 )
 
 func channelCommand() *cobra.Command {
-	return family("channel", "Add, list, change, pause, resume, check and import channels",
+	return family("channel", "Add, discover, list, change, pause, resume, check and import channels",
 		channelPutCommand("add ID", "Add a channel", absent), channelPutCommand("set ID", "Change a channel", present),
-		channelListCommand(), channelShowCommand(), channelRemoveCommand(), channelImportCommand(), channelPauseCommand(), channelResumeCommand(), channelCheckCommand())
+		channelDiscoverCommand(), channelListCommand(), channelShowCommand(), channelRemoveCommand(), channelImportCommand(), channelPauseCommand(), channelResumeCommand(), channelCheckCommand())
 }
 
 func channelPauseCommand() *cobra.Command {

@@ -26,6 +26,15 @@ func channelPutCommand(use, short string, expected standing) *cobra.Command {
 	}
 	workspaceFlag(cmd, &p.act.Workspace)
 	p.flags(cmd)
+	if expected == absent {
+		chat := cmd.Flags().String("chat", "", "chat that a bot was found in, its id or @name: autopost channel discover lists them")
+		p.fill = func(ctx context.Context, store *pg.Store, fields pg.Fields) error {
+			if *chat == "" {
+				return nil
+			}
+			return fillFromChat(ctx, store, p.act.Workspace, *chat, fields)
+		}
+	}
 	return cmd
 }
 

@@ -32,7 +32,8 @@ command line. Channels that wait because the old secret was refused go on at onc
   x         {"consumer_key", "consumer_secret", "access_token", "access_token_secret"},
             {"client_id", "client_secret", "access_token", "refresh_token"}, or a bare token
   youtube   {"client_id", "client_secret", "refresh_token"}
-  webhook   whsec_ and the key in base64`,
+  webhook   whsec_ and the key in base64
+  smtp      user:password of the mail server for alerts`,
 		Args: oneArgument("name of a credential"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := m.known(cmd); err != nil {

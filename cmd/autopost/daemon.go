@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"autopost"
 	"autopost/internal/admin"
 	"autopost/internal/admin/flow"
 	"autopost/internal/config"
@@ -20,6 +21,7 @@ import (
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/push"
+	"autopost/internal/ingest/updates"
 	"autopost/internal/media"
 	"autopost/internal/monitor"
 	"autopost/internal/outbound"
@@ -108,6 +110,9 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	if withIngest {
 		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
 		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.vault, d.log}, d.log))
+		hooks := updateStore{pushStore{d.store}}
+		mux.Handle("/hooks/telegram", updates.New(autopost.Telegram, hooks, d.log))
+		mux.Handle("/hooks/max", updates.New(autopost.MAX, hooks, d.log))
 	}
 	records := adminStore{d.store}
 	api := admin.Handler(admin.Deps{
@@ -196,9 +201,19 @@ func (d *daemon) addDispatch(runID string) error {
 }
 
 func (d *daemon) addMonitor(runID string) error {
-	watcher, err := monitor.New(monitor.Config{RunID: runID, Interval: d.cfg.MonitorInterval}, monitor.Deps{
+	speakers, err := adapters(d.cfg)
+	if err != nil {
+		return err
+	}
+	teller, err := newTeller(d.cfg, d.vault)
+	if err != nil {
+		return err
+	}
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Clock: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
-		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault, Log: d.log,
+		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
+		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: speakers, PublicURL: d.cfg.PublicURL},
+		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -56,68 +56,6 @@ func (f *endpointFields) given(cmd *cobra.Command) (map[string]any, error) {
 	return fields, nil
 }
 
-func endpointAddCommand() *cobra.Command {
-	var m manual
-	var f endpointFields
-	var kind, source, signingRef, secretFile, url string
-	cmd := &cobra.Command{
-		Use:   "add ID",
-		Short: "Make an endpoint; its secret is printed once",
-		Long: `Make an endpoint. Its secret is made, too, and printed this once with a line to try
-it by; bring one of your own with --secret-file. With --signing-ref it takes
-requests signed by the Standard Webhooks specification instead: the name of a
-credential of platform webhook whose secret is "whsec_" and base64. With --source
-it is where a feed comes in, and has no secret.`,
-		Args: oneArgument("id of an endpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			fields, err := f.given(cmd)
-			if err != nil {
-				return err
-			}
-			if source != "" && !cmd.Flags().Changed("kind") {
-				kind = "pull_source"
-			}
-			fields["kind"] = kind
-			var secret string
-			switch {
-			case source != "":
-				fields["source_id"] = source
-			case signingRef != "" && secretFile == "":
-				fields["signing_ref"] = signingRef
-			default:
-				if secret, err = newOrGiven(secretFile); err != nil {
-					return err
-				}
-				fields["secret_hash"] = secretHash(secret)
-				if signingRef != "" {
-					fields["signing_ref"] = signingRef
-				}
-			}
-			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				known, err := store.GetEndpoint(ctx, m.act.Workspace, args[0])
-				if err != nil {
-					return err
-				}
-				if known != nil {
-					return misuse{fmt.Errorf("there is an endpoint %s already: use endpoint set or endpoint rotate", args[0])}
-				}
-				change, err := store.PutEndpoint(ctx, m.act, args[0], fields)
-				if err != nil {
-					return err
-				}
-				return m.tellEndpoint(change, issued{secret: secret, given: secretFile != "", url: url})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&kind, "kind", "webhook_push", "webhook_push, bot_webhook or pull_source")
-	cmd.Flags().StringVar(&source, "source", "", "id of the source whose items come in here")
-	cmd.Flags().StringVar(&signingRef, "signing-ref", "", "auth_ref of the credential by which requests are signed")
-	secretFlags(cmd, &secretFile, &url)
-	f.flags(cmd)
-	m.flags(cmd)
-	return cmd
-}
-
 func secretFlags(cmd *cobra.Command, file, url *string) {
 	cmd.Flags().StringVar(file, "secret-file", "", `file that holds a secret of your own, "-" for standard input (default one is made)`)
 	cmd.Flags().StringVar(url, "url", "", "where senders reach the daemon, for the line to try (default http:// and AUTOPOST_LISTEN)")

@@ -68,9 +68,9 @@ func rootCommand() *cobra.Command {
 		return misuse{fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), sourceCommand(), groupCommand(), quotaCommand(),
+		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), chatCommand(), sourceCommand(), groupCommand(), quotaCommand(),
 		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
-		openapiCommand())
+		openapiCommand(), alertCommand(), healthCommand())
 	completeNames(root)
 	return root
 }

@@ -26,6 +26,8 @@ type putting struct {
 	given map[string]*string
 	unset []string
 	from  string
+	// fill adds what the command knows besides, once the workspace is open; nil: nothing.
+	fill func(ctx context.Context, store *pg.Store, fields pg.Fields) error
 }
 
 // newPutting is one for a kind of blueprint.Kinds.
@@ -127,6 +129,11 @@ func (p *putting) write(cmd *cobra.Command, subject string, expected standing, d
 				return fmt.Errorf("%s is there already: change it by %s set", subject, cmd.Parent().CommandPath())
 			} else if !there && expected == present {
 				return fmt.Errorf("there is no %s: add it by %s add", subject, cmd.Parent().CommandPath())
+			}
+		}
+		if p.fill != nil {
+			if err := p.fill(ctx, store, fields); err != nil {
+				return err
 			}
 		}
 		answer, err := do(ctx, store, p.act, fields)

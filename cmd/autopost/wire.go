@@ -19,6 +19,7 @@ import (
 	"autopost/internal/ingest/pull/rss"
 	"autopost/internal/ingest/pull/web"
 	"autopost/internal/ingest/push"
+	"autopost/internal/ingest/updates"
 	"autopost/internal/media"
 	"autopost/internal/monitor"
 	"autopost/internal/pg"
@@ -124,6 +125,23 @@ func mediaSweep(store *pg.Store, bucket *media.Store) *monitor.MediaSweep {
 	return &monitor.MediaSweep{Workspaces: store, Origins: mediaRows{store}, Removals: store, Known: store, Bucket: bucket}
 }
 
+// botStore is what the keeper of bots needs of the database.
+type botStore struct{ *pg.Store }
+
+func (s botStore) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]monitor.Bot, error) {
+	list, err := s.Store.ListDueSubscriptions(ctx, workspace, limit)
+	return convert(list, func(x pg.Bot) monitor.Bot { return monitor.Bot(x) }), err
+}
+
+func (s botStore) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]monitor.Chat, error) {
+	list, err := s.Store.ListUnaskedChats(ctx, workspace, limit)
+	return convert(list, func(x pg.UnaskedChat) monitor.Chat { return monitor.Chat(x) }), err
+}
+
+func (s botStore) RecordChatRights(ctx context.Context, workspace string, chat monitor.Chat, right autopost.Right) (string, error) {
+	return s.Store.RecordChatRights(ctx, workspace, pg.UnaskedChat(chat), right)
+}
+
 type fanoutStore struct{ *pg.Store }
 
 func (s fanoutStore) RunFanout(ctx context.Context, workspace string, limit int) (ingest.Fanout, error) {
@@ -178,6 +196,22 @@ type pushStore struct{ *pg.Store }
 func (s pushStore) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*push.Endpoint, error) {
 	endpoint, err := s.Store.ResolveEndpoint(ctx, kind, secretHash)
 	return (*push.Endpoint)(endpoint), err
+}
+
+// updateStore takes what platforms tell.
+type updateStore struct{ pushStore }
+
+func (s updateStore) ResolveBotEndpoint(ctx context.Context, secretHash string) (*updates.Endpoint, error) {
+	endpoint, err := s.Store.ResolveBotEndpoint(ctx, secretHash)
+	if endpoint == nil || err != nil {
+		return nil, err
+	}
+	return &updates.Endpoint{Endpoint: push.Endpoint(endpoint.Endpoint), Platform: autopost.Platform(endpoint.Platform)}, nil
+}
+
+func (s updateStore) ReceiveUpdate(ctx context.Context, workspace, endpoint string, update json.RawMessage) (updates.Taken, error) {
+	a, err := s.Store.ReceiveUpdate(ctx, workspace, endpoint, update)
+	return updates.Taken(a), err
 }
 
 func (s pushStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {

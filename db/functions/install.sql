@@ -38,6 +38,11 @@
 \ir lib/budget.sql
 \ir lib/secret_lookup.sql
 \ir lib/alerts.sql
+\ir lib/rights.sql
+\ir lib/alert_looks.sql
+\ir lib/alert_targets.sql
+\ir lib/health.sql
+\ir lib/alert_notices.sql
 \ir lib/credentials.sql
 
 -- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
@@ -58,6 +63,12 @@
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
 \ir ingest/receive_signed_push.sql
+\ir lib/bots.sql
+\ir lib/update_forms.sql
+\ir lib/telegram_update.sql
+\ir lib/max_update.sql
+\ir lib/chats.sql
+\ir ingest/receive_update.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
@@ -134,6 +145,12 @@
 \ir monitor/close_ingress_floods.sql
 \ir monitor/list_due_refreshes.sql
 \ir monitor/warn_expiring.sql
+\ir lib/subscriptions.sql
+\ir monitor/list_due_subscriptions.sql
+\ir monitor/begin_subscription.sql
+\ir monitor/finish_subscription.sql
+\ir monitor/list_unasked_chats.sql
+\ir monitor/record_chat_rights.sql
 \ir monitor/ensure_event_partitions.sql
 \ir monitor/verify/verify.sql
 \ir monitor/verify/state.sql
@@ -143,6 +160,14 @@
 \ir monitor/verify/history.sql
 \ir monitor/verify/calls.sql
 \ir monitor/verify/audit.sql
+
+-- Tell: what people must look at is an alert, once, and goes to those who want to know.
+\ir monitor/check_alerts.sql
+\ir monitor/check_installation.sql
+\ir monitor/check_integrity.sql
+\ir monitor/report_duty.sql
+\ir monitor/claim_notices.sql
+\ir monitor/finish_notice.sql
 
 -- Keep: what is past its time goes, as far as nothing that is kept refers to it; what refers to nothing is told.
 \ir monitor/list_all_workspaces.sql
@@ -235,11 +260,18 @@
 \ir admin/record_credential_check.sql
 \ir admin/list_credentials.sql
 \ir admin/list_alerts.sql
+\ir admin/acknowledge_alert.sql
+\ir admin/put_alert_target.sql
+\ir admin/remove_alert_target.sql
+\ir admin/test_alert_target.sql
+\ir admin/list_alert_targets.sql
+\ir admin/health_snapshot.sql
 \ir admin/list_master_keys.sql
 \ir admin/list_sealed_secrets.sql
 \ir admin/rewrap_secret.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
+\ir admin/list_chats.sql
 \ir admin/list_media_origins.sql
 \ir lib/configuration_of.sql
 \ir admin/list_configuration.sql

@@ -69,7 +69,7 @@ select is(autopost.put_credential_binding('w', 'bot', '{"secret_ref": "file:/run
 select is(autopost.put_credential_binding('w', 'bot', '{"platform": "max"}', 'o', 'r', false) #>> '{errors,0,reason}', 'cannot be changed');
 select is(autopost.put_credential_binding('w', 'hook', '{"platform": "webhook", "secret_ref": "sealed:hook"}', 'o', 'r', false) -> 'applied', 'true', 'what signs posts is bound too');
 select is(autopost.put_credential_binding('w', 'x', '{"platform": "pigeon", "secret_ref": "7001001:AAcanaryTelegramToken"}', 'o', 'r', false) -> 'errors', '[
-	{"field": "platform", "reason": "\"pigeon\" is unknown", "remedy": "use one of autopost.platforms, or webhook for what signs posts"},
+	{"field": "platform", "reason": "\"pigeon\" is unknown", "remedy": "use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server"},
 	{"field": "secret_ref", "reason": "is no reference to a secret", "remedy": "write env:NAME, file:/path or sealed:NAME, never the secret itself"}]', 'a secret that stands there by mistake is not shown');
 select is((select array_agg(b.auth_ref || ' ' || b.secret_ref) from autopost.list_credential_bindings('w', 10) b), '{bot file:/run/secrets/bot,hook sealed:hook}');
 select is((select count(*)::int from autopost.list_credential_bindings('w', 1)), 1);

@@ -14,7 +14,7 @@ $$;
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
-select l from autopost.admin_audit_log l order by l.ctid desc limit 1
+select l from autopost.admin_audit_log l order by l.seq desc limit 1
 $$;
 create temp table was on commit drop as select null::jsonb as s;
 create temp table act on commit drop as select null::jsonb as dry, null::jsonb as wet;

@@ -47,6 +47,8 @@ var rules = []rule{
 		because: "adapter holds what all platforms share and knows none of them"},
 	{under: "internal/adapter/adaptertest", may: []string{root, "internal/adapter", "internal/outbound", "internal/sim"},
 		because: "the suite knows the contract and the simulators, nothing of the house"},
+	{under: "internal/notify", may: []string{root, "internal/adapter", "internal/outbound"},
+		because: "what tells people of the house speaks as adapters do, and knows no stage"},
 	{under: "internal/media", may: []string{root, "internal/outbound"},
 		because: "media serves stages and adapters alike"},
 	{under: "internal/outbound", may: []string{root}, because: "the client factory serves everyone"},
@@ -66,6 +68,7 @@ var rules = []rule{
 		because: "any test may use it, so it must not lead back to what is tested"},
 	{under: "internal/posttest", may: []string{root, "internal/pgtest", "internal/pg"},
 		because: "any test may use it, so it must not lead back to what is tested"},
+	{under: "internal/smtptest", because: "a mail server that any test may start"},
 	{under: "internal/s3test", because: "an S3 server that any test may start"},
 	{under: "internal/oracle", may: []string{"internal/pgtest", "internal/posttest"},
 		because: "it judges the database from outside: by functions and rows alone"},
@@ -136,7 +139,7 @@ const crashPoints = "internal/crash"
 
 // testOnly names what no program may link.
 func testOnly(at string) bool {
-	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/s3test"}, at)
+	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/s3test", "internal/smtptest"}, at)
 }
 
 func within(at, under string) bool {

@@ -109,6 +109,21 @@ var Kinds = []Kind{
 		{"max_parallel", Number, "calls at a time, 1 to 100 (default 4)"},
 		{"timeout_seconds", Number, "how long one call may take, 1 to 60 (default 15)"},
 	}},
+	{"alert_target", "alert_targets", []Field{
+		{"kind", Text, "telegram, max, email or webhook; stays as it was added"},
+		{"address", Text, "chat, mail address or https address"},
+		{"auth_ref", Text, "credential: the bot's, of platform smtp for mail, of platform webhook to sign with"},
+		{"enabled", Boolean, "whether it is told (default true)"},
+		{"min_severity", Text, "the least that it is told: warning, error or critical (default warning)"},
+		{"kinds", List, "alerts of these kinds only (default all)"},
+		{"quiet_hours", Text, "when it is left alone, every day, as in 22:00-07:30"},
+		{"timezone", Text, "zone of its clock, as in Europe/Moscow (default UTC)"},
+		{"quiet_critical", Boolean, "whether critical alerts come in quiet hours too (default true)"},
+		{"digest_minutes", Number, "all but critical ones come together, at most so often (default 0)"},
+		{"daily_limit", Number, "messages in any 24 hours (default 50)"},
+		{"health_at", Text, "when the health snapshot comes, every day, as in 09:00"},
+		{"health_on_alert", Boolean, "whether it comes along with new alerts (default false)"},
+	}},
 }
 
 // KindOf returns the kind of a name; it must be one of Kinds.

@@ -9,6 +9,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +42,8 @@ type Config struct {
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
+	// PublicURL is where platforms reach Listen, without a trailing slash; "" when nobody said.
+	PublicURL string
 	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
 	// first needed, unless the operator named it.
 	MasterKeyFile string
@@ -52,6 +56,9 @@ type Config struct {
 	YouTubeAPIURL  string
 	// GoogleTokenURL is where refresh tokens are exchanged, without a trailing slash.
 	GoogleTokenURL string
+	// SMTPURL is the mail server for alerts, and SMTPFrom the sender; empty means none.
+	SMTPURL  string
+	SMTPFrom string
 	// MAXCAFile is a PEM bundle trusted for MAX besides the system's; empty means none.
 	MAXCAFile string
 	// OutboundAllow are networks that the guarded client may reach although they are not public.
@@ -74,6 +81,10 @@ type Config struct {
 	// SendingLease and ClaimedLease are what the database grants, in whole seconds.
 	SendingLease time.Duration
 	ClaimedLease time.Duration
+	// AlertDeadThreshold, AlertFailedPerm10M and AlertPausedChannels are from when on people are told.
+	AlertDeadThreshold  int
+	AlertFailedPerm10M  int
+	AlertPausedChannels int
 	// MonitorInterval is the time between two rounds of the monitor.
 	MonitorInterval time.Duration
 	// AdapterTimeout bounds one attempt. It always fits SendingLease.
@@ -101,12 +112,20 @@ func (c Config) Settings() map[string]int {
 	for name, value := range map[string]int64{
 		maxMediaBytesImage: c.MaxMediaBytesImage,
 		maxMediaBytesVideo: c.MaxMediaBytesVideo,
+		alertDeadThreshold: int64(c.AlertDeadThreshold), alertFailedPerm10M: int64(c.AlertFailedPerm10M), alertPausedChannels: int64(c.AlertPausedChannels),
 	} {
 		if c.Explicit(name) {
 			settings[strings.ToLower(name)] = int(value)
 		}
 	}
 	return settings
+}
+
+// Fingerprint is a digest of what all daemons of an installation should be told alike.
+func (c Config) Fingerprint() string {
+	sum := sha256.Sum256(fmt.Append(nil, c.BlobURL, c.TelegramAPIURL, c.MAXAPIURL, c.XAPIURL, c.YouTubeAPIURL, c.GoogleTokenURL, c.SMTPURL, c.SMTPFrom, c.OutboundAllow,
+		c.MaxMediaBytesImage, c.MaxMediaBytesVideo, c.DownloadTimeout, c.SendingLease, c.ClaimedLease, c.AdapterTimeout))
+	return hex.EncodeToString(sum[:6])
 }
 
 // Load reads environ, in the form of os.Environ, and the file that it names. The
@@ -218,6 +237,9 @@ func (c *Config) complete() error {
 	}
 	if c.MasterKeyFile == "" {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
+	}
+	if (c.SMTPURL == "") != (c.SMTPFrom == "") {
+		return fmt.Errorf("%s and %s go together: set both, or neither", smtpURL, smtpFrom)
 	}
 	longest := longestAttempt(c.SendingLease)
 	if c.AdapterTimeout <= longest {

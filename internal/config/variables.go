@@ -23,6 +23,11 @@ const (
 	adapterTimeoutMS    = "ADAPTER_TIMEOUT_MS"
 	maxMediaBytesImage  = "MAX_MEDIA_BYTES_IMAGE"
 	maxMediaBytesVideo  = "MAX_MEDIA_BYTES_VIDEO"
+	alertDeadThreshold  = "ALERT_DEAD_THRESHOLD"
+	alertFailedPerm10M  = "ALERT_FAILED_PERM_10M"
+	alertPausedChannels = "ALERT_PAUSED_CHANNELS"
+	smtpURL             = "AUTOPOST_SMTP_URL"
+	smtpFrom            = "AUTOPOST_SMTP_FROM"
 )
 
 // MasterKeyFile is the variable that names the file of the master key.
@@ -51,6 +56,8 @@ var variables = []Variable{
 		path(func(c *Config) *string { return &c.DataDir })},
 	{"AUTOPOST_LISTEN", "127.0.0.1:8080", "host:port of ingress, API, pages and health. Any host but loopback opens them to the network",
 		hostPort(func(c *Config) *string { return &c.Listen })},
+	{"AUTOPOST_PUBLIC_URL", "", "base URL by which platforms reach AUTOPOST_LISTEN, as https://autopost.example.org: bots are subscribed to their updates there. Not set: nothing is subscribed",
+		baseURL(func(c *Config) *string { return &c.PublicURL })},
 	{"AUTOPOST_METRICS_LISTEN", "", "host:port of Prometheus /metrics. Not set: on AUTOPOST_LISTEN",
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
 	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket (by its interoperability keys), azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",
@@ -71,6 +78,10 @@ var variables = []Variable{
 		path(func(c *Config) *string { return &c.MAXCAFile })},
 	{"AUTOPOST_OUTBOUND_ALLOW", "", "networks (CIDR, separated by commas) that sources and media may come from although they are not public",
 		prefixes},
+	{smtpURL, "", "mail server for alerts: smtp://host:587 (STARTTLS), smtps://host:465, or smtp://host:25?tls=off. User and password are a credential of platform smtp. Not set: no mail",
+		mailURL},
+	{smtpFrom, "", "sender of alerts by mail, as in autopost@example.com",
+		func(c *Config, value string) error { c.SMTPFrom = value; return nil }},
 	{"AUTOPOST_LOG", "info", "debug, info, warn or error", logLevel},
 	{"AUTOPOST_MIGRATE", "auto", "auto: serve brings the schema up to date; never: it only checks", migrate},
 	{"PULL_CHUNK_SIZE", "100", "items of a source that go into one transaction, 1 to 200",
@@ -89,6 +100,12 @@ var variables = []Variable{
 		period(time.Second, 24*time.Hour, func(c *Config) *time.Duration { return &c.SendingLease })},
 	{claimedLeaseSeconds, "300", "how long a delivery may stay claimed without being sent, in seconds. Set: it is written to the database, for all daemons",
 		period(time.Second, 24*time.Hour, func(c *Config) *time.Duration { return &c.ClaimedLease })},
+	{alertDeadThreshold, "1", "from how many dead deliveries on people are told; 0 for never. Set: it is written to the database, for all daemons",
+		number(0, 1000000, func(c *Config) *int { return &c.AlertDeadThreshold })},
+	{alertFailedPerm10M, "20", "people are told when more deliveries than this failed for good in 10 minutes; 0 for never. Set: it is written to the database, for all daemons",
+		number(0, 1000000, func(c *Config) *int { return &c.AlertFailedPerm10M })},
+	{alertPausedChannels, "10", "people are told when more channels than this are paused; 0 for never. Set: it is written to the database, for all daemons",
+		number(0, 1000000, func(c *Config) *int { return &c.AlertPausedChannels })},
 	{"MONITOR_INTERVAL_SECONDS", "60", "time between two rounds of the monitor, in seconds",
 		period(time.Second, time.Hour, func(c *Config) *time.Duration { return &c.MonitorInterval })},
 	{adapterTimeoutMS, "60000", "time for one attempt to send, in milliseconds. It must end 15 s before the sending lease (under a lease below 60 s: within half of it); not set, it is shortened to fit",
@@ -137,6 +154,16 @@ func baseURL(field func(*Config) *string) func(*Config, string) error {
 		*field(c) = strings.TrimRight(text, "/")
 		return nil
 	}
+}
+
+// mailURL takes no user: it would be shown where the configuration is.
+func mailURL(c *Config, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" && u.RawQuery != "tls=off" {
+		return errors.New("it is no mail server: write it like smtp://host:587 or smtps://host:465, and bind user and password as a credential of platform smtp")
+	}
+	c.SMTPURL = text
+	return nil
 }
 
 func blobURL(c *Config, text string) error {

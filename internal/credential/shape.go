@@ -32,6 +32,8 @@ func CheckShape(platform autopost.Platform, s autopost.Secret) error {
 		return checkFields(text, "client_id", "client_secret", "refresh_token")
 	case platform == "webhook":
 		return checkWebhook(text)
+	case platform == "smtp" && !strings.Contains(text, ":"):
+		return shapeError("mail server's login", "is not of the form user:password", "give both, with a colon between them")
 	}
 	return nil
 }

@@ -7,24 +7,29 @@ import (
 
 // Integrity looks at what no foreign key and no constraint watches.
 type Integrity interface {
-	// ReportOrphans names what was written on the last whole day and refers to
-	// nothing: an object for each kind, with a count and a sample.
-	ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error)
+	// CheckIntegrity names what was written on the last whole day and refers to nothing,
+	// an object for each kind with a count and a sample, and what is wrong with the audit
+	// log; either is an alert.
+	CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error)
 	// AuditHead is the end of a workspace's audit log; seq is 0 when it has none.
 	AuditHead(ctx context.Context, workspace string) (seq int64, hash string, err error)
 }
 
-// checkIntegrity reports orphans, loudly, and writes the heads of the audit logs into
-// the log: outside the database, where whoever changes the one cannot reach the other.
+// checkIntegrity reports orphans and damaged audit logs, loudly, and writes the heads of
+// the audit logs into the log: outside the database, where whoever changes the one cannot
+// reach the other.
 func (m *Monitor) checkIntegrity(ctx context.Context) bool {
-	orphans, ok1 := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "report orphans", func(ctx context.Context, workspace string) (int, error) {
-		found, err := m.deps.Integrity.ReportOrphans(ctx, workspace)
-		for _, kind := range found {
+	found, ok1 := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "check integrity", func(ctx context.Context, workspace string) (int, error) {
+		orphans, audit, err := m.deps.Integrity.CheckIntegrity(ctx, workspace)
+		for _, kind := range orphans {
 			m.deps.Log.Error("monitor.orphans", "workspace", workspace, "found", kind)
 		}
-		return len(found), err
+		for _, fault := range audit {
+			m.deps.Log.Error("monitor.audit_chain", "workspace", workspace, "found", fault)
+		}
+		return len(orphans) + len(audit), err
 	})
-	m.done(false, "monitor.orphans_reported", "kinds", orphans)
+	m.done(false, "monitor.integrity_checked", "found", found)
 	_, ok2 := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "anchor audit log", func(ctx context.Context, workspace string) (int, error) {
 		seq, hash, err := m.deps.Integrity.AuditHead(ctx, workspace)
 		if err == nil && seq > 0 {

@@ -1,13 +1,15 @@
 // Package monitor is the third stage: it looks after what no caller waits for.
-// It compares clocks, ends expired leases, renews credentials before they expire, ends what waited too
+// It compares clocks, ends expired leases, renews credentials before they expire, keeps platforms
+// telling what happens to bots, ends what waited too
 // long for a refused one, writes the events of requests that were dropped in numbers,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
-// calendar, removes what is past its time, media included, and looks for what should
-// not be.
+// calendar, removes what is past its time, media included, looks for what should
+// not be, and tells people what is wrong and what to do about it.
 //
 // Each duty is one database function, or the few of a protocol, and one file. The database decides what is
 // expired; any number of monitors may run at once. A duty that fails, or a
-// workspace for which it fails, never holds up the others.
+// workspace for which it fails, never holds up the others. Each reports how it went, and
+// one that cannot be done for a while is an alert.
 package monitor
 
 import (
@@ -22,10 +24,8 @@ import (
 // Config tells how often the duties are done. The zero value of every field
 // means its default.
 type Config struct {
-	// RunID is the daemon's name among those that observe the database's clock. Required.
-	RunID string
-	// Interval is the time between two sweeps for expired leases,
-	// for credentials that expire, for what waited too long for a refused one, and for
+	// Interval is the time between two looks for alerts, and between two sweeps for expired leases,
+	// for credentials that expire, for bots to look after, for what waited too long for a refused one, and for
 	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
 	// GateSweep is the time between two sweeps for gates that should be armed and
@@ -41,6 +41,10 @@ type Config struct {
 	// audit logs, and between two looks through the media origin for objects that nobody
 	// has a row of. A report looks at the last whole day. Default 24 h.
 	Integrity time.Duration
+	// RunID names this monitor in its reports, and among those that observe the database's clock. Required.
+	RunID string
+	// Fingerprint is a digest of what all daemons should be configured with alike.
+	Fingerprint string
 }
 
 func (c Config) withDefaults() Config {
@@ -58,6 +62,9 @@ func (c Config) validate() error {
 	}
 	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
 		return fmt.Errorf("monitor config: periods must be positive")
+	}
+	if c.RunID == "" {
+		return fmt.Errorf("monitor config: the run has no id")
 	}
 	return nil
 }
@@ -86,6 +93,9 @@ type Deps struct {
 	Media      *MediaSweep
 	Expiry     Expiry
 	Renewer    Renewer
+	Bots       *BotKeeper
+	Alerts     Alerts
+	Teller     Teller
 	Log        *slog.Logger
 }
 
@@ -94,6 +104,8 @@ type Monitor struct {
 	cfg     Config
 	deps    Deps
 	witness witness
+	// news says that people are to be told of something at once.
+	news chan struct{}
 }
 
 // New makes a Monitor without effect.
@@ -102,15 +114,18 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Monitor{cfg: cfg, deps: deps}, nil
+	return &Monitor{cfg: cfg, deps: deps, news: make(chan struct{}, 1)}, nil
 }
 
 // duty is one thing to be done again and again.
 type duty struct {
+	name  string
 	every time.Duration
 	// once does it and reports what it did; it logs its failures itself and returns
 	// false when it has to be done again soon.
 	once func(ctx context.Context) bool
+	// wake has it done before its time; nil never does.
+	wake <-chan struct{}
 }
 
 // Run does every duty at once and then periodically, each at its own pace, until
@@ -118,17 +133,20 @@ type duty struct {
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
-		{min(m.cfg.Interval, observeEvery), m.watchClock},
-		{m.cfg.Interval, m.recoverLeases},
-		{m.cfg.Interval, m.expireAuthLost},
-		{m.cfg.Interval, m.closeFloods},
-		{m.cfg.Interval, m.renewCredentials},
-		{m.cfg.GateSweep, m.rearmGates},
-		{m.cfg.Partitions, m.ensurePartitions},
-		{m.cfg.Retention, m.purgeAll},
-		{m.cfg.Retention, m.sweepMedia},
-		{m.cfg.Integrity, m.sweepStrays},
-		{m.cfg.Integrity, m.checkIntegrity},
+		{name: "clock", every: min(m.cfg.Interval, observeEvery), once: m.watchClock},
+		{name: "leases", every: m.cfg.Interval, once: m.recoverLeases},
+		{name: "auth_lost", every: m.cfg.Interval, once: m.expireAuthLost},
+		{name: "floods", every: m.cfg.Interval, once: m.closeFloods},
+		{name: "credentials", every: m.cfg.Interval, once: m.renewCredentials},
+		{name: "bots", every: m.cfg.Interval, once: m.keepBots},
+		{name: "gates", every: m.cfg.GateSweep, once: m.rearmGates},
+		{name: "partitions", every: m.cfg.Partitions, once: m.ensurePartitions},
+		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
+		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
+		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
+		{name: "watch", every: m.cfg.Interval, once: m.watch},
+		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.news},
+		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })
 	}
@@ -144,9 +162,10 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		case <-d.wake:
 		}
 		wait := d.every
-		if !d.once(ctx) {
+		if !m.perform(ctx, d) {
 			wait = min(wait, m.cfg.Interval)
 		}
 		timer.Reset(wait)
@@ -194,8 +213,9 @@ func named(ctx context.Context, list func(context.Context) ([]string, error)) ([
 	return workspaces, nil
 }
 
-// fail logs a failure, unless it is but the echo of a stop.
+// fail logs a failure, and notes it for the duty's report, unless it is but the echo of a stop.
 func (m *Monitor) fail(ctx context.Context, what string, err error) {
+	note(ctx, err)
 	if ctx.Err() == nil {
 		m.deps.Log.Error("monitor.failed", "duty", what, "error", err)
 	}

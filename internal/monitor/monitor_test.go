@@ -34,6 +34,7 @@ type store struct {
 	// jumped is by how much every observation but the first finds the clock to have jumped.
 	jumped time.Duration
 	logs   bytes.Buffer
+	bots   bots
 }
 
 func newStore() *store {
@@ -134,8 +135,10 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
+			Alerts: s, Teller: s,
 			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
+			Bots:  s.bots.keeper(),
 			Log:   slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
@@ -204,7 +207,7 @@ func TestEachDutyReportsWhatItDid(t *testing.T) {
 func TestLeasesEndByAClockThatWasCompared(t *testing.T) {
 	away := newStore()
 	away.fails["clock run"] = true
-	watch(t, away, 30*time.Second)
+	watch(t, away, 29*time.Second)
 	require.Zero(t, away.count("sending acme"))
 	require.Equal(t, 1, away.count("gates acme"))
 

@@ -69,12 +69,12 @@ func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool,
 	return s.rounds(ctx, "audit "+workspace)
 }
 
-func (s *store) ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error) {
+func (s *store) CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error) {
 	n, err := s.ask(ctx, "orphans "+workspace)
 	if n == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return []json.RawMessage{json.RawMessage(`{"kind":"events.message_id","count":7}`)}, err
+	return []json.RawMessage{json.RawMessage(`{"kind":"events.message_id","count":7}`)}, []json.RawMessage{json.RawMessage(`{"seq":3}`)}, err
 }
 
 func (s *store) AuditHead(ctx context.Context, workspace string) (int64, string, error) {
@@ -152,6 +152,7 @@ func TestOrphansAndHeadsAreTold(t *testing.T) {
 	s.found = 2
 	watch(t, s, time.Second)
 	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.orphans","workspace":"acme","found":{"kind":"events.message_id","count":7}`)
+	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.audit_chain","workspace":"acme","found":{"seq":3}`)
 	require.Contains(t, s.logged(), `"msg":"monitor.audit_head","workspace":"zeta","seq":2,"hash":"abc"`)
 
 	quiet := newStore()

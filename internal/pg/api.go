@@ -30,6 +30,7 @@ var looks = map[string]string{
 	"get_run":          `autopost.get_run(@workspace, @run_id::text::uuid)`,
 	"get_message":      `autopost.get_message(@workspace, @message_id::text::uuid)`,
 	"get_delivery":     `autopost.get_delivery(@workspace, @delivery_id::text::uuid)`,
+	"health_snapshot":  `autopost.health_snapshot(@workspace)`,
 	"plan":             `autopost.plan(@workspace, @post, @at::text::timestamptz)`,
 	"preview_template": `autopost.preview_template(@workspace, @template_id, @platform, @template, @post)`,
 }
@@ -58,6 +59,9 @@ var writes = map[string]string{
 	"put_webhook":       `autopost.put_webhook(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 	"test_webhook":      `autopost.test_webhook(@workspace, @id, @operator, @reason)`,
 	"replay_webhook":    `autopost.replay_webhook(@workspace, @id, @what, @operator, @reason, @dry_run)`,
+	"put_alert_target":  `autopost.put_alert_target(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
+	"test_alert_target": `autopost.test_alert_target(@workspace, @id, @operator, @reason, @dry_run)`,
+	"acknowledge_alert": `autopost.acknowledge_alert(@workspace, @id::text::uuid, @operator, @reason, @dry_run)`,
 	"rotate_endpoint":   `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`,
 }
 
@@ -87,7 +91,7 @@ func (s *Store) List(ctx context.Context, function, workspace, kind string, filt
 	return list, nil
 }
 
-// Look asks a function that answers one thing: get_run, get_message, get_delivery, plan or preview_template. nil: there is none.
+// Look asks a function that answers one thing: get_run, get_message, get_delivery, health_snapshot, plan or preview_template. nil: there is none.
 func (s *Store) Look(ctx context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
 	call, known := looks[function]
 	if !known {

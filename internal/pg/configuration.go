@@ -292,3 +292,78 @@ func (s *Store) ReplayWebhook(ctx context.Context, a Act, webhook string, what W
 	}
 	return answer, nil
 }
+
+// AlertRow is a row of the read model list_alerts.
+type AlertRow struct {
+	AlertID        string
+	Kind           string
+	Subject        string
+	Severity       string
+	What           string
+	Remedy         string
+	RaisedAt       time.Time
+	EndedAt        *time.Time
+	AcknowledgedBy string
+	LastNotifiedAt *time.Time
+}
+
+// ListAlerts returns the alerts of a workspace, the open ones first and the worst of these before the others; limit is 1 to 10,000.
+func (s *Store) ListAlerts(ctx context.Context, workspace string, limit int) ([]AlertRow, error) {
+	return read[AlertRow](ctx, s, "list alerts ws="+workspace, `
+		select alert_id::text, kind, subject, severity, what, remedy, raised_at, ended_at, coalesce(acknowledged_by, ''), last_notified_at
+		from autopost.list_alerts($1, $2)`, workspace, limit)
+}
+
+// AlertTargetRow is somebody who is told of alerts, and what became of the last try.
+type AlertTargetRow struct {
+	TargetID    string
+	Kind        string
+	Address     string
+	Enabled     bool
+	MinSeverity string
+	QuietHours  string
+	ToldAt      *time.Time
+	Failures    int
+	// LastError is "" where the last try went well.
+	LastError string
+}
+
+// ListAlertTargets returns the targets of a workspace by id; limit is 1 to 10,000.
+func (s *Store) ListAlertTargets(ctx context.Context, workspace string, limit int) ([]AlertTargetRow, error) {
+	return read[AlertTargetRow](ctx, s, "list alert targets ws="+workspace, `
+		select target_id, kind, address, enabled, min_severity, coalesce(quiet_hours, ''), told_at, failures, coalesce(last_error ->> 'message', last_error ->> 'code', '')
+		from autopost.list_alert_targets($1, $2)`, workspace, limit)
+}
+
+// PutAlertTarget adds or changes somebody who is told of alerts.
+func (s *Store) PutAlertTarget(ctx context.Context, a Act, target string, fields Fields) (PutAnswer, error) {
+	return s.put(ctx, "put alert target "+target, a.Workspace, `select * from autopost.put_alert_target($1, $2, $3, $4, $5, $6)`,
+		a.Workspace, target, fields, a.Operator, a.Reason, a.DryRun)
+}
+
+// RemoveAlertTarget takes one away.
+func (s *Store) RemoveAlertTarget(ctx context.Context, a Act, target string) (PutAnswer, error) {
+	return s.put(ctx, "remove alert target "+target, a.Workspace, `select * from autopost.remove_alert_target($1, $2, $3, $4, $5)`,
+		a.Workspace, target, a.Operator, a.Reason, a.DryRun)
+}
+
+// TestAlertTarget has a daemon send a test message to one.
+func (s *Store) TestAlertTarget(ctx context.Context, a Act, target string) (PutAnswer, error) {
+	return s.put(ctx, "test alert target "+target, a.Workspace, `select * from autopost.test_alert_target($1, $2, $3, $4, $5)`,
+		a.Workspace, target, a.Operator, a.Reason, a.DryRun)
+}
+
+// AcknowledgeAlert says that somebody looks after an alert.
+func (s *Store) AcknowledgeAlert(ctx context.Context, a Act, alertID string) (PutAnswer, error) {
+	return s.put(ctx, "acknowledge alert "+alertID, a.Workspace, `select * from autopost.acknowledge_alert($1, $2, $3, $4, $5)`,
+		a.Workspace, alertID, a.Operator, a.Reason, a.DryRun)
+}
+
+// HealthSnapshot tells how a workspace is, as a JSON object.
+func (s *Store) HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error) {
+	health, err := call[json.RawMessage](ctx, s, `select * from autopost.health_snapshot($1)`, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("health snapshot ws=%s: %w", workspace, err)
+	}
+	return health, nil
+}

@@ -25,6 +25,23 @@ func (s *Store) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*
 	return endpoint, nil
 }
 
+// BotEndpoint is what resolve_endpoint answers of an endpoint that takes a bot's updates.
+type BotEndpoint struct {
+	Endpoint
+
+	// Platform is whose bot it is.
+	Platform string `json:"platform"`
+}
+
+// ResolveBotEndpoint finds the enabled endpoint of a bot by a secret's SHA-256, as ResolveEndpoint does; nil when there is none.
+func (s *Store) ResolveBotEndpoint(ctx context.Context, secretHash string) (*BotEndpoint, error) {
+	endpoint, err := call[*BotEndpoint](ctx, s, `select * from autopost.resolve_endpoint('bot_webhook', $1)`, secretHash)
+	if err != nil {
+		return nil, fmt.Errorf("resolve endpoint of a bot: %w", err)
+	}
+	return endpoint, nil
+}
+
 // Verdict is what guard_ingress answers.
 type Verdict struct {
 	Admitted   bool
@@ -81,6 +98,23 @@ func (s *Store) ReceiveSignedPush(ctx context.Context, workspace, endpoint, webh
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.receive_signed_push($1, $2, $3, $4)`, workspace, endpoint, webhookID, items)
 	if err != nil {
 		return nil, fmt.Errorf("receive signed push endpoint=%s: %w", endpoint, err)
+	}
+	return a, nil
+}
+
+// Update is what receive_update answers.
+type Update struct {
+	// Status is "stored" or "duplicate", Kind the platform's name of its type.
+	Status, Kind string
+	// Rights is "lost" or "regained" where channels paused or went on; else "".
+	Rights string
+}
+
+// ReceiveUpdate takes one update of a bot, once, and does what follows from it.
+func (s *Store) ReceiveUpdate(ctx context.Context, workspace, endpoint string, update json.RawMessage) (Update, error) {
+	a, err := call[Update](ctx, s, `select * from autopost.receive_update($1, $2, $3)`, workspace, endpoint, update)
+	if err != nil {
+		return Update{}, fmt.Errorf("receive update endpoint=%s: %w", endpoint, err)
 	}
 	return a, nil
 }

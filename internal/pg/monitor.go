@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost"
 )
 
 // ListWorkspaces names the active workspaces.
@@ -169,14 +171,14 @@ func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, has
 	return a.Seq, a.Hash, nil
 }
 
-// ReportOrphans names what was written on the last whole day and refers to nothing,
-// an object for each kind.
-func (s *Store) ReportOrphans(ctx context.Context, workspace string) ([]json.RawMessage, error) {
-	a, err := call[struct{ Orphans []json.RawMessage }](ctx, s, `select * from autopost.report_orphans($1)`, workspace)
+// CheckIntegrity names what was written on the last whole day and refers to nothing,
+// an object for each kind, and what is wrong with the audit log; either is an alert.
+func (s *Store) CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error) {
+	a, err := call[struct{ Orphans, Audit []json.RawMessage }](ctx, s, `select * from autopost.check_integrity($1)`, workspace)
 	if err != nil {
-		return nil, fmt.Errorf("report orphans ws=%s: %w", workspace, err)
+		return nil, nil, fmt.Errorf("check integrity ws=%s: %w", workspace, err)
 	}
-	return a.Orphans, nil
+	return a.Orphans, a.Audit, nil
 }
 
 // UnreferencedOrigin is content of the media origin whose time is over.
@@ -291,4 +293,148 @@ func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purge
 // PurgeWebhookSends removes what result webhooks were told, past its time.
 func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_webhook_sends", workspace)
+}
+
+// Bot is an endpoint that a platform sends the updates of a bot to.
+type Bot struct {
+	EndpointID string `json:"endpoint_id"`
+	Platform   string `json:"platform"`
+	AuthRef    string `json:"auth_ref"`
+}
+
+// ListDueSubscriptions leases the endpoints of bots at whose subscriptions it is time to look.
+func (s *Store) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]Bot, error) {
+	list, err := call[[]Bot](ctx, s, `select * from autopost.list_due_subscriptions($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list due subscriptions ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// BeginSubscription compares a subscription with what it should be. why is "" when it is that; else the platform is to
+// be subscribed anew, with the secret of this SHA-256.
+func (s *Store) BeginSubscription(ctx context.Context, workspace, endpoint string, want, seen autopost.Subscription, secretHash string) (why string, err error) {
+	a, err := call[struct {
+		Subscribe bool
+		Why       string
+	}](ctx, s, `select * from autopost.begin_subscription($1, $2, $3, $4, $5)`, workspace, endpoint, want, seen, secretHash)
+	if err != nil {
+		return "", fmt.Errorf("begin subscription endpoint=%s: %w", endpoint, err)
+	}
+	return a.Why, nil
+}
+
+// FinishSubscription says what became of a subscription: nil when the platform took it. false: another daemon has
+// given it another secret meanwhile, or the endpoint is not there any more.
+func (s *Store) FinishSubscription(ctx context.Context, workspace, endpoint, secretHash string, failure *autopost.Error) (bool, error) {
+	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.finish_subscription($1, $2, $3, $4)`, workspace, endpoint, secretHash, failure)
+	if err != nil {
+		return false, fmt.Errorf("finish subscription endpoint=%s: %w", endpoint, err)
+	}
+	return a.Applied, nil
+}
+
+// UnaskedChat is a chat of which nobody has said what a bot may do in it.
+type UnaskedChat struct {
+	Platform string    `json:"platform"`
+	AuthRef  string    `json:"auth_ref"`
+	TargetID string    `json:"target_id"`
+	AskAt    time.Time `json:"ask_at"`
+}
+
+// ListUnaskedChats leases the chats whose rights are to be asked of their platforms.
+func (s *Store) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]UnaskedChat, error) {
+	list, err := call[[]UnaskedChat](ctx, s, `select * from autopost.list_unasked_chats($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list unasked chats ws=%s: %w", workspace, err)
+	}
+	return list, nil
+}
+
+// RecordChatRights keeps what a platform answered of a chat. rights is "lost" or "regained" where channels paused or went on.
+func (s *Store) RecordChatRights(ctx context.Context, workspace string, chat UnaskedChat, right autopost.Right) (rights string, err error) {
+	a, err := call[struct{ Rights string }](ctx, s, `select * from autopost.record_chat_rights($1, $2, $3, $4, $5, $6)`,
+		workspace, chat.Platform, chat.AuthRef, chat.TargetID, chat.AskAt, right)
+	if err != nil {
+		return "", fmt.Errorf("record rights in %s ws=%s: %w", chat.TargetID, workspace, err)
+	}
+	return a.Rights, nil
+}
+
+// AlertChange counts what a look raised and ended, and what is open after it.
+type AlertChange struct{ Raised, Ended, Open int }
+
+// CheckAlerts looks whether people must look at anything in a workspace.
+func (s *Store) CheckAlerts(ctx context.Context, workspace string) (AlertChange, error) {
+	change, err := call[AlertChange](ctx, s, `select * from autopost.check_alerts($1)`, workspace)
+	if err != nil {
+		return AlertChange{}, fmt.Errorf("check alerts ws=%s: %w", workspace, err)
+	}
+	return change, nil
+}
+
+// CheckInstallation looks at what concerns all workspaces.
+func (s *Store) CheckInstallation(ctx context.Context) (AlertChange, error) {
+	change, err := call[AlertChange](ctx, s, `select * from autopost.check_installation()`)
+	if err != nil {
+		return AlertChange{}, fmt.Errorf("check installation: %w", err)
+	}
+	return change, nil
+}
+
+// Notice is a message to a target of alerts, leased to the caller.
+type Notice struct {
+	MessageID string `json:"message_id"`
+	Token     string `json:"token"`
+	TargetID  string `json:"target_id"`
+	// Kind is telegram, max, email or webhook.
+	Kind    string          `json:"kind"`
+	Address string          `json:"address"`
+	AuthRef string          `json:"auth_ref"`
+	Subject string          `json:"subject"`
+	Text    string          `json:"text"`
+	Body    json.RawMessage `json:"body"`
+	Attempt int             `json:"attempt"`
+}
+
+// ClaimNotices leases the messages that targets of a workspace are to get now; limit is 1 to 100.
+func (s *Store) ClaimNotices(ctx context.Context, workspace string, limit int) ([]Notice, error) {
+	rows, err := query(ctx, s, `select * from autopost.claim_notices($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim notices ws=%s: %w", workspace, err)
+	}
+	notices := make([]Notice, len(rows))
+	for i, row := range rows {
+		if err := row.scan(&notices[i]); err != nil {
+			return nil, fmt.Errorf("claim notices ws=%s: decode the answer: %w", workspace, err)
+		}
+	}
+	return notices, nil
+}
+
+// FinishNotice tells what became of a message; failure is nil when it went out. One that
+// somebody else finished, or claimed since, is left alone.
+func (s *Store) FinishNotice(ctx context.Context, workspace, messageID, token string, failure *autopost.Error) error {
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.finish_notice($1, $2, $3, $4)`, workspace, messageID, token, failure); err != nil {
+		return fmt.Errorf("finish notice ws=%s message=%s: %w", workspace, messageID, err)
+	}
+	return nil
+}
+
+// DutyReport says how a duty of a monitor went.
+type DutyReport struct {
+	RunID  string
+	Duty   string
+	At     time.Time
+	Config string
+	// Err is "" when it could be done.
+	Err string
+}
+
+// ReportDuty records what a duty came to.
+func (s *Store) ReportDuty(ctx context.Context, r DutyReport) error {
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.report_duty($1, $2, $3, $4, nullif($5, ''))`, r.RunID, r.Duty, r.At, r.Config, r.Err); err != nil {
+		return fmt.Errorf("report duty %s: %w", r.Duty, err)
+	}
+	return nil
 }

@@ -265,3 +265,27 @@ func (s *Store) ListMediaOrigins(ctx context.Context, workspace string, limit in
 	}
 	return list, nil
 }
+
+// ChatRow is a row of list_chats: a chat that a bot is or was in.
+type ChatRow struct {
+	Platform   string     `json:"platform"`
+	AuthRef    string     `json:"auth_ref"`
+	TargetID   string     `json:"target_id"`
+	Title      string     `json:"title"`
+	Username   *string    `json:"username"`
+	Kind       string     `json:"kind"`
+	MayPost    *bool      `json:"may_post"`
+	Reason     *string    `json:"reason"`
+	MigratedTo *string    `json:"migrated_to"`
+	FirstSeen  time.Time  `json:"first_seen"`
+	LastSeen   time.Time  `json:"last_seen"`
+	LeftAt     *time.Time `json:"left_at"`
+	ChannelIDs []string   `json:"channel_ids"`
+}
+
+// ListChats lists the chats that the workspace's bots are or were in, by platform, credential and id; limit is 1 to 10,000.
+func (s *Store) ListChats(ctx context.Context, workspace string, limit int) ([]ChatRow, error) {
+	return read[ChatRow](ctx, s, "list chats ws="+workspace, `
+		select platform, auth_ref, target_id, title, username, kind, may_post, reason, migrated_to, first_seen, last_seen, left_at, channel_ids
+		from autopost.list_chats($1, $2)`, workspace, limit)
+}

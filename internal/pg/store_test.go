@@ -209,10 +209,15 @@ func TestWhatKeepsThroughTheStore(t *testing.T) {
 
 	db.Exec(`insert into autopost.events (workspace_id, id, message_id, ts, action, result)
 		values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', now(), 'UTC') - interval '1 hour', 'enqueue', 'ok')`)
-	orphans, err := store.ReportOrphans(ctx, "w")
+	orphans, audit, err := store.CheckIntegrity(ctx, "w")
 	require.NoError(t, err)
 	require.Len(t, orphans, 1)
 	require.Equal(t, `"events.message_id"`, field(t, orphans[0], "kind"))
+	require.Empty(t, audit)
+	alerts, err := store.ListAlerts(ctx, "w", 10)
+	require.NoError(t, err)
+	require.Len(t, alerts, 1)
+	require.Equal(t, []string{"orphans", "events.message_id", "error"}, []string{alerts[0].Kind, alerts[0].Subject, alerts[0].Severity})
 }
 
 func TestUnreferencedMediaThroughTheStore(t *testing.T) {

@@ -17,6 +17,7 @@ var lowest = map[string]string{
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",
+	"acknowledge-alert": "operator", "list-alert-targets": "operator", "get-alert-target": "operator", "test-alert-target": "operator", "put-alert-target": "owner",
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "list-keys": "owner", "get-key": "owner", "disable-key": "owner",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }

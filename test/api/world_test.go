@@ -57,6 +57,7 @@ func (w *world) populate(workspace string) {
 	word := map[string]string{"acme": "horse", "rival": mark}[workspace]
 	posttest.Workspace(w.DB, workspace)
 	w.Exec(`update autopost.workspaces set name = $2 where workspace_id = $1`, workspace, word)
+	w.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, first_seen, last_seen) values ($1, 'telegram', 'bot', '-1', $2, now(), now())`, workspace, word)
 	w.Exec(`update autopost.workspace_endpoints set meta = jsonb_build_object('note', $2::text) where workspace_id = $1`, workspace, word)
 	ids := map[string]string{"workspaces": workspace, "channels": "c-" + workspace, "endpoints": posttest.Endpoint, "sources": "s-" + workspace, "templates": "t-" + workspace,
 		"credentials": "b-" + workspace, "settings": "max_attempts", "webhooks": "w-" + workspace, "platform": "telegram", "rate_group": "b-" + workspace}
@@ -74,6 +75,11 @@ func (w *world) populate(workspace string) {
 	for _, body := range []string{" {title}", " {title}!", " {title}?"} {
 		w.Exec(`select autopost.put_template($1, $2, 'telegram', jsonb_build_object('body', $3 || $4), 'ann', $3)`, workspace, ids["templates"], word, body)
 	}
+	w.Exec(`select autopost.put_alert_target($1, 'a-' || $1, jsonb_build_object('kind', 'telegram', 'address', '-1001', 'auth_ref', $2::text, 'kinds', array['orphans']), 'ann', $3, false)`,
+		workspace, ids["credentials"], word)
+	w.Exec(`select autopost.raise_alert($1, 'auth_lost', 'credential:' || $2, jsonb_build_object('message', $3::text), '{}')`, workspace, ids["credentials"], word)
+	ids["alert-targets"] = "a-" + workspace
+	ids["alerts"] = pgtest.Value[string](w.DB, `select alert_id::text from autopost.alerts where workspace_id = $1`, workspace)
 	w.hold(workspace, ids)
 	for _, status := range []autopost.Status{autopost.StatusDead, autopost.StatusFailedPermanent, autopost.StatusRetry, autopost.StatusSent, autopost.StatusQueued} {
 		ids["delivery_id "+string(status)] = posttest.Delivery(w.DB, workspace, ids["channels"], status)
@@ -160,13 +166,13 @@ func (w *world) ask(c call) reply {
 	return r
 }
 
-// fingerprint is all that a workspace holds, but for what keys note of their use.
+// fingerprint is all that a workspace holds, but for what keys note of their use and monitors of what they see.
 func (w *world) fingerprint(workspace string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
 	for _, table := range pgtest.Column[string](w.DB, `
 		select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
-		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`) {
+		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('alerts', 'alert_messages', 'alert_notices')`) {
 		found[table] = pgtest.Value[string](w.DB, `select coalesce(md5(string_agg((to_jsonb(x) - 'last_used_at')::text, '|' order by to_jsonb(x)::text)), '')
 			from autopost.`+table+` x where x.workspace_id = $1`, workspace)
 	}

@@ -84,8 +84,8 @@ func AsEngine(s *settings) { s.role = "autopost_engine" }
 func New(t testing.TB, options ...Option) *House {
 	t.Helper()
 	s := settings{world: world.Options{
-		Telegram: telegram.Options{Limits: &telegram.Limits{}},
-		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}},
+		Telegram: telegram.Options{Limits: &telegram.Limits{}, Local: true},
+		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}, AnyHook: true},
 		X:        twitter.Options{Limits: &map[string]twitter.Limit{}},
 		LogSize:  50_000,
 	}, binary: ordinary}
@@ -107,6 +107,7 @@ func New(t testing.TB, options ...Option) *House {
 	require.NoError(t, h.World.X.GrantOAuth1("house", XAccount, "house-token", xTokenSecret))
 	server := httptest.NewServer(h.World)
 	t.Cleanup(server.Close)
+	t.Cleanup(h.World.Close)
 	// Kept-alive and hanging connections must not hold up the end of the test.
 	t.Cleanup(server.CloseClientConnections)
 	h.WorldURL = server.URL

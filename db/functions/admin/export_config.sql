@@ -5,7 +5,7 @@ as $$
 -- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
 -- made it is not told. The engine alone may ask.
 -- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, pull_sources, workspace_endpoints,
--- result_webhooks.
+-- result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -50,6 +50,10 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
 			select 9, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
-			from autopost.result_webhooks w where w.workspace_id = p_workspace_id) i);
+			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
+			union all
+			select 10, 'alert_target', t.target_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end
 $$;

@@ -140,9 +140,9 @@ create or replace function autopost.lift_auth_hold() returns trigger
 language plpgsql
 as $$
 -- A channel waits for its credential no longer when it gets another one, which ends its pause, or when its pause is ended or put
--- earlier by hand, or ran out.
+-- earlier by hand, or ran out. That a pause is over which waited for rights is nothing to it.
 begin
-	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (
+	if new.auth_held and new.auth_lost_at is not distinct from old.auth_lost_at and (old.rights_held is null or new.rights_held is not null) and (
 		new.auth_ref <> old.auth_ref or coalesce(new.paused_until, '-infinity') < old.paused_until or old.paused_until <= autopost.now_ts())
 	then
 		new.auth_held := false;

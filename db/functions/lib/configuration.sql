@@ -53,8 +53,8 @@ as $$
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' <> 'webhook' and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, or webhook for what signs posts') else '[]' end
+	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
@@ -180,9 +180,11 @@ begin
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'webhook' then
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'alert_target' then
+		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.refuse('items', format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, source, endpoint or webhook');
+			'use workspace, credential, group, template, channel, quota, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -264,7 +266,7 @@ language plpgsql
 as $$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, channels, channel_gates, result_webhooks, alert_targets.
 declare
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
 	v_sources text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'source');
@@ -297,5 +299,8 @@ begin
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
 	order by w.webhook_id for no key update of w;
+	perform 1 from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'alert_target')
+	order by t.target_id for no key update of t;
 end
 $$;

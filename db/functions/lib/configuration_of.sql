@@ -7,12 +7,16 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,paused_before}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c
 join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
 left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
+union all
+select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+from autopost.list_chats h
+where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at, 'channels', g.channels, 'enabled', g.enabled)
@@ -54,6 +58,14 @@ union all
 select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
 from autopost.result_webhooks w
 where p_kind = 'webhook' and w.workspace_id = p_workspace_id
+union all
+select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+from autopost.alerts a
+where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
+union all
+select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+from autopost.alert_targets t
+where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s

@@ -134,7 +134,8 @@ $$;
 create or replace function autopost.resume_for_auth(p_workspace_id text, p_auth_ref text, p_meta jsonb) returns jsonb
 language plpgsql
 as $$
--- The channels that wait because this credential was refused go on. What failed meanwhile is put back by requeue_auth_lost alone.
+-- The channels that wait because this credential was refused go on, but for those whose bot has no rights: they wait for these alone from now on.
+-- What failed meanwhile is put back by requeue_auth_lost alone.
 -- Returns {"resumed": n, "auth_lost": how many deliveries requeue_auth_lost may put back, 1000 at most}.
 -- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events(channel_enabled).
 declare
@@ -142,6 +143,8 @@ declare
 	v_held text[];
 begin
 	perform autopost.lock_channels(p_workspace_id, v_ids);
+	update autopost.channels c set auth_held = false, paused_before = null
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_ids) and c.auth_held and c.rights_held is not null;
 	v_held := autopost.held_channels(p_workspace_id, v_ids);
 	perform autopost.change_channels(p_workspace_id, v_held, autopost.resumed(), 'channel_enabled', p_meta, false);
 	return jsonb_build_object('resumed', cardinality(v_held), 'auth_lost', cardinality(autopost.auth_lost_ids(p_workspace_id, v_ids)));

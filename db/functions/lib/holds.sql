@@ -53,7 +53,8 @@ from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
 	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
 	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
-	(4, 'channel_paused', p_channel.paused_until, 'resume_channel, or the end of the pause'),
+	(4, 'channel_paused', p_channel.paused_until, case when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
+		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
 	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'room in the window of the channel''s quota'),

@@ -1,9 +1,10 @@
 create or replace function autopost.purge_receipts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes receipts whose time is over, of pushes, of signed requests, of sources and of requests of the API: at most 5,000 of each. Those of a
+-- Removes receipts whose time is over, of pushes, of signed requests, of sources, of requests of the API and of updates of bots: at most 5,000 of each. Those of a
 -- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests (skip locked). Writes: ingress_receipts, signed_requests, pull_receipts, api_requests.
+-- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip locked).
+-- Writes: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -16,6 +17,9 @@ declare
 	v_keys uuid[];
 	v_requests text[];
 	v_answers int;
+	v_bots text[];
+	v_keys_of_updates text[];
+	v_updates int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -58,7 +62,17 @@ begin
 	using unnest(v_keys, v_requests) u (key_id, idempotency_key)
 	where r.workspace_id = p_workspace_id and r.key_id = u.key_id and r.idempotency_key = u.idempotency_key;
 	get diagnostics v_answers = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers) = 5000);
+	select array_agg(x.auth_ref), array_agg(x.update_key) into v_bots, v_keys_of_updates
+	from (
+		select u.auth_ref, u.update_key from autopost.bot_updates u
+		where u.workspace_id = p_workspace_id and u.expires_at <= v_now
+		limit 5000
+		for update skip locked) x;
+	delete from autopost.bot_updates b
+	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
+	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
+	get diagnostics v_updates = row_count;
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
+		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
 end
 $$;

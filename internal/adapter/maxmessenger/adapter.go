@@ -61,12 +61,20 @@ type sender struct {
 	silent  bool
 }
 
-func (s *sender) prepare() *autopost.Error {
+// usable says what keeps the token from being sent at all.
+func (s *sender) usable() *autopost.Error {
 	if s.call.Secret.IsZero() {
 		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token")
 	}
 	if strings.ContainsFunc(s.call.Secret.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the token has characters that no header may hold")
+	}
+	return nil
+}
+
+func (s *sender) prepare() *autopost.Error {
+	if failure := s.usable(); failure != nil {
+		return failure
 	}
 	chat, err := strconv.ParseInt(s.call.Delivery.TargetID, 10, 64)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Check implements autopost.Checker: who the bot is, and for each chat whether it
 // may write there.
 func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
-	c := checker{sender{adapter: a, call: autopost.Call{Secret: secret}, hide: adapter.Hide(secret)}}
+	c := a.checker(secret)
 	var me struct {
 		UserID   int64  `json:"user_id"`
 		Username string `json:"username"`
@@ -34,6 +34,11 @@ func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []s
 		standing.Rights = append(standing.Rights, right)
 	}
 	return standing, nil
+}
+
+// checker asks about a bot; nothing that is kept of its calls holds the token, or the other secrets.
+func (a *Adapter) checker(secret autopost.Secret, others ...autopost.Secret) checker {
+	return checker{sender{adapter: a, call: autopost.Call{Secret: secret}, hide: adapter.Hide(append(others, secret)...)}}
 }
 
 type checker struct{ sender }
@@ -88,6 +93,11 @@ func (c checker) ask(ctx context.Context, into any, path ...string) *autopost.Er
 		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target makes no address")
 	}
 	req.Header.Set("Authorization", c.call.Secret.Reveal())
+	return c.exchange(req, into)
+}
+
+// exchange makes a call and reads its answer.
+func (c checker) exchange(req *http.Request, into any) *autopost.Error {
 	answer, failure := adapter.Exchange(c.adapter.client, req, c.hide)
 	if failure != nil {
 		return failure

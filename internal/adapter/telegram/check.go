@@ -15,7 +15,7 @@ import (
 // Check implements autopost.Checker: who the bot is, and for each chat whether it
 // may post there. A forum's thread is not looked at.
 func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
-	c := checker{adapter: a, secret: secret, hide: adapter.Hide(secret)}
+	c := a.checker(secret)
 	var me struct {
 		ID       int64  `json:"id"`
 		Username string `json:"username"`
@@ -32,6 +32,11 @@ func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []s
 		standing.Rights = append(standing.Rights, right)
 	}
 	return standing, nil
+}
+
+// checker asks about a bot; nothing that is kept of its calls holds the token, or the other secrets.
+func (a *Adapter) checker(secret autopost.Secret, others ...autopost.Secret) checker {
+	return checker{adapter: a, secret: secret, hide: adapter.Hide(append(others, secret)...)}
 }
 
 type checker struct {
@@ -99,13 +104,36 @@ func (m member) obstacle(chatType string) string {
 
 // ask calls a method that changes nothing.
 func (c checker) ask(ctx context.Context, method string, query url.Values, into any) *autopost.Error {
-	target := c.adapter.base.JoinPath("bot"+url.PathEscape(c.secret.Reveal()), method)
+	target := c.address(method)
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		// The error quotes the URL.
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeBadToken, "the token makes no address")
+		return badAddress()
 	}
+	return c.exchange(req, into)
+}
+
+// tell calls a method that changes something. Its parameters go in the body: addresses are logged on the way.
+func (c checker) tell(ctx context.Context, method string, form url.Values) *autopost.Error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address(method).String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		return badAddress()
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return c.exchange(req, new(any))
+}
+
+func (c checker) address(method string) *url.URL {
+	return c.adapter.base.JoinPath("bot"+url.PathEscape(c.secret.Reveal()), method)
+}
+
+// badAddress stands for an error that quotes the URL.
+func badAddress() *autopost.Error {
+	return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeBadToken, "the token makes no address")
+}
+
+// exchange makes a call and reads its result.
+func (c checker) exchange(req *http.Request, into any) *autopost.Error {
 	answer, failure := adapter.Exchange(c.adapter.client, req, c.hide)
 	if failure != nil {
 		return failure

@@ -53,6 +53,7 @@ var access = map[string]Need{
 	"enable-channel":      {Operator, "channels:write"},
 	"disable-channel":     {Operator, "channels:write"},
 	"rotate-channel-auth": {Owner, "channels:write"},
+	"list-chats":          {Viewer, "chats:read"},
 	"list-groups":         {Viewer, "groups:read"},
 	"get-group":           {Viewer, "groups:read"},
 	"put-group":           {Operator, "groups:write"},
@@ -86,6 +87,15 @@ var access = map[string]Need{
 	"list-credentials":   {Viewer, "credentials:read"},
 	"get-credential":     {Viewer, "credentials:read"},
 	"requeue-credential": {Operator, "credentials:write"},
+
+	"list-alerts":        {Viewer, "alerts:read"},
+	"get-alert":          {Viewer, "alerts:read"},
+	"acknowledge-alert":  {Operator, "alerts:write"},
+	"list-alert-targets": {Operator, "alerts:read"},
+	"get-alert-target":   {Operator, "alerts:read"},
+	"put-alert-target":   {Owner, "alerts:write"},
+	"test-alert-target":  {Operator, "alerts:write"},
+	"get-health":         {Viewer, "health:read"},
 
 	"get-queue":   {Viewer, "queue:read"},
 	"list-events": {Viewer, "events:read"},

@@ -30,6 +30,7 @@ type channel struct {
 	OnUnknown     string         `json:"on_unknown" example:"reconcile"`
 	OnAuthLost    string         `json:"on_auth_lost" example:"hold"`
 	AuthHeld      bool           `json:"auth_held"`
+	RightsHeld    *string        `json:"rights_held" nullable:"true" doc:"Why its bot may not post, where it is paused because of that."`
 	AuthLostAt    instant        `json:"auth_lost_at" nullable:"true"`
 	Settings      map[string]any `json:"settings"`
 	Tags          []string       `json:"tags" nullable:"false"`

@@ -1,11 +1,12 @@
 // Package setup is the part of the API about how a workspace is set up: channels,
-// rate groups, templates, endpoints, sources, result webhooks, credentials and keys, and the record
-// of who changed what. One file a resource.
+// rate groups, templates, endpoints, sources, result webhooks, credentials and keys, the record
+// of who changed what, and what people must look at. One file a resource.
 package setup
 
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"autopost/internal/admin/door"
@@ -15,6 +16,7 @@ import (
 func Register(d *door.Door) {
 	registerChannels(d)
 	registerChannelActs(d)
+	registerChats(d)
 	registerGroups(d)
 	registerTemplates(d)
 	registerEndpoints(d)
@@ -28,6 +30,9 @@ func Register(d *door.Door) {
 	registerSettings(d)
 	registerKeys(d)
 	registerAudit(d)
+	registerAlerts(d)
+	registerAlertTargets(d)
+	registerHealth(d)
 }
 
 // instant is a time that may be missing.
@@ -63,7 +68,7 @@ func patch(ctx context.Context, d *door.Door, act door.Act, w door.Write, fields
 // listOf registers the list of a kind of configuration, and one by its id.
 func listOf[Row any](d *door.Door, kind, id, plural, path, what string) {
 	var row Row
-	list := door.List{Function: "list_configuration", Kind: kind, Key: door.ByName(id)}
+	list := door.List{Function: "list_configuration", Kind: strings.ReplaceAll(kind, "-", "_"), Key: door.ByName(id)}
 	door.Register(d, door.Operation{
 		ID: "list-" + plural, Method: http.MethodGet, Path: path, Summary: what, Answer: door.Listed[Row]{}, Description: "All of them, by id.",
 	}, func(ctx context.Context, in *struct{ door.Page }) (door.Reply, error) {
@@ -72,7 +77,7 @@ func listOf[Row any](d *door.Door, kind, id, plural, path, what string) {
 	door.Register(d, door.Operation{
 		ID: "get-" + kind, Method: http.MethodGet, Path: path + "/{id}", Summary: "One " + kind, Answer: row, Description: "The one with this id.",
 	}, func(ctx context.Context, in *IDPath) (door.Reply, error) {
-		return d.One(ctx, list.Function, kind, "This workspace has no such "+kind+".", map[string]any{"id": in.ID})
+		return d.One(ctx, list.Function, list.Kind, "This workspace has no such "+kind+".", map[string]any{"id": in.ID})
 	})
 }
 

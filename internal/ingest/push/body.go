@@ -104,6 +104,25 @@ func parse(body []byte) (batch, *problem) {
 	return b, nil
 }
 
+// ErrUnstorable is of a body that is JSON, and cannot be kept as PostgreSQL keeps it.
+var ErrUnstorable = errors.New("cannot be stored")
+
+// Object reads a body that must be one JSON object, as updates of platforms are. The
+// error is ErrUnstorable for what is well-formed and PostgreSQL's jsonb refuses.
+func Object(body []byte) (json.RawMessage, error) {
+	if refusal := syntax(body); refusal != nil {
+		return nil, errors.New(refusal.Detail)
+	}
+	object := bytes.TrimLeft(body, " \t\r\n")
+	if object[0] != '{' {
+		return nil, errors.New("it is none")
+	}
+	if wrong := faults(object); len(wrong) > 0 {
+		return nil, fmt.Errorf("%w: %s %s", ErrUnstorable, wrong[0].Field, wrong[0].Reason)
+	}
+	return object, nil
+}
+
 func syntax(body []byte) *problem {
 	for i := 0; i < len(body); {
 		r, size := utf8.DecodeRune(body[i:])

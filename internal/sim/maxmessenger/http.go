@@ -64,6 +64,9 @@ var routes = map[string]route{
 	"PUT /messages":           {"PUT /messages", []string{"message_id"}, (*Server).edit},
 	"DELETE /messages":        {"DELETE /messages", []string{"message_id"}, (*Server).remove},
 	"GET /messages/*":         {"GET /messages/{mid}", nil, (*Server).get},
+	"GET /subscriptions":      {"GET /subscriptions", nil, (*Server).subscriptions},
+	"POST /subscriptions":     {"POST /subscriptions", nil, (*Server).subscribe},
+	"DELETE /subscriptions":   {"DELETE /subscriptions", []string{"url"}, (*Server).unsubscribe},
 	"POST /uploads":           {"POST /uploads", []string{"type"}, (*Server).openSlot},
 }
 

@@ -1,10 +1,11 @@
 // Package maxmessenger simulates the bot API of the MAX messenger as of the
 // summer of 2026, as far as publishing needs it: the health checks, uploads,
-// and sending, reading back, editing and deleting messages.
+// sending, reading back, editing and deleting messages, and subscriptions with the
+// updates by which bots learn where they are and what is said there.
 //
 // The upload hosts of the real platform are paths of the same listener here;
 // the URLs in the answers are absolute all the same. What it does not do:
-// resumable uploads, webhooks, callbacks, fetching pictures by URL.
+// resumable uploads, long polling, callbacks, fetching pictures by URL.
 package maxmessenger
 
 import (
@@ -78,6 +79,8 @@ type Options struct {
 	Prefix string
 	// Processing holds for uploads until SetProcessing.
 	Processing Processing
+	// AnyHook takes subscriptions of any port and of plain HTTP, as the real platform does not.
+	AnyHook bool
 }
 
 // Message is a message as the platform stores it.
@@ -98,6 +101,7 @@ type Server struct {
 	core    *sim.Core
 	opts    Options
 	buckets sim.Buckets
+	courier *sim.Courier
 
 	mu         sync.Mutex
 	limits     Limits
@@ -114,6 +118,7 @@ type Server struct {
 type bot struct {
 	id    int64
 	token string
+	subs  []*subscription
 }
 
 type chat struct {
@@ -128,7 +133,7 @@ const remembered = 10_000
 // New returns a platform without bots and chats.
 func New(core *sim.Core, opts Options) *Server {
 	s := &Server{
-		core: core, opts: opts, limits: DefaultLimits(), processing: opts.Processing,
+		core: core, opts: opts, limits: DefaultLimits(), processing: opts.Processing, courier: sim.NewCourier(),
 		bots: map[string]*bot{}, chats: map[int64]*chat{}, slots: map[string]*slot{},
 		media: map[string]*medium{}, messages: map[string]*message{},
 	}
@@ -192,12 +197,15 @@ func (s *Server) addChat(c Chat) *chat {
 	return known
 }
 
-// SetAccess changes what the bots may do in a known chat.
+// SetAccess changes what the bots may do in a known chat. As on the real platform
+// they are told that they were added, removed or stopped, and of no other change.
 func (s *Server) SetAccess(chatID int64, access Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.chats[chatID]; c != nil {
+	if c := s.chats[chatID]; c != nil && c.Access != access {
+		before := c.Access
 		c.Access = access
+		s.changed(c, before)
 	}
 }
 

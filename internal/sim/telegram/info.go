@@ -4,14 +4,18 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
+	"time"
 )
 
 type webhook struct {
 	url            string
+	secret         string
 	maxConnections int
 	allowedUpdates []string
+	// failedAt and failure are of the last push that failed; goneSince is the first 410 of those in a row.
+	failedAt, goneSince time.Time
+	failure             string
 }
 
 func (b *bot) user() map[string]any {
@@ -67,25 +71,7 @@ func (s *Server) getChatMember(c call) (outcome, *refusal) {
 	if c.args.values["user_id"] != strconv.FormatInt(c.bot.id, 10) {
 		return outcome{}, badRequest("PARTICIPANT_ID_INVALID")
 	}
-	member := map[string]any{"user": c.bot.user()}
-	switch {
-	case of.Access == AccessKicked:
-		member["status"], member["until_date"] = "kicked", 0
-	case of.Access == AccessNone:
-		member["status"] = "left"
-	case of.Access == AccessMember:
-		member["status"] = "member"
-	case of.Access == AccessReadOnly && of.Type != "channel":
-		member["status"], member["is_member"], member["can_send_messages"] = "restricted", true, false
-	default:
-		may := of.Access == AccessAdmin
-		member["status"], member["can_be_edited"], member["can_manage_chat"] = "administrator", false, true
-		member["can_delete_messages"] = may
-		if of.Type == "channel" {
-			member["can_post_messages"], member["can_edit_messages"] = may, may
-		}
-	}
-	return outcome{result: member}, nil
+	return outcome{result: of.member(c.bot)}, nil
 }
 
 var (
@@ -99,18 +85,16 @@ func (s *Server) setWebhook(c call) (outcome, *refusal) {
 		return s.deleteWebhook(c)
 	}
 	u, err := url.Parse(target)
-	switch {
-	case err != nil || u.Host == "":
+	if err != nil || u.Host == "" {
 		return outcome{}, badRequest("invalid webhook URL specified")
-	case u.Scheme != "https":
-		return outcome{}, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
-	case !slices.Contains(webhookPorts, u.Port()):
-		return outcome{}, badRequest("bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443")
+	}
+	if refused := s.validateHook(u.Scheme, u.Port()); refused != nil {
+		return outcome{}, refused
 	}
 	if secret := c.args.values["secret_token"]; secret != "" && !secretForm.MatchString(secret) {
 		return outcome{}, badRequest("secret token contains unallowed characters")
 	}
-	hook := webhook{url: target, maxConnections: 40}
+	hook := webhook{url: target, secret: c.args.values["secret_token"], maxConnections: 40}
 	if n, err := strconv.Atoi(c.args.values["max_connections"]); err == nil && n >= 1 {
 		hook.maxConnections = min(n, 100)
 	}
@@ -122,6 +106,8 @@ func (s *Server) setWebhook(c call) (outcome, *refusal) {
 		description = "Webhook is already set"
 	}
 	c.bot.webhook = hook
+	s.dropPending(c)
+	s.sendPending(c.bot)
 	return outcome{result: true, description: description}, nil
 }
 
@@ -131,19 +117,19 @@ func (s *Server) deleteWebhook(c call) (outcome, *refusal) {
 		description = "Webhook is already deleted"
 	}
 	c.bot.webhook = webhook{}
+	s.dropPending(c)
 	return outcome{result: true, description: description}, nil
 }
 
 func (s *Server) getWebhookInfo(c call) (outcome, *refusal) {
-	hook := c.bot.webhook
-	info := map[string]any{"url": hook.url, "has_custom_certificate": false, "pending_update_count": 0}
-	if hook.url != "" {
-		info["max_connections"] = hook.maxConnections
+	return outcome{result: c.bot.describeWebhook()}, nil
+}
+
+// dropPending forgets what waits for the webhook where the call says so.
+func (s *Server) dropPending(c call) {
+	if c.args.values["drop_pending_updates"] == "true" {
+		c.bot.pending = nil
 	}
-	if len(hook.allowedUpdates) > 0 {
-		info["allowed_updates"] = hook.allowedUpdates
-	}
-	return outcome{result: info}, nil
 }
 
 func (s *Server) getUpdates(c call) (outcome, *refusal) {

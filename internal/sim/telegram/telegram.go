@@ -1,11 +1,12 @@
 // Package telegram simulates the Telegram Bot API, version 10.1, as far as
 // publishing needs it: the send, edit, delete and forward methods, the health
-// checks, and answers of the webhook methods.
+// checks, and webhooks with the updates by which bots learn of their rights, of
+// what is said and of titles that change.
 //
 // It is strict where the real server is: markup, lengths in code points, albums,
 // file ids bound to bot and kind, rights, rates; refusals carry the real
 // server's texts. What it does not do: detect links and hashtags in plain text,
-// fetch media by URL, push updates.
+// fetch media by URL, keep updates for getUpdates, push two updates of a bot at once.
 package telegram
 
 import (
@@ -78,6 +79,8 @@ type Options struct {
 	AnyBot bool
 	// AnyChat makes unknown chats when they are first spoken to.
 	AnyChat bool
+	// Local takes webhooks of any port and of plain HTTP, as a self-hosted server in local mode does.
+	Local bool
 }
 
 // Message is a message as the platform stores it.
@@ -99,6 +102,7 @@ type Server struct {
 	core    *sim.Core
 	opts    Options
 	buckets sim.Buckets
+	courier *sim.Courier
 
 	mu     sync.Mutex
 	limits Limits
@@ -113,6 +117,9 @@ type bot struct {
 	token    string
 	username string
 	webhook  webhook
+	// pending are the updates that no webhook has taken yet, oldest first.
+	pending    []*update
+	lastUpdate int64
 }
 
 type chat struct {
@@ -128,7 +135,7 @@ const remembered = 10_000
 
 // New returns a platform without bots and chats.
 func New(core *sim.Core, opts Options) *Server {
-	s := &Server{core: core, opts: opts, limits: DefaultLimits()}
+	s := &Server{core: core, opts: opts, limits: DefaultLimits(), courier: sim.NewCourier()}
 	if opts.Limits != nil {
 		s.limits = *opts.Limits
 	}
@@ -191,12 +198,14 @@ func (s *Server) addChat(c Chat) *chat {
 	return known
 }
 
-// SetAccess changes what the bots may do in a known chat.
+// SetAccess changes what the bots may do in a known chat, and tells them.
 func (s *Server) SetAccess(chatID int64, access Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.chats[chatID]; c != nil {
+	if c := s.chats[chatID]; c != nil && c.Access != access {
+		before := c.Access
 		c.Access = access
+		s.changed(c, before)
 	}
 }
 
@@ -206,6 +215,7 @@ func (s *Server) Migrate(from, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.chats[from]; c != nil {
+		s.service(c, map[string]any{"migrate_to_chat_id": to})
 		c.migratedTo = to
 		s.addChat(Chat{ID: to, Type: "supergroup", Title: c.Title, Access: c.Access})
 	}

@@ -13,6 +13,8 @@
 //	/feeds      feed documents
 //	/files      media files
 //	/_control   what arrived, as a page and as JSON, and the faults
+//	POST /_control/chats   what becomes of a chat of Telegram or MAX: {"platform", "chat_id"} and "access", "title" or "text"
+//	GET /_control/pushes   what was brought to webhooks, and how it was answered
 package world
 
 import (
@@ -87,6 +89,8 @@ func New(opts Options) *World {
 	w.mux.Handle("/s3/", http.StripPrefix("/s3", w.Store))
 	w.mux.Handle("/feeds/", http.StripPrefix("/feeds", w.Feeds))
 	w.mux.Handle("/files/", http.StripPrefix("/files", w.Files))
+	w.mux.HandleFunc("POST /_control/chats", w.changeChat)
+	w.mux.HandleFunc("GET /_control/pushes", w.showPushes)
 	w.mux.Handle("/_control/", http.StripPrefix("/_control", control.New(core, w.Reset)))
 	w.mux.Handle("GET /{$}", http.RedirectHandler("/_control/", http.StatusFound))
 	return w
@@ -105,6 +109,12 @@ func (w *World) Reset() {
 	w.Files.Reset()
 	w.Faults.Clear()
 	w.Log.Reset()
+}
+
+// Close ends what the platforms do by themselves.
+func (w *World) Close() {
+	w.Telegram.Close()
+	w.MAX.Close()
 }
 
 // ServeHTTP answers one request of any platform.

@@ -217,3 +217,36 @@ func TestPace(t *testing.T) {
 	}
 	require.InDelta(t, 0.01, w.Pace.Factor(), 1e-9)
 }
+
+func TestWhatHappensInAChatIsMadeByControl(t *testing.T) {
+	w := world.New(world.Options{Telegram: telegram.Options{Local: true}, MAX: maxmessenger.Options{AnyHook: true}})
+	defer w.Close()
+	require.NoError(t, w.Telegram.AddBot("7001001:AAtoken"))
+	w.Telegram.AddChat(telegram.Chat{ID: -5, Title: "Demo shop"})
+	host := httptest.NewServer(w)
+	defer host.Close()
+	came := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- string(body)
+	}))
+	defer hook.Close()
+	ask := func(method, path, body string) int {
+		request, err := http.NewRequestWithContext(t.Context(), method, host.URL+path, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.Equal(t, 200, ask("POST", "/telegram/bot7001001:AAtoken/setWebhook", `{"url":"`+hook.URL+`"}`))
+	require.Equal(t, 204, ask("POST", "/_control/chats", `{"platform":"telegram","chat_id":-5,"access":"kicked","title":"New","text":"hi"}`))
+	require.Contains(t, <-came, `"status":"kicked"`)
+	require.Contains(t, <-came, `"new_chat_title":"New"`)
+	require.Contains(t, <-came, `"text":"hi"`)
+	require.Equal(t, 204, ask("POST", "/_control/chats", `{"platform":"max","chat_id":-5,"access":"none","title":"New","text":"hi"}`))
+	require.Equal(t, 400, ask("POST", "/_control/chats", `{"platform":"x","chat_id":-5}`))
+	require.Equal(t, 400, ask("POST", "/_control/chats", `{"chat":-5}`))
+	require.Equal(t, 200, ask("GET", "/_control/pushes", ""))
+}

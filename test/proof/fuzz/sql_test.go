@@ -16,13 +16,16 @@ import (
 
 var act = pg.Act{Workspace: "w", Operator: "olga", Reason: "a test"}
 
-// shop is a workspace with a channel on every platform.
+// shop is a workspace with a channel on every platform, and an endpoint for each of two bots.
 func shop(f *testing.F) *pg.Store {
 	f.Helper()
 	db := pgtest.New(f)
 	posttest.Workspace(db, "w")
 	db.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, settings)
 		select 'w', p.platform, p.platform, 'any', p.platform, p.platform, '{"long_text": "split"}' from autopost.platforms p`)
+	db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'telegram', 'telegram', 'env:T'), ('w', 'max', 'max', 'env:M')`)
+	db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, meta)
+		select 'w', 'bot-' || b.auth_ref, 'bot_webhook', encode(sha256(b.auth_ref::bytea), 'hex'), jsonb_build_object('auth_ref', b.auth_ref) from autopost.credential_bindings b`)
 	store, err := pg.Open(f.Context(), pg.Options{URL: db.URL("")})
 	if err != nil {
 		f.Fatal(err)
@@ -171,6 +174,31 @@ func FuzzTemplate(f *testing.F) {
 			if platform == "telegram" && shown.Status == "ok" && mode != "" && mode != "None" {
 				balanced(t, shown.Text)
 			}
+		}
+	})
+}
+
+// Whatever a platform pushes, it is taken, or refused as an argument.
+func FuzzUpdate(f *testing.F) {
+	store := shop(f)
+	for _, seed := range []string{
+		`{"update_id":1,"my_chat_member":{"chat":{"id":-100,"type":"channel","title":"T","username":"any"},"date":1795000000,"new_chat_member":{"status":"kicked"}}}`,
+		`{"update_id":2,"my_chat_member":{"chat":{"id":-100,"type":"channel"},"date":1795000000,"new_chat_member":{"status":"administrator","can_post_messages":true}}}`,
+		`{"update_id":3,"message":{"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005,"text":"t"}}`,
+		`{"update_id":-9.5e300,"callback_query":{"message":{"chat":[]}},"date":{}}`, `{"update_id":[],"my_chat_member":{"chat":{"id":1e18,"type":1}}}`,
+		`{"update_type":"bot_added","timestamp":1795000003000,"chat_id":-7,"user":{"user_id":5},"is_channel":true}`,
+		`{"update_type":"bot_removed","timestamp":-1,"chat_id":-7,"user":7,"is_channel":"yes"}`, `{"update_type":"message_callback","callback":{"callback_id":"c"},"message":null}`,
+		`{"update_type":"message_edited","timestamp":1e308,"message":{"recipient":{"chat_id":0.5,"chat_type":[]},"body":{"mid":"mid.1","text":7}}}`, `[]`, `{}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, update string) {
+		if !json.Valid([]byte(update)) {
+			return
+		}
+		for _, endpoint := range []string{"bot-telegram", "bot-max"} {
+			_, err := store.ReceiveUpdate(t.Context(), "w", endpoint, json.RawMessage(update))
+			ours(t, err)
 		}
 	})
 }

@@ -31,6 +31,9 @@ const (
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
+// refusedTarget is why a target of alerts could not be told.
+const refusedTarget = `{"category": "PERMANENT", "scope": "channel", "code": "http_403", "known": true, "message": "no"}`
+
 // sealedSecret is what finish_refresh and put_sealed_secret are given.
 const sealedSecret = `{"version": 1, "key_id": "k1", "wrapped_key": "AAAA", "sealed": "BBBB"}`
 
@@ -52,6 +55,8 @@ var acts = []act{
 	{"receive_push", "media to fetch", `select autopost.receive_push('w', 'in', '[{"text": "x", "media": [{"type": "image", "url": "https://example.org/x.png"}]}]')`, false},
 	{"receive_signed_push", "", `select autopost.receive_signed_push('w', 'in', 'msg-1', '[{"text": "fresher", "source_ref": "2"}, {"text": "fresh"}]')`, false},
 	{"receive_signed_push", "the same id, other posts", `select autopost.receive_signed_push('w', 'in', 'msg-1', '[{"text": "fresh", "source_ref": "1"}]')`, false},
+	{"receive_update", "the bot was removed", `select autopost.receive_update('w', 'bot', '{"update_id": 1, "my_chat_member": {"chat": {"id": -1, "type": "channel", "username": "a"}, "date": 1795000000, "new_chat_member": {"status": "kicked"}}}')`, false},
+	{"receive_update", "the same, and back", `select autopost.receive_update('w', 'bot', '{"update_id": 2, "my_chat_member": {"chat": {"id": -1, "type": "channel", "username": "a"}, "date": 1795000000, "new_chat_member": {"status": "creator"}}}')`, false},
 	{"ingest_pull_chunk", "two items", `select autopost.ingest_pull_chunk('w', 'feed', 'feed',
 		'[{"source_ref": "1", "payload": {"text": "fresh"}}, {"source_ref": "2", "payload": {"text": "fresher"}, "cursor": {"n": 2}}]')`, false},
 	{"submit_post", "", `select autopost.submit_post('w', 'in', 'command', '{"text": "fresher"}')`, false},
@@ -116,12 +121,25 @@ var acts = []act{
 	{"finish_refresh", "", `select autopost.finish_refresh('w', 'g', '` + sealedSecret + `', 3600)`, false},
 	{"fail_refresh", "refused", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "PERMANENT", "scope": "channel", "code": "auth_lost"}')`, false},
 	{"fail_refresh", "later", `select autopost.fail_refresh('w', 'g', 'posttest', 0, '', '{"category": "TRANSIENT", "scope": "platform", "code": "http_500"}')`, false},
+	{"list_due_subscriptions", "", `select autopost.list_due_subscriptions('w', 10)`, true},
+	{"begin_subscription", "", `select autopost.begin_subscription('w', 'bot', '{"url": "https://a", "updates": []}', '{}', repeat('d', 64))`, false},
+	{"finish_subscription", "", `select autopost.finish_subscription('w', 'bot', repeat('d', 64), null)`, false},
+	{"finish_subscription", "refused", `select autopost.finish_subscription('w', 'bot', null, '{"category": "PERMANENT", "scope": "channel", "code": "tg_unauthorized"}')`, false},
+	{"list_unasked_chats", "", `select autopost.list_unasked_chats('w', 10)`, true},
+	{"record_chat_rights", "", `select autopost.record_chat_rights('w', 'telegram', 'g', '-1', '-infinity', '{"may_post": true}')`, false},
 	{"warn_expiring", "", `select autopost.warn_expiring('w')`, true},
 	{"purge_sealed_secrets", "", `select autopost.purge_sealed_secrets('w')`, true},
 	{"enqueue_webhooks", "", `select autopost.enqueue_webhooks('w')`, true},
 	{"claim_webhooks", "", `select autopost.claim_webhooks('w', 10)`, true},
 	{"commit_webhook", "gone", `select autopost.commit_webhook('w', 'crm', s.event_id, s.claim_token, '{"http_status": 410}') from autopost.webhook_sends s where s.claim_token is not null`, false},
 	{"purge_webhook_sends", "", `select autopost.purge_webhook_sends('w')`, true},
+	{"check_alerts", "", `select autopost.check_alerts('w')`, true},
+	{"check_installation", "", `select autopost.check_installation()`, true},
+	{"check_integrity", "", `select autopost.check_integrity('w')`, true},
+	{"report_duty", "", `select autopost.report_duty('run', 'watch', now(), 'c', 'no')`, false},
+	{"claim_notices", "", `select autopost.claim_notices('w', 10)`, true},
+	{"finish_notice", "sent", `select autopost.finish_notice('w', m.message_id, m.claim_token, null) from autopost.alert_messages m`, false},
+	{"finish_notice", "refused", `select autopost.finish_notice('w', m.message_id, m.claim_token, '` + refusedTarget + `') from autopost.alert_messages m`, false},
 	{"drop_event_partitions", "", `select autopost.drop_event_partitions()`, false},
 	{"purge_receipts", "", `select autopost.purge_receipts('w')`, false},
 	{"purge_runs", "", `select autopost.purge_runs('w')`, false},
@@ -153,6 +171,11 @@ var acts = []act{
 	{"put_sealed_secret", "", `select autopost.put_sealed_secret('w', 'g', 'telegram', '` + sealedSecret + `', 'set', 86400, {by}, false)`, false},
 	{"record_credential_check", "", `select autopost.record_credential_check('w', 'g', '{"account": "@bot", "rights": []}')`, false},
 	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
+	{"acknowledge_alert", "", `select autopost.acknowledge_alert('w', a.alert_id, {by}, false) from autopost.alerts a`, false},
+	{"put_alert_target", "a new one", `select autopost.put_alert_target('w', 'mail', '{"kind": "email", "address": "ops@example.org"}', {by}, false)`, false},
+	{"put_alert_target", "disabled", `select autopost.put_alert_target('w', 'ops', '{"enabled": false}', {by}, false)`, false},
+	{"remove_alert_target", "", `select autopost.remove_alert_target('w', 'ops', {by}, false)`, false},
+	{"test_alert_target", "", `select autopost.test_alert_target('w', 'spare', {by}, false)`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
 	{"put_endpoint", "a new one", `select autopost.put_endpoint('w', 'more', jsonb_build_object('kind', 'webhook_push', 'secret_hash', repeat('e', 64)), {by}, false)`, false},
 	{"put_endpoint", "another rate", `select autopost.put_endpoint('w', 'in', '{"ingress_rps": 7}', {by}, false)`, false},
@@ -219,6 +242,13 @@ var readers = []string{
 	"manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot", "ready_fanout_workspaces", "ready_submission_workspaces",
 	"ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
 	"resolve_signed_endpoint", "verify", "why",
+	"get_workspace", "health_snapshot", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit", "list_channels",
+	"list_chats", "list_configuration", "list_credential_bindings", "list_credentials", "list_deliveries", "list_due_refreshes", "list_endpoints",
+	"list_events", "list_master_keys", "list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs",
+	"list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins",
+	"list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_snapshot",
+	"ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after",
+	"report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -257,11 +287,14 @@ func TestReadersWriteNothing(t *testing.T) {
 		"get_run":                     `'w', {run}`,
 		"get_source":                  `'w', 'feed'`,
 		"get_workspace":               `'w'`,
+		"health_snapshot":             `'w'`,
+		"list_alert_targets":          `'w', 10`,
 		"list_alerts":                 `'w', 10`,
 		"list_all_workspaces":         ``,
 		"list_api_keys":               `'w', '{}', 10`,
 		"list_audit":                  `'w', '{}', 10`,
 		"list_channels":               `'w', 10`,
+		"list_chats":                  `'w', 10`,
 		"list_configuration":          `'w', 'channel', '{}', 10`,
 		"list_credential_bindings":    `'w', 10`,
 		"list_credentials":            `'w', 10`,

@@ -46,6 +46,8 @@ func open(t *testing.T) *stage {
 	s.db.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss')`)
 	s.db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('w', 'feed', 'pull_source', 'feed')`)
 	s.db.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'g', 1000)`)
+	s.db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, meta) values ('w', 'bot', 'bot_webhook', repeat('b', 64), '{"auth_ref": "g"}')`)
+	s.db.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, first_seen, last_seen) values ('w', 'telegram', 'g', '-1', now(), now())`)
 	s.db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'g', 'telegram', 'env:G'), ('w', 'h', 'telegram', 'sealed:h')`)
 	s.db.Exec(`update autopost.credential_health set lease_token = 'posttest' where auth_ref = 'g'`)
 	s.db.Exec(`insert into autopost.sealed_secrets (workspace_id, auth_ref, version, key_id, wrapped_key, sealed, source, made_by, created_at)
@@ -60,6 +62,11 @@ func open(t *testing.T) *stage {
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
 	s.db.Exec(`select autopost.claim_webhooks('w', 10)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
+	// An alert that one target is being told of, and another target at rest.
+	s.db.Exec(`select autopost.put_alert_target('w', t.id, jsonb_build_object('kind', 'telegram', 'address', '-1001', 'auth_ref', 'g', 'kinds', array[t.kind]), 'olga', 'a test', false)
+		from (values ('ops', 'dead'), ('spare', 'orphans')) t (id, kind)`)
+	s.db.Exec(`select autopost.check_alerts('w')`)
+	s.db.Exec(`select autopost.claim_notices('w', 10)`)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
 	s.db.Exec(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "to very many"}')`)

@@ -1,12 +1,11 @@
 -- The record of what people did. Each function answers the offending rows.
 
-create or replace function autopost.verify_i35(p_workspace_id text) returns setof jsonb
+create or replace function autopost.audit_chain_faults(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
--- And the chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
+-- The chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
 -- seal, and is what its own seal says.
-(select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
+select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
 from (
 	select l.seq, l.id, case
 		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
@@ -29,7 +28,15 @@ from (
 	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
 ) c
 where c.what is not null
-order by c.seq)
+order by c.seq
+$$;
+
+create or replace function autopost.verify_i35(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
+-- And the chain of the log is whole.
+select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
 union all
 select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
 from autopost.events e

@@ -1,0 +1,28 @@
+create or replace function autopost.check_alerts(p_workspace_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
+-- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
+-- credential_health, pull_sources, pull_cursors. Writes: alerts, alert_messages.
+declare
+	v_level jsonb := autopost.alert_levels();
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if not autopost.is_looking(p_workspace_id, 'workspace') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	v_now := autopost.now_ts();
+	delete from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
+		select x.alert_id from autopost.alerts x
+		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days') order by x.ended_at limit 100));
+	delete from autopost.alert_messages m
+	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending') and m.ended_at < autopost.kept_from('alert_retention_days');
+	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
+		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f));
+end
+$$;

@@ -1,0 +1,23 @@
+create or replace function autopost.check_installation() returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- check_alerts for what concerns the whole installation: daemons, duties, clocks, partitions. Its alerts are those of the operator's workspace
+-- (setting operator_workspace, else the oldest one). What daemons said that are gone for two days goes. The engine alone may.
+-- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, workspaces, dispatch_runs. Writes: alerts, monitor_duties.
+declare
+	v_workspace_id text;
+	v_findings jsonb[];
+begin
+	perform autopost.enter_all_workspaces();
+	v_workspace_id := autopost.operator_workspace();
+	if v_workspace_id is null or not autopost.is_looking('', 'installation') then
+		return '{"raised": 0, "ended": 0, "open": 0}';
+	end if;
+	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f); -- while all workspaces are in sight
+	update autopost.alerts a set ended_at = autopost.now_ts() -- where another workspace was the operator's before
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	perform autopost.enter_workspace(v_workspace_id);
+	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
+end
+$$;

@@ -1,0 +1,59 @@
+package maxmessenger
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"autopost"
+)
+
+// Updates implements autopost.Subscriber: what tells where the bot is and what chats
+// are called, and what people say to it. Of a change of its rights MAX tells nothing.
+func (*Adapter) Updates() []string {
+	return []string{"message_created", "message_callback", "bot_added", "bot_removed", "bot_started", "bot_stopped", "chat_title_changed"}
+}
+
+// Subscription implements autopost.Subscriber by GET /subscriptions. A bot may have
+// several; those to other addresses are let be.
+func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, url string) (autopost.Subscription, *autopost.Error) {
+	c := a.checker(secret)
+	if failure := c.usable(); failure != nil {
+		return autopost.Subscription{}, failure
+	}
+	var list struct {
+		Subscriptions []struct {
+			URL         string   `json:"url"`
+			UpdateTypes []string `json:"update_types"`
+		} `json:"subscriptions"`
+	}
+	if failure := c.ask(ctx, &list, "subscriptions"); failure != nil {
+		return autopost.Subscription{}, failure
+	}
+	for _, s := range list.Subscriptions {
+		if s.URL == url {
+			return autopost.Subscription{URL: s.URL, Updates: s.UpdateTypes}, nil
+		}
+	}
+	return autopost.Subscription{}, nil
+}
+
+// Subscribe implements autopost.Subscriber by POST /subscriptions.
+func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want autopost.Subscription, hook autopost.Secret) *autopost.Error {
+	c := a.checker(secret, hook)
+	if failure := c.usable(); failure != nil {
+		return failure
+	}
+	body, err := json.Marshal(map[string]any{"url": want.URL, "update_types": want.Updates, "secret": hook.Reveal()})
+	if err != nil {
+		panic("max: encode strings: " + err.Error())
+	}
+	req, failure := c.request(ctx, "subscriptions", nil, bytes.NewReader(body))
+	if failure != nil {
+		return failure
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return c.exchange(req, new(any))
+}
+
+var _ autopost.Subscriber = (*Adapter)(nil)

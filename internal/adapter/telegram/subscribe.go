@@ -1,0 +1,47 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"autopost"
+)
+
+// Updates implements autopost.Subscriber: what tells of rights and chats, and what
+// people say to the bot.
+func (*Adapter) Updates() []string {
+	return []string{"message", "channel_post", "callback_query", "my_chat_member"}
+}
+
+// Subscription implements autopost.Subscriber by getWebhookInfo. A bot has one webhook.
+func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, _ string) (autopost.Subscription, *autopost.Error) {
+	var info struct {
+		URL              string   `json:"url"`
+		AllowedUpdates   []string `json:"allowed_updates"`
+		LastErrorDate    int64    `json:"last_error_date"`
+		LastErrorMessage string   `json:"last_error_message"`
+	}
+	if failure := a.checker(secret).ask(ctx, "getWebhookInfo", nil, &info); failure != nil {
+		return autopost.Subscription{}, failure
+	}
+	s := autopost.Subscription{URL: info.URL, Updates: info.AllowedUpdates, Error: info.LastErrorMessage}
+	if info.LastErrorDate > 0 {
+		s.ErrorAt = time.Unix(info.LastErrorDate, 0).UTC()
+	}
+	return s, nil
+}
+
+// Subscribe implements autopost.Subscriber by setWebhook. What waited for the webhook is pushed then.
+func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want autopost.Subscription, hook autopost.Secret) *autopost.Error {
+	updates, err := json.Marshal(want.Updates)
+	if err != nil {
+		panic("telegram: encode a list of strings: " + err.Error())
+	}
+	return a.checker(secret, hook).tell(ctx, "setWebhook", url.Values{
+		"url": {want.URL}, "allowed_updates": {string(updates)}, "secret_token": {hook.Reveal()},
+	})
+}
+
+var _ autopost.Subscriber = (*Adapter)(nil)

@@ -1,0 +1,46 @@
+package telegram_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/adapter/telegram"
+	"autopost/internal/outbound"
+	"autopost/internal/sim"
+	simulator "autopost/internal/sim/telegram"
+)
+
+func TestAWebhookIsAskedAboutAndSet(t *testing.T) {
+	core := sim.NewCore(0)
+	server := simulator.New(core, simulator.Options{Limits: &simulator.Limits{}})
+	defer server.Close()
+	require.NoError(t, server.AddBot(token))
+	host := httptest.NewServer(server)
+	defer host.Close()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	a, err := telegram.New(telegram.Config{BaseURL: host.URL, Client: client})
+	require.NoError(t, err)
+
+	bot, hook := autopost.NewSecret(token), autopost.NewSecret("canary-hook-secret")
+	want := autopost.Subscription{URL: "https://example.org/hooks/telegram", Updates: a.Updates()}
+	seen, failure := a.Subscription(t.Context(), bot, want.URL)
+	require.Nil(t, failure)
+	require.Equal(t, autopost.Subscription{}, seen)
+	require.Nil(t, a.Subscribe(t.Context(), bot, want, hook))
+	seen, failure = a.Subscription(t.Context(), bot, want.URL)
+	require.Nil(t, failure)
+	require.Equal(t, want, seen)
+	require.Contains(t, want.Updates, "my_chat_member")
+
+	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/canary-hook-secret"}, hook)
+	require.Equal(t, autopost.Permanent, failure.Category)
+	require.Contains(t, failure.Message, "HTTPS")
+	failure = a.Subscribe(t.Context(), autopost.NewSecret("7001001:AAnobodysTokenAtAll00000000000000000"), want, hook)
+	require.NotContains(t, failure.String(), "nobodysToken")
+	require.NotContains(t, failure.String(), "canary")
+}

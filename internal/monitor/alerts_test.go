@@ -1,0 +1,91 @@
+package monitor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/monitor"
+)
+
+func (s *store) CheckAlerts(ctx context.Context, workspace string) (monitor.AlertChange, error) {
+	n, err := s.ask(ctx, "alerts "+workspace)
+	return monitor.AlertChange{Raised: n, Open: n}, err
+}
+
+func (s *store) CheckInstallation(ctx context.Context) (monitor.AlertChange, error) {
+	n, err := s.ask(ctx, "installation")
+	return monitor.AlertChange{Ended: n}, err
+}
+
+func (s *store) ClaimNotices(ctx context.Context, workspace string, _ int) ([]monitor.Notice, error) {
+	_, err := s.ask(ctx, "notices "+workspace)
+	return []monitor.Notice{{MessageID: workspace + "-1"}, {MessageID: workspace + "-2"}}, err
+}
+
+func (s *store) Tell(ctx context.Context, workspace string, notice monitor.Notice) *autopost.Error {
+	if _, err := s.ask(ctx, "tell "+notice.MessageID); err != nil {
+		return &autopost.Error{Code: "unreachable", Message: err.Error()}
+	}
+	return nil
+}
+
+func (s *store) FinishNotice(ctx context.Context, _, messageID, _ string, failure *autopost.Error) error {
+	what := "finish " + messageID
+	if failure != nil {
+		what += " " + failure.Code
+	}
+	_, err := s.ask(ctx, what)
+	return err
+}
+
+func (s *store) ReportDuty(ctx context.Context, report monitor.DutyReport) error {
+	what := "report " + report.Duty
+	if report.Err != "" {
+		what += ": " + report.Err
+	}
+	_, err := s.ask(ctx, what)
+	return err
+}
+
+func TestPeopleAreToldOfWhatIsWrong(t *testing.T) {
+	s := newStore()
+	s.found = 2
+	watch(t, s, 2*time.Minute-time.Second)
+	require.Equal(t, 2, s.count("installation"))
+	require.Equal(t, 2, s.count("alerts paused"), "a workspace that rests is looked at, too")
+	require.GreaterOrEqual(t, s.count("finish zeta-2"), 2)
+	require.Contains(t, s.logged(), `"msg":"monitor.alerts","raised":6,"ended":2,"open":6`)
+	require.Contains(t, s.logged(), `"msg":"monitor.notices","messages":6`)
+}
+
+func TestPeopleAreToldAtOnceOfWhatIsNew(t *testing.T) {
+	s := newStore()
+	s.found = 1
+	s.hangs["alerts acme"] = true // so that the look ends half a minute after the first message
+	watch(t, s, 45*time.Second)
+	require.Equal(t, 2, s.count("finish zeta-2"))
+}
+
+func TestTargetThatHangsHoldsUpNoOther(t *testing.T) {
+	s := newStore()
+	s.hangs["tell acme-1"], s.fails["tell zeta-1"] = true, true
+	watch(t, s, 45*time.Second)
+	require.Equal(t, 1, s.count("finish acme-1 unreachable"), "in time, and recorded")
+	require.Equal(t, 1, s.count("finish acme-2"))
+	require.Equal(t, 1, s.count("finish zeta-1 unreachable"))
+	require.Equal(t, 1, s.count("report tell"), "a target that cannot be reached is no failure of the duty")
+}
+
+func TestEachDutyReportsHowItWent(t *testing.T) {
+	s := newStore()
+	s.fails["gates acme"] = true
+	watch(t, s, time.Second)
+	for _, duty := range []string{"leases", "auth_lost", "floods", "credentials", "partitions", "retention", "media", "watch", "tell", "stray_media", "integrity"} {
+		require.Equal(t, 1, s.count("report "+duty), duty)
+	}
+	require.Equal(t, 1, s.count("report gates: rearm gates ws=acme: "+errGone.Error()))
+}

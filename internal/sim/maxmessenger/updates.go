@@ -1,0 +1,207 @@
+package maxmessenger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"autopost/internal/sim"
+)
+
+const (
+	// retries is how often an update is tried again.
+	retries = 10
+	// firstRetry is the pause before the first of them; each further one is 2.5 times as long.
+	firstRetry = 60 * time.Second
+	// patience is how long a subscription may fail before it is ended.
+	patience = 8 * time.Hour
+)
+
+var secretForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{5,256}$`)
+
+// subscription is where the updates of a bot go.
+type subscription struct {
+	url, secret string
+	// types are all where it is nil.
+	types []string
+	made  time.Time
+	// failingSince is when the first of the pushes failed that failed in a row.
+	failingSince time.Time
+	ended        bool
+}
+
+// retryIn is the pause before a retry; the first is 1.
+func retryIn(retry int) time.Duration {
+	return time.Duration(float64(firstRetry) * math.Pow(2.5, float64(retry-1)))
+}
+
+func (s *Server) subscriptions(c call) (outcome, *refusal) {
+	list := []map[string]any{}
+	for _, sub := range c.bot.subs {
+		list = append(list, map[string]any{"url": sub.url, "time": sub.made.UnixMilli(), "update_types": sub.types})
+	}
+	return outcome{body: map[string]any{"subscriptions": list}}, nil
+}
+
+// subscribe makes a subscription, or replaces that of the same address.
+func (s *Server) subscribe(c call) (outcome, *refusal) {
+	var asked struct {
+		URL         string   `json:"url"`
+		UpdateTypes []string `json:"update_types"`
+		Secret      string   `json:"secret"`
+	}
+	if json.Unmarshal(c.body, &asked) != nil {
+		return outcome{}, payload("Cannot parse request body")
+	}
+	u, err := url.Parse(asked.URL)
+	switch {
+	case err != nil || u.Host == "":
+		return outcome{}, payload("Invalid webhook URL: " + asked.URL)
+	case !s.opts.AnyHook && (u.Scheme != "https" || u.Port() != "" && u.Port() != "443"):
+		return outcome{}, payload("Webhook URL must use https on port 443")
+	case asked.Secret != "" && !secretForm.MatchString(asked.Secret):
+		return outcome{}, payload("Invalid secret")
+	}
+	s.end(c.bot, asked.URL)
+	c.bot.subs = append(c.bot.subs, &subscription{url: asked.URL, secret: asked.Secret, types: asked.UpdateTypes, made: time.Now()})
+	return outcome{body: map[string]any{"success": true}}, nil
+}
+
+func (s *Server) unsubscribe(c call) (outcome, *refusal) {
+	if !s.end(c.bot, c.query.Get("url")) {
+		return outcome{body: map[string]any{"success": false, "message": "Subscription not found"}}, nil
+	}
+	return outcome{body: map[string]any{"success": true}}, nil
+}
+
+// end takes a bot's subscription away, and reports whether there was one; s.mu is held.
+func (s *Server) end(b *bot, address string) bool {
+	before := len(b.subs)
+	b.subs = slices.DeleteFunc(b.subs, func(sub *subscription) bool {
+		sub.ended = sub.ended || sub.url == address
+		return sub.url == address
+	})
+	return len(b.subs) < before
+}
+
+// Unsubscribe ends all subscriptions of a bot, as the platform does when they have failed for too long.
+func (s *Server) Unsubscribe(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bots[token]; b != nil {
+		for _, sub := range slices.Clone(b.subs) {
+			s.end(b, sub.url)
+		}
+	}
+}
+
+// tell gives an update to all bots' subscriptions that want it; s.mu is held.
+func (s *Server) tell(kind string, content map[string]any) {
+	content["update_type"], content["timestamp"] = kind, time.Now().UnixMilli()
+	body := encode(content)
+	for _, b := range s.bots {
+		if b == nil {
+			continue
+		}
+		for _, sub := range b.subs {
+			if sub.types != nil && !slices.Contains(sub.types, kind) {
+				continue
+			}
+			attempt := 0
+			s.courier.Send(b.token+" "+sub.url, func(ctx context.Context) (time.Duration, bool) {
+				attempt++
+				return s.bring(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
+			})
+		}
+	}
+}
+
+// bring makes one attempt.
+func (s *Server) bring(ctx context.Context, b *bot, sub *subscription, p sim.Push, body []byte) (wait time.Duration, done bool) {
+	s.mu.Lock()
+	ended := sub.ended
+	s.mu.Unlock()
+	if ended {
+		return 0, true
+	}
+	header := http.Header{}
+	if sub.secret != "" {
+		header.Set("X-Max-Bot-Api-Secret", sub.secret)
+	}
+	status, _, err := s.courier.Deliver(ctx, p, sub.url, header, body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && status == http.StatusOK {
+		sub.failingSince = time.Time{}
+		return 0, true
+	}
+	if sub.failingSince.IsZero() {
+		sub.failingSince = time.Now()
+	}
+	left := s.core.Pace.Of(patience) - time.Since(sub.failingSince)
+	if left <= 0 {
+		s.end(b, sub.url)
+	}
+	if left <= 0 || p.Attempt > retries {
+		return 0, true
+	}
+	return min(s.core.Pace.Of(retryIn(p.Attempt)), left), false
+}
+
+// changed tells what became of the bots' membership of a chat; s.mu is held.
+func (s *Server) changed(c *chat, before Access) {
+	content := map[string]any{"chat_id": c.ID, "user": person(), "is_channel": c.Type == "channel"}
+	switch {
+	case c.Type == "dialog" && c.Access == AccessSuspended:
+		s.tell("bot_stopped", map[string]any{"chat_id": c.ID, "user": person(), "user_locale": "ru"})
+	case c.Type == "dialog" && before == AccessSuspended:
+		s.tell("bot_started", map[string]any{"chat_id": c.ID, "user": person(), "user_id": c.UserID, "user_locale": "ru"})
+	case c.Access == AccessNone:
+		s.tell("bot_removed", content)
+	case before == AccessNone:
+		s.tell("bot_added", content)
+	}
+}
+
+// person is who does what updates tell of.
+func person() map[string]any {
+	return map[string]any{"user_id": 5001, "first_name": "Olga", "name": "Olga", "is_bot": false, "last_activity_time": time.Now().UnixMilli()}
+}
+
+// Rename gives a known chat another title, and tells the bots in it.
+func (s *Server) Rename(chatID int64, title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chats[chatID]; c != nil {
+		c.Title = title
+		s.tell("chat_title_changed", map[string]any{"chat_id": c.ID, "user": person(), "title": title})
+	}
+}
+
+// Say makes somebody write into a known chat; the bots in it are told.
+func (s *Server) Say(chatID int64, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.chats[chatID]
+	if c == nil {
+		return
+	}
+	s.lastSeq++
+	now := time.Now().UnixMilli()
+	s.tell("message_created", map[string]any{"user_locale": "ru", "message": map[string]any{
+		"recipient": map[string]any{"chat_id": c.ID, "chat_type": c.Type, "user_id": nil}, "timestamp": now, "sender": person(),
+		"body": map[string]any{"mid": fmt.Sprintf("mid.%016x%016x", uint64(c.ID), s.lastSeq), "seq": s.lastSeq, "text": text},
+	}})
+}
+
+// Pushes returns the attempts to bring updates, oldest first.
+func (s *Server) Pushes() []sim.Push { return s.courier.Pushes() }
+
+// Close ends the pushes.
+func (s *Server) Close() { s.courier.Close() }
