@@ -147,6 +147,18 @@ func (d Delivery) Said(step Step) string {
 	return d.RenderedText
 }
 
+// MessageIDs are the platform's ids of the messages of a delivery, in the order of its steps;
+// those of what makes no message are left out.
+func (d Delivery) MessageIDs() []string {
+	var ids []string
+	for _, step := range d.RenderMeta.Steps {
+		if !step.Aside {
+			ids = append(ids, d.RenderMeta.Progress.Steps[step.Name]...)
+		}
+	}
+	return ids
+}
+
 // Done reports whether the platform has acknowledged the step.
 func (p SeriesProgress) Done(step string) bool {
 	_, ok := p.Steps[step]

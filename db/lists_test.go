@@ -32,6 +32,8 @@ select 'w', autopost.uuid_v7_of(now() - n * interval '1 second', n::text), now()
 from generate_series(1, %[1]d / 8) n;
 insert into autopost.events (workspace_id, id, delivery_id, message_id, ts, action, result, attempt)
 select 'w', autopost.new_id(), d.delivery_id, d.message_id, d.created_at, 'sent', 'ok', 1 from autopost.deliveries d;
+insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, status, next_at, operator, reason, created_at, updated_at, finished_at)
+select 'w', d.delivery_id, d.delivery_id, d.message_id, d.channel_id, 'telegram/bot', 'delete', now(), 'done', now(), 'o', 'r', now(), now(), now() from autopost.deliveries d;
 set session_replication_role = default;
 analyze`
 
@@ -71,6 +73,10 @@ func TestPagesDoNotReadTheHistory(t *testing.T) {
 		{"list_messages", `{"status": "sent"}`},
 		{"list_messages", `{"status": "dead"}`},
 		{"list_messages", `{"channel_id": "c7"}`},
+		{"list_acts", `{}`},
+		{"list_acts", `{"before_id": "` + middle + `"}`},
+		{"list_acts", `{"delivery_id": "` + middle + `"}`},
+		{"list_acts", `{"message_id": "` + message + `"}`},
 		{"list_runs", `{}`},
 		{"list_runs", `{"kind": "file"}`},
 		{"list_runs", `{"kind": "api"}`},

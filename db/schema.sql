@@ -24,6 +24,33 @@ CREATE SCHEMA autopost;
 
 
 --
+-- Name: claimed_act; Type: TYPE; Schema: autopost; Owner: -
+--
+
+CREATE TYPE autopost.claimed_act AS (
+	workspace_id text,
+	act_id uuid,
+	kind text,
+	attempt integer,
+	claim_token text,
+	lease_until timestamp with time zone,
+	delivery_id uuid,
+	message_id uuid,
+	channel_id text,
+	platform text,
+	target_id text,
+	auth_ref text,
+	rate_group text,
+	rendered_text text,
+	render_meta jsonb,
+	payload jsonb,
+	settings jsonb,
+	trace_id uuid,
+	provider_message_id text
+);
+
+
+--
 -- Name: claimed_delivery; Type: TYPE; Schema: autopost; Owner: -
 --
 
@@ -132,80 +159,165 @@ $$;
 
 
 --
--- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: act_attempts(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.act_on_channels(p_workspace_id text, p_channel_ids text[], p_change jsonb, p_act jsonb) RETURNS jsonb
-    LANGUAGE plpgsql
+CREATE FUNCTION autopost.act_attempts(p_platform text, p_code text) RETURNS integer
+    LANGUAGE plpgsql STABLE
     AS $$
--- change_channels, recorded. p_act: {"function", "subject", "event", "meta", "dry_run"}.
--- Returns {"applied": true, "dry_run", "waiting", "sending", "channels"}; of a dry run what the act would answer.
--- Writes: channels, channel_gates, events, admin_audit_log.
-declare
-	v_dry_run boolean := (p_act -> 'dry_run')::boolean;
-	v_answer jsonb;
+-- How many calls an act may begin: as a delivery that nobody granted more.
 begin
-	v_answer := autopost.change_channels(p_workspace_id, p_channel_ids, p_change, p_act ->> 'event', p_act -> 'meta', v_dry_run);
-	if not v_dry_run then
-		perform autopost.audit(p_workspace_id, p_act ->> 'function', p_act ->> 'subject', p_act -> 'meta',
-			autopost.changed(v_answer -> 'channels', 'channel_id', 'before'), autopost.changed(v_answer -> 'channels', 'channel_id', 'after'));
-	end if;
-	return jsonb_build_object('applied', true, 'dry_run', v_dry_run) || autopost.queue_of(p_workspace_id, p_channel_ids) || v_answer;
+	return (select coalesce(r.max_attempts, autopost.setting('max_attempts')::int) from autopost.retry_policy(p_platform, p_code) r);
 end
 $$;
-
-
---
--- Name: act_on_group(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.act_on_group(p_workspace_id text, p_platform text, p_rate_group text, p_change jsonb, p_act jsonb) RETURNS jsonb
-    LANGUAGE plpgsql
-    AS $$
--- act_on_channels for all channels of a rate group, locked here; {"applied": false, "reason": "unknown_group"} where there are none.
--- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events, admin_audit_log.
-declare
-	v_channels text[] := autopost.group_channels(p_workspace_id, p_platform, p_rate_group, not (p_act -> 'dry_run')::boolean);
-begin
-	if v_channels = '{}' then
-		return jsonb_build_object('applied', false, 'dry_run', p_act -> 'dry_run', 'reason', 'unknown_group');
-	end if;
-	return autopost.act_on_channels(p_workspace_id, v_channels, p_change, p_act || jsonb_build_object('subject', 'group:' || coalesce(p_platform, '*') || '/' || p_rate_group,
-		'meta', p_act -> 'meta' || jsonb_build_object('rate_group', p_rate_group)));
-end
-$$;
-
-
---
--- Name: add_api_key(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.add_api_key(p_workspace_id text, p_name text, p_role text, p_secret_hash text) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $_$
--- Adds a key of the API by the SHA-256 (hexadecimal) of its secret; the secret itself never comes here. Returns {"id"}.
--- Writes: api_keys, secret_lookup.
-declare
-	v_id uuid := autopost.new_id();
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('name', p_name <> '');
-	if coalesce(p_role not in ('viewer', 'editor', 'approver', 'operator', 'owner'), true) then
-		perform autopost.refuse('role', format('%s is unknown', coalesce(p_role, 'null')), 'use viewer, editor, approver, operator or owner');
-	elsif coalesce(p_secret_hash !~ '^[0-9a-f]{64}$', true) then
-		perform autopost.refuse('secret_hash', 'is no SHA-256', 'pass 64 lower-case hexadecimal digits');
-	end if;
-	insert into autopost.api_keys (workspace_id, key_id, name, role, secret_hash, created_at)
-	values (p_workspace_id, v_id, p_name, p_role, p_secret_hash, autopost.now_ts());
-	return jsonb_build_object('id', v_id);
-end
-$_$;
 
 
 SET default_tablespace = '';
 
 SET default_table_access_method = heap;
+
+--
+-- Name: deliveries; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.deliveries (
+    workspace_id text NOT NULL,
+    delivery_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    channel_id text NOT NULL,
+    hash_version integer NOT NULL,
+    content_hash text NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    granted_attempts integer DEFAULT 0 NOT NULL,
+    next_retry_at timestamp with time zone,
+    due_at timestamp with time zone GENERATED ALWAYS AS (
+CASE
+    WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
+    ELSE GREATEST(not_before, scheduled_for)
+END) STORED NOT NULL,
+    provider_message_id text,
+    sent_at timestamp with time zone,
+    last_error jsonb,
+    rendered_text text DEFAULT ''::text NOT NULL,
+    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    template_version text,
+    trace_id uuid,
+    ingest_run_id uuid,
+    enqueue_batch_id uuid,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token text,
+    sending_started_at timestamp with time zone,
+    sending_lease_until timestamp with time zone,
+    send_at timestamp with time zone,
+    last_call_at timestamp with time zone,
+    unknown_outcomes integer DEFAULT 0 NOT NULL,
+    unknown_allowance integer DEFAULT 1 NOT NULL,
+    outcome_unknown_at timestamp with time zone,
+    settled jsonb,
+    finished_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_held boolean DEFAULT false NOT NULL,
+    CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
+    CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
+    CONSTRAINT deliveries_check2 CHECK (((status = ANY (ARRAY['claimed'::text, 'sending'::text])) = (claim_token IS NOT NULL))),
+    CONSTRAINT deliveries_check3 CHECK (((status = 'sending'::text) = (sending_lease_until IS NOT NULL))),
+    CONSTRAINT deliveries_check4 CHECK (((status <> 'retry'::text) OR (next_retry_at IS NOT NULL))),
+    CONSTRAINT deliveries_granted_attempts_check CHECK ((granted_attempts >= 0)),
+    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'sent'::text, 'retry'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]))),
+    CONSTRAINT deliveries_unknown_outcomes_check CHECK ((unknown_outcomes >= 0))
+)
+WITH (fillfactor='80');
+ALTER TABLE ONLY autopost.deliveries ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.deliveries FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: post_acts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.post_acts (
+    workspace_id text NOT NULL,
+    act_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    channel_id text NOT NULL,
+    lane text NOT NULL,
+    kind text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    rendered_text text,
+    render_meta jsonb,
+    status text DEFAULT 'queued'::text NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    claim_token text,
+    claimed_by text,
+    send_at timestamp with time zone,
+    started_at timestamp with time zone,
+    last_error jsonb,
+    settled jsonb,
+    operator text NOT NULL,
+    reason text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT post_acts_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT post_acts_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
+    CONSTRAINT post_acts_check1 CHECK (((status = ANY (ARRAY['done'::text, 'failed'::text, 'void'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT post_acts_check2 CHECK ((((kind = 'edit'::text) = (rendered_text IS NOT NULL)) AND ((kind = 'edit'::text) = (render_meta IS NOT NULL)))),
+    CONSTRAINT post_acts_kind_check CHECK ((kind = ANY (ARRAY['edit'::text, 'delete'::text, 'pin'::text, 'unpin'::text]))),
+    CONSTRAINT post_acts_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'retry'::text, 'done'::text, 'failed'::text, 'void'::text])))
+);
+
+ALTER TABLE ONLY autopost.post_acts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: act_cost(autopost.post_acts, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.deliveries) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Rate slots that an act costs: a call for each message that it concerns; a pin concerns the first.
+select greatest(1, case when p_act.kind in ('edit', 'delete') then (
+	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
+	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true')) end)
+$$;
+
+
+--
+-- Name: act_lanes(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_lanes(p_workspace_id text) RETURNS TABLE(lane text, next_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The lanes of a workspace in which something is to be done, and when the first of each is worth a look: one probe of post_acts_open a lane.
+-- Reads: post_acts.
+begin
+	return query
+	with recursive l as (
+		(select a.lane, a.next_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+		order by a.lane, a.next_at limit 1)
+		union all
+		select n.lane, n.next_at
+		from l, lateral (
+			select a.lane, a.next_at from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry') and a.lane > l.lane
+			order by a.lane, a.next_at limit 1) n
+	)
+	select l.lane, l.next_at from l;
+end
+$$;
+
 
 --
 -- Name: channels; Type: TABLE; Schema: autopost; Owner: -
@@ -264,6 +376,213 @@ WITH (fillfactor='70');
 ALTER TABLE ONLY autopost.channels ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.channels FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.platform_limits (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamp with time zone,
+    cooldown_until timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    quota_until timestamp with time zone,
+    failing_channels text[] DEFAULT '{}'::text[] NOT NULL,
+    breaker_opened_at timestamp with time zone,
+    probe_id uuid,
+    probe_at timestamp with time zone,
+    probes integer DEFAULT 0 NOT NULL,
+    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY autopost.platform_limits ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: act_obstacle_until(autopost.channels, autopost.platform_limits, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_obstacle_until(p_channel autopost.channels, p_limit autopost.platform_limits, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- When to look again at an act whose channel or rate group rests; null when nothing is in the way. Half a minute at most: a person may end it sooner.
+-- Posting windows are for posts, and so is the breaker's probe: a post that is wrong at night is taken down at night.
+select least(p_now + interval '30 seconds', case when not p_channel.enabled then 'infinity'::timestamptz else h.until end)
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_limit.cooldown_until) as until) h
+where not p_channel.enabled or h.until > p_now
+$$;
+
+
+--
+-- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_on_channels(p_workspace_id text, p_channel_ids text[], p_change jsonb, p_act jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- change_channels, recorded. p_act: {"function", "subject", "event", "meta", "dry_run"}.
+-- Returns {"applied": true, "dry_run", "waiting", "sending", "channels"}; of a dry run what the act would answer.
+-- Writes: channels, channel_gates, events, admin_audit_log.
+declare
+	v_dry_run boolean := (p_act -> 'dry_run')::boolean;
+	v_answer jsonb;
+begin
+	v_answer := autopost.change_channels(p_workspace_id, p_channel_ids, p_change, p_act ->> 'event', p_act -> 'meta', v_dry_run);
+	if not v_dry_run then
+		perform autopost.audit(p_workspace_id, p_act ->> 'function', p_act ->> 'subject', p_act -> 'meta',
+			autopost.changed(v_answer -> 'channels', 'channel_id', 'before'), autopost.changed(v_answer -> 'channels', 'channel_id', 'after'));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', v_dry_run) || autopost.queue_of(p_workspace_id, p_channel_ids) || v_answer;
+end
+$$;
+
+
+--
+-- Name: act_on_group(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_on_group(p_workspace_id text, p_platform text, p_rate_group text, p_change jsonb, p_act jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- act_on_channels for all channels of a rate group, locked here; {"applied": false, "reason": "unknown_group"} where there are none.
+-- Locks: channels (channel_id), channel_gates. Writes: channels, channel_gates, events, admin_audit_log.
+declare
+	v_channels text[] := autopost.group_channels(p_workspace_id, p_platform, p_rate_group, not (p_act -> 'dry_run')::boolean);
+begin
+	if v_channels = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_act -> 'dry_run', 'reason', 'unknown_group');
+	end if;
+	return autopost.act_on_channels(p_workspace_id, v_channels, p_change, p_act || jsonb_build_object('subject', 'group:' || coalesce(p_platform, '*') || '/' || p_rate_group,
+		'meta', p_act -> 'meta' || jsonb_build_object('rate_group', p_rate_group)));
+end
+$$;
+
+
+--
+-- Name: act_refusals(text, text, uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_refusals(p_workspace_id text, p_kind text, p_delivery_ids uuid[], p_edits jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Why these deliveries do not take an act, {delivery_id: {"reason", "message"}}; nothing is said of those that do.
+-- Reads: deliveries, channels, platforms, post_acts.
+begin
+	return (
+		select coalesce(jsonb_object_agg(r.id, jsonb_build_object('reason', r.reason, 'message', case r.reason
+			when 'unknown_delivery' then 'there is no such delivery in this workspace'
+			when 'not_sent' then format('the delivery is %s: only what was sent can be changed; skip_deliveries ends what waits', r.status)
+			when 'platform_cannot' then format('%s takes no %s of a post: it takes %s', r.platform, p_kind, coalesce(nullif(array_to_string(r.acts, ', '), ''), 'none'))
+			when 'deleted' then 'the post was deleted already'
+			when 'ids_unknown' then 'the platform''s ids of its messages are not all known: do it by hand at the platform'
+			else p_edits -> r.id::text ->> 'refusal' end)), '{}')
+		from (
+			select u.id, d.status, c.platform, p.acts, case
+				when d.delivery_id is null then 'unknown_delivery'
+				when d.status <> 'sent' then 'not_sent'
+				when p_kind <> all (p.acts) then 'platform_cannot'
+				when exists (select 1 from autopost.post_acts a
+					where a.workspace_id = p_workspace_id and a.delivery_id = u.id and a.kind = 'delete' and a.status = 'done') then 'deleted'
+				when autopost.sent_ids(d.render_meta, d.provider_message_id, p) is null then 'ids_unknown'
+				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
+			from unnest(p_delivery_ids) u (id)
+			left join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d on true
+			left join lateral (select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c on true
+			left join autopost.platforms p on p.platform = c.platform) r
+		where r.reason is not null);
+end
+$$;
+
+
+--
+-- Name: act_waits_until(autopost.post_acts, autopost.deliveries, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_waits_until(p_act autopost.post_acts, p_delivery autopost.deliveries, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When to look again at an act whose turn it is not: its delivery is not sent yet, or another act of the delivery is under way or comes first. A removal
+-- waits for none but the one under way. Null when it is its turn.
+-- Reads: post_acts.
+begin
+	if p_delivery.status <> 'sent' then
+		return p_now + case when p_delivery.status in ('queued', 'retry', 'claimed', 'sending') then interval '30 seconds' else interval '1 hour' end;
+	end if;
+	return (
+		select greatest(min(o.next_at), p_now + interval '1 second') from autopost.post_acts o
+		where o.workspace_id = p_act.workspace_id and o.delivery_id = p_act.delivery_id and o.act_id <> p_act.act_id
+		and (o.status = 'sending' and o.next_at > p_now
+			or p_act.kind <> 'delete' and o.status in ('queued', 'sending', 'retry') and (o.due_at, o.act_id) < (p_act.due_at, p_act.act_id))
+		having count(*) > 0);
+end
+$$;
+
+
+--
+-- Name: act_word(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_word(p_kind text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select case p_kind when 'edit' then 'edit' when 'delete' then 'removal' when 'pin' then 'pinning' else 'unpinning' end
+$$;
+
+
+--
+-- Name: acts_subjects(text, uuid, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.acts_subjects(p_workspace_id text, p_message_id uuid, p_delivery_ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The deliveries that are meant, each once, in their order: those of a message that were sent or wait for it, or those that are named.
+-- Raises AP001 where neither or both are given. Reads: deliveries.
+begin
+	if (p_message_id is null) = (coalesce(p_delivery_ids, '{}') = '{}') then
+		perform autopost.refuse('delivery_ids', 'is missing, or given beside a message', 'name deliveries, or one message for all its channels');
+	elsif p_message_id is null then
+		return array(select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n));
+	end if;
+	return array(
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.status not in ('deduped', 'failed_permanent', 'dead')
+		order by d.channel_id, d.delivery_id);
+end
+$$;
+
+
+--
+-- Name: add_api_key(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_api_key(p_workspace_id text, p_name text, p_role text, p_secret_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Adds a key of the API by the SHA-256 (hexadecimal) of its secret; the secret itself never comes here. Returns {"id"}.
+-- Writes: api_keys, secret_lookup.
+declare
+	v_id uuid := autopost.new_id();
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('name', p_name <> '');
+	if coalesce(p_role not in ('viewer', 'editor', 'approver', 'operator', 'owner'), true) then
+		perform autopost.refuse('role', format('%s is unknown', coalesce(p_role, 'null')), 'use viewer, editor, approver, operator or owner');
+	elsif coalesce(p_secret_hash !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.refuse('secret_hash', 'is no SHA-256', 'pass 64 lower-case hexadecimal digits');
+	end if;
+	insert into autopost.api_keys (workspace_id, key_id, name, role, secret_hash, created_at)
+	values (p_workspace_id, v_id, p_name, p_role, p_secret_hash, autopost.now_ts());
+	return jsonb_build_object('id', v_id);
+end
+$_$;
 
 
 --
@@ -1182,32 +1501,6 @@ $$;
 
 
 --
--- Name: platform_limits; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.platform_limits (
-    workspace_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    rate_rps numeric,
-    next_allowed_at timestamp with time zone,
-    cooldown_until timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    quota_until timestamp with time zone,
-    failing_channels text[] DEFAULT '{}'::text[] NOT NULL,
-    breaker_opened_at timestamp with time zone,
-    probe_id uuid,
-    probe_at timestamp with time zone,
-    probes integer DEFAULT 0 NOT NULL,
-    CONSTRAINT platform_limits_rate_rps_check CHECK ((rate_rps >= (0)::numeric))
-)
-WITH (fillfactor='50');
-ALTER TABLE ONLY autopost.platform_limits ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.platform_limits FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: begin_probe(autopost.platform_limits, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1645,68 +1938,6 @@ $$;
 
 
 --
--- Name: deliveries; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.deliveries (
-    workspace_id text NOT NULL,
-    delivery_id uuid NOT NULL,
-    message_id uuid NOT NULL,
-    channel_id text NOT NULL,
-    hash_version integer NOT NULL,
-    content_hash text NOT NULL,
-    not_before timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone,
-    status text DEFAULT 'queued'::text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    granted_attempts integer DEFAULT 0 NOT NULL,
-    next_retry_at timestamp with time zone,
-    due_at timestamp with time zone GENERATED ALWAYS AS (
-CASE
-    WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
-    ELSE GREATEST(not_before, scheduled_for)
-END) STORED NOT NULL,
-    provider_message_id text,
-    sent_at timestamp with time zone,
-    last_error jsonb,
-    rendered_text text DEFAULT ''::text NOT NULL,
-    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    template_version text,
-    trace_id uuid,
-    ingest_run_id uuid,
-    enqueue_batch_id uuid,
-    claimed_at timestamp with time zone,
-    claimed_by text,
-    claim_token text,
-    sending_started_at timestamp with time zone,
-    sending_lease_until timestamp with time zone,
-    send_at timestamp with time zone,
-    last_call_at timestamp with time zone,
-    unknown_outcomes integer DEFAULT 0 NOT NULL,
-    unknown_allowance integer DEFAULT 1 NOT NULL,
-    outcome_unknown_at timestamp with time zone,
-    settled jsonb,
-    finished_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    quota_held boolean DEFAULT false NOT NULL,
-    CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
-    CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
-    CONSTRAINT deliveries_check2 CHECK (((status = ANY (ARRAY['claimed'::text, 'sending'::text])) = (claim_token IS NOT NULL))),
-    CONSTRAINT deliveries_check3 CHECK (((status = 'sending'::text) = (sending_lease_until IS NOT NULL))),
-    CONSTRAINT deliveries_check4 CHECK (((status <> 'retry'::text) OR (next_retry_at IS NOT NULL))),
-    CONSTRAINT deliveries_granted_attempts_check CHECK ((granted_attempts >= 0)),
-    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'sent'::text, 'retry'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]))),
-    CONSTRAINT deliveries_unknown_outcomes_check CHECK ((unknown_outcomes >= 0))
-)
-WITH (fillfactor='80');
-ALTER TABLE ONLY autopost.deliveries ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.deliveries FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: call_obstacle(text, text, autopost.deliveries, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1825,6 +2056,48 @@ $$;
 
 
 --
+-- Name: cancel_acts(text, uuid[], text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.cancel_acts(p_workspace_id text, p_act_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- queued or retry -> void, by a person: what was to be done to a post will not be done.
+-- Returns {"applied", "dry_run", "cancelled", "results": [{"act_id", "applied", "before", "after" | "reason": "unknown_act" | "not_waiting"}]} in the order of
+-- the ids, each once. Raises AP001 without operator or reason. Locks: deliveries, post_acts. Writes: post_acts, events(act_void), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_id uuid;
+	v_act autopost.post_acts;
+	v_reason text;
+	v_results jsonb := '[]';
+	v_cancelled jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require('act_ids', cardinality(p_act_ids) > 0);
+	perform autopost.lock_for_commit(p_workspace_id, array(select a.delivery_id from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.act_id = any (p_act_ids)), false) where not p_dry_run;
+	for v_id in select u.id from unnest(p_act_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
+		select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = v_id;
+		v_reason := case when v_act.act_id is null then 'unknown_act' when v_act.status not in ('queued', 'retry') then 'not_waiting' end;
+		if v_reason is null and not p_dry_run then
+			perform autopost.void_act(v_act, p_reason, v_meta);
+		end if;
+		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('act_id', v_id, 'applied', v_reason is null, 'reason', v_reason,
+			'before', v_act.status, 'after', case when v_reason is null then 'void' end));
+	end loop;
+	v_cancelled := jsonb_path_query_array(v_results, '$[*] ? (@.applied == true)');
+	if v_cancelled <> '[]' and not p_dry_run then
+		perform autopost.audit(p_workspace_id, 'cancel_acts', 'acts', v_meta, autopost.changed(v_cancelled, 'act_id', 'before'), autopost.changed(v_cancelled, 'act_id', 'after'));
+	end if;
+	return jsonb_build_object('applied', v_cancelled <> '[]', 'dry_run', p_dry_run, 'cancelled', jsonb_array_length(v_cancelled), 'results', v_results);
+end
+$_$;
+
+
+--
 -- Name: canonical_url(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1908,6 +2181,8 @@ CREATE TABLE autopost.platforms (
     link_post_micros bigint DEFAULT 0 NOT NULL,
     takes text DEFAULT 'messages'::text NOT NULL,
     resumes boolean DEFAULT false NOT NULL,
+    acts text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
     CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
@@ -2524,6 +2799,34 @@ $$;
 
 
 --
+-- Name: check_changes(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_changes(p_changes jsonb, p_payload jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Raises AP001 for an edit that no platform could carry out.
+declare
+	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
+	v_wrong jsonb;
+begin
+	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
+		perform autopost.refuse('changes', 'says nothing', 'pass what the post is to say instead: {"text": "…"}');
+	end if;
+	if jsonb_typeof(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) <> 'object' or p_changes @? '$.variants.* ? (@.type() != "object")' then
+		perform autopost.refuse('variants', 'must be an object of objects', 'write {"max": {"text": "…"}}');
+	end if;
+	select autopost.field_error(f.key, 'cannot be changed in a post that was sent', 'change ' || array_to_string(v_fields, ', ') || '; for other media send a new post') -> 0
+	into v_wrong from jsonb_object_keys(p_changes) f (key) where f.key <> all (v_fields) order by f.key limit 1;
+	v_wrong := coalesce(v_wrong, autopost.payload_errors(autopost.edited_payload(p_payload, p_changes)) -> 0);
+	if v_wrong is not null then
+		perform autopost.refuse(v_wrong ->> 'field', v_wrong ->> 'reason', v_wrong ->> 'remedy');
+	end if;
+end
+$_$;
+
+
+--
 -- Name: check_installation(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2721,6 +3024,68 @@ $_$;
 
 
 --
+-- Name: claim_acts(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_acts(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.claimed_act
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '100ms'
+    AS $$
+-- Leases due acts to p_run_id under a token of their own: each of them may begin within two slot horizons, at the slot that start_act will tell.
+-- A rate group that is out of slots holds up none of the others. Acts of a delivery come one at a time, in the order in which they were due; a removal comes first. What an earlier claim left behind when its
+-- lease ran out comes again: to do an act twice is to do it once.
+-- Returns: at most p_limit rows (1 to 1000). No rows is a normal answer. Raises AP001 for a wrong argument.
+-- Locks: only with SKIP LOCKED; see take_act. Writes: post_acts, channels, platform_limits.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_lane text;
+	v_id uuid;
+	v_ids uuid[] := '{}';
+	v_fate text;
+begin
+	perform autopost.require('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.refuse('limit', format('%s is not between 1 and 1000', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
+	end if;
+	if v_status <> 'active' then
+		return;
+	end if;
+	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts() order by l.next_at loop
+		for v_id in
+			select a.act_id from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.lane = v_lane and a.status in ('queued', 'sending', 'retry') and a.next_at <= autopost.now_ts()
+			order by a.next_at, a.act_id
+			limit p_limit - cardinality(v_ids)
+		loop
+			begin
+				v_fate := autopost.take_act(p_workspace_id, v_id, p_run_id);
+			exception when lock_not_available then
+				v_fate := 'later';
+			end;
+			exit when v_fate = 'full';
+			v_ids := case when v_fate = 'taken' then v_ids || v_id else v_ids end;
+		end loop;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	return query
+	select p_workspace_id, a.act_id, a.kind, a.attempt, a.claim_token, a.next_at, a.delivery_id, a.message_id, a.channel_id, c.platform, c.target_id,
+		coalesce(x.auth_ref, c.auth_ref), c.rate_group, coalesce(a.rendered_text, d.rendered_text),
+		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress', jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, p))),
+		m.payload, c.settings, d.trace_id, d.provider_message_id
+	from autopost.post_acts a
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
+	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = a.message_id
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id
+	join autopost.platforms p on p.platform = c.platform
+	left join autopost.channel_auth x on x.workspace_id = p_workspace_id and x.channel_id = a.channel_id
+	where a.workspace_id = p_workspace_id and a.act_id = any (v_ids)
+	order by a.send_at nulls first, a.act_id;
+end
+$$;
+
+
+--
 -- Name: claim_deliveries(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2730,6 +3095,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
     AS $$
 -- claim_within for who has room for all.
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
 end
 $$;
@@ -3152,6 +3518,58 @@ select regexp_replace(regexp_replace(regexp_replace(p_text,
 	'[ \t\u00A0\u2000-\u200A\u202F\u205F\u3000]+', ' ', 'g'),
 	' ?\n ?', E'\n', 'g'),
 	'\n{3,}', E'\n\n', 'g')
+$$;
+
+
+--
+-- Name: commit_act(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_token text, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What the call of an act came to. p_outcome: {"ok": true} or {"ok": false, "error": {"category", "scope", "code", "known", "retry_after_ms",
+-- "message", "raw"}}. Done; or a failure that may pass, or of which nobody knows what it did, and then the act is tried again by the retry policy
+-- of platform and code while attempts last: done twice is done once; or failed. A wait that the platform gave cools its scope down. Nothing
+-- else of a channel changes: that a post cannot be edited says nothing about the next one.
+-- Returns {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same again with "repeated" for a commit that is asked
+-- twice, or {"applied": false, "reason": "stale" | "unknown_act"}. Raises AP001 for a wrong argument.
+-- Locks, in this order: platform_limits and channels for a wait, deliveries, post_acts. Writes: post_acts, platform_limits, channels, events.
+declare
+	v_act autopost.post_acts;
+	v_channel autopost.channels;
+	v_error jsonb;
+	v_policy autopost.retry_policies;
+	v_wait interval;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('act_id', p_act_id is not null), autopost.require('claim_token', p_claim_token <> '');
+	if jsonb_typeof(p_outcome -> 'ok') is distinct from 'boolean' or p_outcome -> 'ok' = 'false' and jsonb_typeof(p_outcome -> 'error') is distinct from 'object' then
+		perform autopost.refuse('outcome', 'has no "ok", or no "error"', 'pass {"ok": true} or {"ok": false, "error": {…}}');
+	end if;
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
+	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id], coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id for no key update of a;
+	if v_act.claim_token is distinct from p_claim_token then
+		return case when v_act.act_id is null then '{"applied": false, "reason": "unknown_act"}'
+			when v_act.settled ->> 'token' = p_claim_token then v_act.settled -> 'answer' || '{"repeated": true}'
+			else '{"applied": false, "reason": "stale"}' end;
+	elsif v_error is null then
+		return autopost.end_act(v_act, 'done', null, null);
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id;
+	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
+	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
+	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
+		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
+	end if;
+	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false') or v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
+		return autopost.end_act(v_act, 'failed', v_error, null);
+	end if;
+	return autopost.end_act(v_act, 'retry', v_error, autopost.now_ts() + v_wait);
+end
 $$;
 
 
@@ -4125,6 +4543,46 @@ $$;
 
 
 --
+-- Name: edited_payload(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edited_payload(p_payload jsonb, p_changes jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- A post's payload with what an edit says instead: a field that is given takes the place of the old one, null takes it away. A new text is the
+-- text everywhere: variants lose theirs, unless they are given anew.
+select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants') || jsonb_build_object('variants', (
+	select nullif(coalesce(jsonb_object_agg(v.key, v.value), '{}'), '{}')
+	from (
+		select o.key, o.value from (
+			select e.key, case when p_changes ? 'text' then e.value - 'text' - 'parse_mode' else e.value end || coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
+			from jsonb_each(coalesce(p_payload -> 'variants', '{}')) e) o
+		where o.value <> '{}'
+		union all
+		select n.key, n.value from jsonb_each(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) n where not coalesce(p_payload -> 'variants' ? n.key, false)) v)))
+$$;
+
+
+--
+-- Name: emit_act(autopost.post_acts, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.emit_act(p_act autopost.post_acts, p_action text, p_result text, p_error jsonb, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The event of an act, as one of its delivery, whose attempt it bears; call is that of the act.
+-- Writes: events.
+declare
+	v_delivery autopost.deliveries;
+begin
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_act.workspace_id and d.delivery_id = p_act.delivery_id;
+	perform autopost.emit_event(p_act.workspace_id, p_action, p_result, v_delivery, p_error,
+		jsonb_build_object('act_id', p_act.act_id, 'kind', p_act.kind, 'call', nullif(p_act.attempt, 0)) || coalesce(p_meta, '{}'));
+end
+$$;
+
+
+--
 -- Name: emit_event(text, text, text, autopost.deliveries, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4213,6 +4671,47 @@ begin
 	return jsonb_build_object('applied', false, 'reason', case when exists (select 1 from autopost.templates t
 		where t.workspace_id = p_workspace_id and t.template_id = p_template_id and t.platform = coalesce(p_platform, '*') and t.version = p_version)
 		then 'unchanged' else 'unknown_version' end);
+end
+$$;
+
+
+--
+-- Name: end_act(autopost.post_acts, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_act(p_act autopost.post_acts, p_status text, p_error jsonb, p_next_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- A locked act in flight comes to p_status, and whoever waited for it is looked at. When the post is gone, what else was to be done to it is void.
+-- Returns the answer of its commit. Writes: post_acts, events.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_act.attempt, 'next_at', p_next_at));
+	v_other autopost.post_acts;
+begin
+	update autopost.post_acts a
+	set status = p_status, last_error = coalesce(p_error, a.last_error), next_at = coalesce(p_next_at, a.next_at),
+		settled = jsonb_build_object('token', p_act.claim_token, 'answer', v_answer),
+		claim_token = null, claimed_by = null, send_at = null, updated_at = v_now,
+		finished_at = case when p_status <> 'retry' then v_now end
+	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
+	perform autopost.emit_act(p_act, case p_status when 'done' then 'act_done' when 'retry' then 'act_retry_scheduled' else 'act_failed' end,
+		case p_status when 'done' then 'ok' else 'error' end, p_error, jsonb_build_object('next_at', p_next_at));
+	for v_other in
+		select o.* from autopost.post_acts o
+		where o.workspace_id = p_act.workspace_id and o.delivery_id = p_act.delivery_id and o.act_id <> p_act.act_id and o.status in ('queued', 'retry')
+		and (p_status = 'done' and p_act.kind = 'delete' or p_status <> 'retry' and o.due_at <= v_now)
+		order by o.act_id
+		for no key update of o
+	loop
+		if p_status = 'done' and p_act.kind = 'delete' then
+			perform autopost.void_act(v_other, 'the post was deleted', null);
+		else
+			update autopost.post_acts o set next_at = least(o.next_at, v_now)
+			where o.workspace_id = v_other.workspace_id and o.act_id = v_other.act_id and o.status = 'queued';
+		end if;
+	end loop;
+	return v_answer;
 end
 $$;
 
@@ -4876,6 +5375,13 @@ select case p_event.action
 	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
 	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',
+		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''), p_event.meta ->> 'reason')
+	when 'act_done' then format('%s: done at the platform', autopost.act_word(p_event.meta ->> 'kind'))
+	when 'act_retry_scheduled' then format('%s: call %s failed, %s; again at %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error),
+		autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_at')))
+	when 'act_failed' then format('%s: given up after call %s, %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error))
+	when 'act_void' then format('%s: will not be done%s, %s', autopost.act_word(p_event.meta ->> 'kind'), coalesce(' by the word of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
 $$;
@@ -5414,7 +5920,7 @@ CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id 
 -- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
 -- collide; else the one snapshot of the insert sees every earlier delivery of it.
 -- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
--- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events(validation_failed).
+-- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, post_acts, events(validation_failed).
 declare
 	v_verdicts text[];
 	v_errors jsonb[];
@@ -5486,6 +5992,9 @@ begin
 		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
 		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
 
+	if p_post ? 'remove_at' and cardinality(p_ids) > 0 then
+		perform autopost.plan_removals(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid, (v_instant || to_hex(v_place + cardinality(p_ids)))::uuid, (p_post ->> 'remove_at')::timestamptz);
+	end if;
 	if counts -> 'invalid' <> '0' then
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
 		select p_workspace_id, gen_random_uuid(), (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.now_ts(), 'validation_failed', 0, 'error',
@@ -5937,7 +6446,7 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 -- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
 -- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
 -- Returns the jump; null where there was none to follow.
--- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
 -- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -5980,11 +6489,12 @@ begin
 			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
 			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
-			(21, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
-			(22, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(23, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(24, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(20, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(21, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(22, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(23, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(24, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(25, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop
@@ -6079,6 +6589,22 @@ $$;
 
 
 --
+-- Name: form_of(jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.form_of(p_render_meta jsonb, p_platform autopost.platforms) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- What an edit cannot change: which messages a post is, which media stand in them, and which of them bear text; and the buttons of a message with
+-- media where they are one with these.
+select jsonb_build_object(
+	'steps', (select jsonb_agg(s.value - 'body' - 'captions' - 'text' || jsonb_build_object('text', coalesce(s.value -> 'text', 'false')) order by s.ordinality)
+		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s),
+	'buttons', case when p_platform.album_buttons and p_render_meta @? '$.steps[*] ? (@.items.size() > 0)' then coalesce(p_render_meta -> 'buttons', '[]') end)
+$_$;
+
+
+--
 -- Name: free_places(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6120,13 +6646,14 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     LANGUAGE sql STABLE
     AS $$
 -- A prepared post, with its message, as fan_out takes it, now or later: {"payload", "content_hash", "message_id", "run_id", "trace_id",
--- "tags", "include", "exclude", "scheduled_for", "not_before"}. tags are its own and those that it came with; no hint is null.
+-- "tags", "include", "exclude", "scheduled_for", "not_before", "remove_at" where there is one}. tags are its own and those that it came with; no hint is null.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
 	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude', p_post -> 'raw' -> 'routing' -> 'exclude_channels',
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
+	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at', autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
 $$;
 
 
@@ -8052,6 +8579,70 @@ begin
 	return v_out;
 end
 $_$;
+
+
+--
+-- Name: list_acts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_acts WITH (security_invoker='true') AS
+ SELECT a.workspace_id,
+    a.act_id,
+    a.delivery_id,
+    a.message_id,
+    a.channel_id,
+    a.kind,
+    a.status,
+    a.due_at,
+    a.next_at,
+    a.attempt,
+    a.rendered_text,
+    a.started_at,
+    a.last_error,
+    a.operator,
+    a.reason,
+    a.created_at,
+    a.updated_at,
+    a.finished_at
+   FROM autopost.post_acts a;
+
+
+--
+-- Name: list_acts(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_acts(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_acts
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+-- What was and is to be done to posts that were sent, the newest first. p_filter keys, all optional: act_id, delivery_id, message_id, before_id (older
+-- than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id that is none, or a limit out of 1 to 10000. Reads: list_acts (view).
+declare
+	v_act_id uuid := autopost.uuid_in(p_filter, 'act_id');
+	v_delivery_id uuid := autopost.uuid_in(p_filter, 'delivery_id');
+	v_message_id uuid := autopost.uuid_in(p_filter, 'message_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{act_id,delivery_id,message_id,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_acts v
+	where v.workspace_id = p_workspace_id
+	and (v_act_id is null or v.act_id = v_act_id)
+	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
+	and (v_message_id is null or v.message_id = v_message_id)
+	and (v_before_id is null or v.act_id < v_before_id)
+	order by v.act_id desc
+	limit p_limit;
+end
+$$;
 
 
 --
@@ -11763,7 +12354,7 @@ begin
 	end if;
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
-		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('scheduled_for', 'string'),
+		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('scheduled_for', 'string'), ('remove_at', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'), ('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
 	loop
@@ -11793,6 +12384,13 @@ begin
 	end if;
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
+	end if;
+	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is no time with an offset', 'write 2026-12-01T18:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts() + autopost.setting_interval('delivery_retention_days') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept', 'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
@@ -12093,6 +12691,29 @@ begin
 		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped', p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
 			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
 		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
+end
+$$;
+
+
+--
+-- Name: plan_removals(text, uuid, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_removals(p_workspace_id text, p_first uuid, p_last uuid, p_remove_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- The removals of queued deliveries that were just made, by the range of their ids, where the platform lets a post be removed. They wait until
+-- their delivery is sent.
+-- Reads: deliveries, channels, platforms. Writes: post_acts.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, operator, reason, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
+	from autopost.deliveries d
+	cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	join autopost.platforms p on p.platform = c.platform and 'delete' = any (p.acts)
+	where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued';
 end
 $$;
 
@@ -13943,6 +14564,45 @@ $$;
 
 
 --
+-- Name: ready_act_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_act_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Workspaces in which something is to be done now to a post that was sent. Looks across workspaces: one probe of post_acts_open for each lane
+-- of those that have anything to do at all.
+-- Reads: post_acts, workspaces.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('limit', p_limit > 0);
+	return query
+	with recursive w as (
+		(select a.workspace_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry')
+		order by a.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select a.workspace_id from autopost.post_acts a
+			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
+			order by a.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where autopost.may_speak_for(w.workspace_id)
+	and exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= v_now)
+	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: ready_fanout_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15182,6 +15842,49 @@ $$;
 
 
 --
+-- Name: render_edit(text, uuid, uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_edit(p_workspace_id text, p_message_id uuid, p_delivery_ids uuid[], p_changes jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- What an edit makes of a message's deliveries, by the way of an enqueue: {delivery_id: {"text", "meta"} or {"refusal"}}. Once per way of showing.
+-- Where there were buttons and there are to be none, that is said: an empty list.
+-- Reads: messages, deliveries, post_acts, channels, templates, platforms, media_origin.
+declare
+	v_payload jsonb;
+	v_show record;
+	v_keys text[]; -- the ways of showing, and each as render takes it
+	v_choices jsonb;
+begin
+	select m.payload into v_payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	perform autopost.check_changes(p_changes, v_payload);
+	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
+	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
+	from (
+		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
+	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_choices) s;
+	return (
+		select coalesce(jsonb_object_agg(d.delivery_id, case
+			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal', coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
+			when autopost.form_of(v_show.metas[n.n], p) <> autopost.form_of(d.render_meta, p)
+				then '{"refusal": "what it would say does not fit the messages that were sent: keep it in their number and form, or delete the post and send it anew"}'
+			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)' then '{"refusal": "the post bears no text that could be edited: delete it and send it anew"}'
+			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
+				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
+				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
+		from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		join autopost.platforms p on p.platform = c.platform
+		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$_$;
+
+
+--
 -- Name: render_refused(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15524,6 +16227,97 @@ begin
 			group by o.value ->> 'kind') k));
 end
 $$;
+
+
+--
+-- Name: request_acts(text, text, uuid, uuid[], jsonb, timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.request_acts(p_workspace_id text, p_kind text, p_message_id uuid, p_delivery_ids uuid[], p_changes jsonb, p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Has something done to posts that were sent: p_kind edit, delete, pin or unpin; to these deliveries, or to all of a message; at p_at, or now. An
+-- edit says in p_changes what the post says instead (text, parse_mode, link, buttons, disable_preview, template, variants); it is judged and rendered as
+-- an enqueue would. The delivery stays sent, its content stays taken for its dedup window, and a repeat of the post is not edited with it.
+-- Returns {"applied", "dry_run", "requested", "refused", "results": [{"delivery_id", "channel_id", "applied", "act_id" | "reason", "message"}, the first
+-- 1,000], "reason": where it is one delivery that is refused, or "unknown_message"} in the order of the ids; of a dry run what the act would answer.
+-- Raises AP001 for a wrong argument, and for an edit that no platform could carry out. Reads: deliveries, messages, channels, templates, platforms,
+-- media_origin. Locks: deliveries (key share). Writes: post_acts, events(act_requested), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_ids uuid[];
+	v_message record;
+	v_edits jsonb := '{}';
+	v_refused jsonb;
+	v_acts jsonb := '{}';
+	v_results jsonb;
+	v_requested int;
+	v_now timestamptz;
+	v_due timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if coalesce(p_kind not in ('edit', 'delete', 'pin', 'unpin'), true) then
+		perform autopost.refuse('kind', 'is none', 'pass edit, delete, pin or unpin');
+	elsif p_kind <> 'edit' and p_changes is not null then
+		perform autopost.refuse('changes', format('means nothing to %s', p_kind), 'leave it out');
+	elsif p_at > autopost.now_ts() + autopost.setting_interval('delivery_retention_days') then
+		perform autopost.refuse('at', 'is later than deliveries are kept', 'choose an earlier time, or raise the setting delivery_retention_days');
+	end if;
+	v_ids := autopost.acts_subjects(p_workspace_id, p_message_id, p_delivery_ids);
+	if not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id) and p_message_id is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'requested', 0, 'refused', 0, 'reason', 'unknown_message', 'results', '[]'::jsonb);
+	end if;
+	if p_kind = 'edit' then
+		perform autopost.require('changes', p_changes is not null);
+		for v_message in
+			select d.message_id, array_agg(d.delivery_id) as ids from unnest(v_ids) u (id)
+			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sent'
+			group by d.message_id
+		loop
+			v_edits := v_edits || autopost.render_edit(p_workspace_id, v_message.message_id, v_message.ids, p_changes);
+		end loop;
+	end if;
+	v_refused := autopost.act_refusals(p_workspace_id, p_kind, v_ids, v_edits);
+	v_now := autopost.now_ts();
+	v_due := coalesce(p_at, v_now);
+	if not p_dry_run then
+		with made as (
+			insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, rendered_text, render_meta,
+				operator, reason, created_at, updated_at)
+			select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, p_kind, v_due, greatest(v_due, v_now),
+				v_edits -> d.delivery_id::text ->> 'text', v_edits -> d.delivery_id::text -> 'meta', p_operator, p_reason, v_now, v_now
+			from unnest(v_ids) with ordinality u (id, n)
+			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+			where not v_refused ? u.id::text
+			order by u.n
+			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
+		), told as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested', m.attempt, 'ok',
+				autopost.redact(jsonb_strip_nulls(v_meta || jsonb_build_object('act_id', m.act_id, 'kind', p_kind, 'at', p_at)))
+			from made m
+		)
+		select coalesce(jsonb_object_agg(m.delivery_id, m.act_id), '{}') into v_acts from made m;
+		perform pg_notify('autopost_wake', 'acts') where v_acts <> '{}' and v_due <= v_now;
+	end if;
+	select coalesce(jsonb_agg(r.result order by r.n) filter (where r.n <= 1000), '[]'), count(*) filter (where r.result -> 'applied' = 'true') into v_results, v_requested
+	from (
+		select u.n, jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'channel_id', d.channel_id, 'applied', not v_refused ? u.id::text, 'act_id', v_acts -> u.id::text)
+			|| coalesce(v_refused -> u.id::text, '{}')) as result
+		from unnest(v_ids) with ordinality u (id, n)
+		left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id) r;
+	if v_acts <> '{}' then
+		perform autopost.audit(p_workspace_id, 'request_acts', case when p_message_id is null then 'deliveries' else 'message:' || p_message_id end, v_meta, '{}',
+			jsonb_strip_nulls(jsonb_build_object('kind', p_kind, 'at', p_at, 'requested', v_requested, 'changes', p_changes,
+				'deliveries', jsonb_path_query_array(v_results, '$[*] ? (@.applied == true).delivery_id'))));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_requested > 0, 'dry_run', p_dry_run, 'requested', v_requested, 'refused', cardinality(v_ids) - v_requested,
+		'reason', case when v_requested = 0 and cardinality(v_ids) = 1 then v_results -> 0 -> 'reason' end, 'results', v_results));
+end
+$_$;
 
 
 --
@@ -16811,6 +17605,29 @@ $$;
 
 
 --
+-- Name: sent_ids(jsonb, text, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_ids(p_render_meta jsonb, p_provider_message_id text, p_platform autopost.platforms) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- The platform's ids of all that a sent delivery is, {step: [ids]}; null where they are not all known. Where it is one message, its id is
+-- known in any case.
+declare
+	v_plan jsonb := jsonb_path_query_array(p_render_meta, '$.steps[*] ? (!(@.aside == true))');
+	v_known jsonb := coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}');
+begin
+	if not exists (select 1 from jsonb_array_elements(v_plan) s where coalesce(v_known -> (s.value ->> 'step'), '[]') = '[]') then
+		return v_known;
+	elsif jsonb_array_length(v_plan) = 1 and not (p_platform.item_captions and coalesce(jsonb_array_length(v_plan -> 0 -> 'items'), 0) > 1) then
+		return jsonb_build_object(v_plan -> 0 ->> 'step', jsonb_build_array(p_provider_message_id));
+	end if;
+	return null;
+end
+$_$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17881,6 +18698,62 @@ $$;
 
 
 --
+-- Name: start_act(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_act(p_workspace_id text, p_act_id uuid, p_claim_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Committed just before the call of an act: checks claim, workspace, channel and group once more, and confirms the slot, or takes the next one
+-- for who is late for it. Repeatable with the same token.
+-- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "workspace" | "waits"}, and
+-- then the act has been handed back already, its attempt not counted ("stale": it was not the caller's any more).
+-- Locks, in this order: platform_limits and channels for a new slot, post_acts. Writes: post_acts, platform_limits, channels.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_act autopost.post_acts;
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+	v_delivery autopost.deliveries;
+	v_slot timestamptz;
+	v_now timestamptz;
+	v_later timestamptz;
+begin
+	perform autopost.require('act_id', p_act_id is not null), autopost.require('claim_token', p_claim_token <> '');
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id and a.claim_token = p_claim_token;
+	v_slot := v_act.send_at;
+	if v_slot < autopost.now_ts() - autopost.setting_interval('slot_tolerance_ms') then
+		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_act.delivery_id;
+		v_slot := autopost.reserve_slot(p_workspace_id, v_act.channel_id, autopost.act_cost(v_act, v_delivery));
+	end if;
+	select a.* into v_act from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id and a.claim_token = p_claim_token
+	for no key update of a;
+	v_now := autopost.now_ts();
+	if v_act.act_id is null or v_act.next_at <= v_now then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
+	v_later := case when v_status <> 'active' then v_now + interval '30 seconds' else autopost.act_obstacle_until(v_channel, v_limit, v_now) end;
+	if v_later is not null then
+		update autopost.post_acts a
+		set status = 'retry', attempt = a.attempt - 1, next_at = v_later, claim_token = null, claimed_by = null, send_at = null, updated_at = v_now
+		where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+		return jsonb_build_object('applied', false, 'reason', case when v_status <> 'active' then 'workspace' else 'waits' end);
+	end if;
+	update autopost.post_acts a
+	set send_at = v_slot, started_at = coalesce(a.started_at, v_now), updated_at = v_now
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'now', v_now, 'send_at', v_slot,
+		'deadline', autopost.call_deadline(v_act.next_at, v_now, autopost.setting_interval('lease_margin_seconds'))));
+end
+$$;
+
+
+--
 -- Name: start_call(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18232,6 +19105,94 @@ from (
 	where m[1] ~ '[^\d_]'
 ) t
 where t.tag <> ''
+$$;
+
+
+--
+-- Name: take_act(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
+-- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
+-- or "full": its rate group has no slot now, nor for any other act.
+-- Waits for nothing: what is locked is somebody else's work.
+-- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
+-- Writes: post_acts, platform_limits, channels, events(act_failed).
+declare
+	v_act autopost.post_acts;
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+	v_delivery autopost.deliveries;
+	v_now timestamptz;
+	v_slot timestamptz;
+	v_later timestamptz;
+	v_cost int;
+begin
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
+	if v_limit.rate_rps > 0 then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
+		for no key update of l skip locked;
+		if not found or v_limit.next_allowed_at > autopost.now_ts() + 2 * autopost.setting_interval('slot_horizon_ms') then
+			return 'full';
+		end if;
+	end if;
+	if v_channel.rate_rps > 0 then
+		select c.* into v_channel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
+		for no key update of c skip locked;
+		if not found then
+			return 'later';
+		end if;
+	end if;
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = v_act.delivery_id
+	for no key update of d skip locked;
+	if not found then
+		return 'later';
+	end if;
+	select a.* into v_act from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id
+	for no key update of a skip locked;
+	v_now := autopost.now_ts();
+	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
+		return 'later';
+	end if;
+	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
+		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
+			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
+		return 'later';
+	end if;
+	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now), autopost.act_obstacle_until(v_channel, v_limit, v_now),
+		case when v_slot > v_now + 2 * autopost.setting_interval('slot_horizon_ms') then v_slot - autopost.setting_interval('slot_horizon_ms') end);
+	if v_later is not null then
+		update autopost.post_acts a
+		set next_at = v_later, updated_at = v_now,
+			status = case when a.status = 'sending' then 'retry' else a.status end, claim_token = null, claimed_by = null, send_at = null
+		where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+		return 'later';
+	end if;
+	v_cost := autopost.act_cost(v_act, v_delivery);
+	update autopost.channels c
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, v_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.rate_rps > 0;
+	update autopost.platform_limits l
+	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, v_cost)
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group and v_limit.rate_rps > 0;
+	update autopost.post_acts a
+	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id, updated_at = v_now, started_at = null,
+		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
+		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	return 'taken';
+end
 $$;
 
 
@@ -18997,7 +19958,7 @@ CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
 -- The names of fields that the raw payload has and the contract does not: they are kept in messages.source, not used.
 select coalesce(jsonb_agg(f.key order by f.key), '[]')
 from jsonb_object_keys(p_raw) f (key)
-where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
 $$;
 
 
@@ -20461,6 +21422,24 @@ $$;
 
 
 --
+-- Name: void_act(autopost.post_acts, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.void_act(p_act autopost.post_acts, p_why text, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A locked act that is not in flight will not be done.
+-- Writes: post_acts, events(act_void).
+begin
+	update autopost.post_acts a
+	set status = 'void', finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
+	perform autopost.emit_act(p_act, 'act_void', 'ok', null, jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));
+end
+$$;
+
+
+--
 -- Name: warn_expiring(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20593,10 +21572,10 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
--- Returns {"status": "found", "delivery", "message", "source", "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
+-- Returns {"status": "found", "delivery", "message", "source", "acts": what was and is to be done to it since it was sent, "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
 -- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
 -- may do about one that is over}} or {"status": "unknown_delivery"}.
--- Reads: deliveries, messages, channels, ingest_runs, events, channel_gates, platform_limits, dispatch_runs.
+-- Reads: deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_delivery autopost.deliveries;
@@ -20626,6 +21605,8 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts a
+			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
 			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
@@ -20692,7 +21673,9 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
 			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
@@ -21626,7 +22609,7 @@ ALTER TABLE ONLY autopost.dispatch_runs
 --
 
 ALTER TABLE autopost.events
-    ADD CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text]))) NOT VALID;
+    ADD CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))) NOT VALID;
 
 
 --
@@ -21755,6 +22738,14 @@ ALTER TABLE ONLY autopost.platform_limits
 
 ALTER TABLE ONLY autopost.platforms
     ADD CONSTRAINT platforms_pkey PRIMARY KEY (platform);
+
+
+--
+-- Name: post_acts post_acts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.post_acts
+    ADD CONSTRAINT post_acts_pkey PRIMARY KEY (workspace_id, act_id);
 
 
 --
@@ -22271,6 +23262,27 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 --
 
 CREATE INDEX platform_limits_failing ON autopost.platform_limits USING btree (workspace_id) WHERE (failing_channels <> '{}'::text[]);
+
+
+--
+-- Name: post_acts_delivery; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX post_acts_delivery ON autopost.post_acts USING btree (workspace_id, delivery_id, act_id);
+
+
+--
+-- Name: post_acts_message; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX post_acts_message ON autopost.post_acts USING btree (workspace_id, message_id, act_id);
+
+
+--
+-- Name: post_acts_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, lane, next_at, act_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text, 'retry'::text]));
 
 
 --
@@ -22826,6 +23838,14 @@ ALTER TABLE ONLY autopost.platform_limits
 
 
 --
+-- Name: post_acts post_acts_workspace_id_delivery_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.post_acts
+    ADD CONSTRAINT post_acts_workspace_id_delivery_id_fkey FOREIGN KEY (workspace_id, delivery_id) REFERENCES autopost.deliveries(workspace_id, delivery_id) ON DELETE CASCADE;
+
+
+--
 -- Name: pull_cursors pull_cursors_workspace_id_source_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -23351,6 +24371,13 @@ CREATE POLICY owner_session ON autopost.platform_limits TO autopost_owner USING 
 
 
 --
+-- Name: post_acts owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.post_acts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: pull_cursors owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -23467,6 +24494,12 @@ CREATE POLICY owner_session ON autopost.workspaces TO autopost_owner USING ((COA
 --
 
 ALTER TABLE autopost.platform_limits ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: post_acts; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.post_acts ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: pull_cursors; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -23767,6 +24800,13 @@ CREATE POLICY workspace ON autopost.messages USING ((workspace_id = current_sett
 --
 
 CREATE POLICY workspace ON autopost.platform_limits USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: post_acts workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.post_acts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -182,8 +182,8 @@ func (d *daemon) addDispatch(runID string) error {
 		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
-		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Credentials: credentials{d.vault},
-		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, Log: d.log,
+		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
+		Media: media.Library{Store: d.blobs, Blobs: mediaBlobs{d.store}}, Adapters: speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ must not be in flight or sent there meanwhile.`, (*pg.Store).ManualRequeue)
 	skip := deliveriesAct("skip ID...", "End waiting deliveries without sending them",
 		`End deliveries that wait (queued, retry, held) without sending them. They become
 dead; requeue brings them back.`, (*pg.Store).SkipDeliveries)
-	return family("deliveries", "List, requeue and skip deliveries", deliveriesListCommand(), requeue, skip)
+	return family("deliveries", "List, requeue and skip deliveries; edit, delete and pin what was sent",
+		append(afterwardsCommands(), deliveriesListCommand(), requeue, skip)...)
 }
 
 func deliveriesAct(use, short, long string, do func(*pg.Store, context.Context, pg.Act, []string) (pg.ActAnswer, error)) *cobra.Command {

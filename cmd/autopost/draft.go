@@ -15,8 +15,8 @@ import (
 
 // draft is a post as a command is given it: a file, standard input, or flags.
 type draft struct {
-	text, parseMode, link, schedule string
-	media, tags, channels           []string
+	text, parseMode, link, schedule, removeAt string
+	media, tags, channels                     []string
 }
 
 func (d *draft) flags(cmd *cobra.Command) {
@@ -27,6 +27,7 @@ func (d *draft) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.tags, "tag", nil, "tag of the post; repeatable")
 	cmd.Flags().StringArrayVar(&d.channels, "channel", nil, "only this channel; repeatable")
 	cmd.Flags().StringVar(&d.schedule, "scheduled-for", "", "not before this instant, as in 2026-12-01T10:00:00+03:00")
+	cmd.Flags().StringVar(&d.removeAt, "remove-at", "", "take it down again at this instant, as in 2026-12-01T18:00:00+03:00")
 }
 
 // draftFile demands one file at most.
@@ -39,7 +40,7 @@ func draftFile(cmd *cobra.Command, args []string) error {
 
 // read returns the raw payload: of the flags if one is given, else of the file, else of standard input.
 func (d *draft) read(args []string) (json.RawMessage, error) {
-	flagged := d.text+d.parseMode+d.link+d.schedule != "" || len(d.media)+len(d.tags)+len(d.channels) > 0
+	flagged := d.text+d.parseMode+d.link+d.schedule+d.removeAt != "" || len(d.media)+len(d.tags)+len(d.channels) > 0
 	if flagged && len(args) > 0 {
 		return nil, misuse{errors.New("a post comes from a file or from flags, not from both")}
 	}
@@ -93,8 +94,9 @@ func (d *draft) payload() (json.RawMessage, error) {
 		Media     []draftMedium `json:"media,omitempty"`
 		Tags      []string      `json:"tags,omitempty"`
 		Schedule  string        `json:"scheduled_for,omitempty"`
+		RemoveAt  string        `json:"remove_at,omitempty"`
 		Routing   *draftRouting `json:"routing,omitempty"`
-	}{d.text, d.parseMode, d.link, media, d.tags, d.schedule, routing})
+	}{d.text, d.parseMode, d.link, media, d.tags, d.schedule, d.removeAt, routing})
 }
 
 // mediaTypes are those that the name of a file tells.

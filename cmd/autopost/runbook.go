@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (m *manual) tell(a pg.ActAnswer) error {
 		}
 	}
 	if refused > 0 {
-		return fmt.Errorf("%d of %d deliveries could not be changed", refused, len(a.Results))
+		return fmt.Errorf("%d of %d could not be changed", refused, len(a.Results))
 	}
 	if a.Bound != nil && !*a.Bound {
 		fmt.Fprintln(os.Stderr, "autopost: this credential has no row in autopost.credential_bindings for the platform of the channel: the daemon cannot send with it")
@@ -146,9 +147,9 @@ func (m *manual) print(a pg.ActAnswer) error {
 	}
 	rows := make([][]any, 0, len(a.Results))
 	for _, r := range a.Results {
-		rows = append(rows, []any{r.DeliveryID, r.Applied == nil || *r.Applied, r.Before, r.After, strings.ReplaceAll(r.Reason, "_", " ")})
+		rows = append(rows, []any{cmp.Or(r.DeliveryID, r.ActID), r.Applied == nil || *r.Applied, r.Before, r.After, strings.ReplaceAll(r.Reason, "_", " ")})
 	}
-	return printTable(os.Stdout, false, []string{"delivery", "changes", "before", "after", "why not"}, rows)
+	return printTable(os.Stdout, false, []string{"id", "changes", "before", "after", "why not"}, rows)
 }
 
 // operator is the login name at this machine, empty when nobody is known.

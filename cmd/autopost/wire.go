@@ -64,6 +64,16 @@ func refusedBatch(err error) error {
 	return err
 }
 
+func (s dispatchStore) StartAct(ctx context.Context, workspace, actID, claimToken string) (dispatch.Start, error) {
+	a, err := s.Store.StartAct(ctx, workspace, actID, claimToken)
+	return dispatch.Start(a), err
+}
+
+func (s dispatchStore) CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error) (dispatch.Commit, error) {
+	a, err := s.Store.CommitAct(ctx, workspace, actID, claimToken, failure)
+	return dispatch.Commit(a), err
+}
+
 type mediaBlobs struct{ *pg.Store }
 
 func (b mediaBlobs) GetMediaBlob(ctx context.Context, key media.BlobKey) (*media.Blob, error) {

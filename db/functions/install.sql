@@ -102,6 +102,7 @@
 \ir lib/settle_failure.sql
 \ir lib/commit_items.sql
 \ir lib/hand_back.sql
+\ir lib/acts.sql
 \ir dispatch/touch_run.sql
 \ir lib/armed_workspaces.sql
 \ir dispatch/ready_workspaces.sql
@@ -126,6 +127,10 @@
 \ir dispatch/schedule_retry.sql
 \ir dispatch/fail_permanent.sql
 \ir dispatch/resolve_unknown.sql
+\ir dispatch/ready_act_workspaces.sql
+\ir dispatch/claim_acts.sql
+\ir dispatch/start_act.sql
+\ir dispatch/commit_act.sql
 
 -- Tell: result webhooks are told what became of posts; they read the events.
 \ir lib/results.sql
@@ -250,6 +255,9 @@
 \ir admin/manual_requeue.sql
 \ir admin/manual_requeue_preview.sql
 \ir admin/skip_deliveries.sql
+\ir admin/request_acts.sql
+\ir admin/cancel_acts.sql
+\ir admin/list_acts.sql
 \ir admin/pause_channel.sql
 \ir admin/resume_channel.sql
 \ir admin/disable_group.sql

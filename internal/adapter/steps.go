@@ -107,6 +107,11 @@ func NotRecorded(step string, err error, hide Redactor) *autopost.Error {
 	return Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotRecorded, hide.Text(fmt.Sprintf("step %s is not recorded: %v", step, err)))
 }
 
+// NoID is the failure of an act on a message whose id is none of the platform's.
+func NoID(id string) *autopost.Error {
+	return Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("%q is no id of a message of this platform", id))
+}
+
 // Buttons are those that go with the step: under the end of the text, or under the
 // first step of a delivery without text.
 func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {

@@ -1,3 +1,18 @@
+// Package dispatch is the second stage: it claims due deliveries, calls the
+// platform through an adapter and commits what the call came to.
+//
+// It decides nothing. Which delivery is due, when its slot is, whether its call
+// may begin and what becomes of its outcome is answered by the database; this
+// package keeps the clock, the number of calls at once, and the promise that
+// every claim ends in a commit, a hand-back or an expired lease.
+//
+//	claim ─► wait for the slot ─► credential ─► start_call ─► wait ─► adapter ─► commit
+//	             │ stop asked: handed back      │ refused: committed       │ not applied: handed back by SQL
+//
+// What is to be done to posts that were sent goes a shorter way, beside it (acts.go):
+// claim ─► credential ─► start_act ─► wait for the slot ─► adapter ─► commit.
+//
+// Read dispatcher.go (rounds), then send.go (one delivery), then commit.go.
 package dispatch
 
 import (
@@ -56,6 +71,9 @@ type Dispatcher struct {
 	// was due, and that failed.
 	empty  int
 	failed int
+	// turns are those of workspaces in which acts are served.
+	turns  service.Turns
+	outage service.Outage
 	// served is the last workspace that had its turn. The next round goes on after
 	// it, so that one with a long queue, when there is no room left behind it, does
 	// not keep the others waiting.
@@ -109,6 +127,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	heart.Go(func() { d.beat(settle) })
 
 	l := life{run: ctx, call: call, settle: settle}
+	var acts sync.WaitGroup
+	acts.Go(func() { d.serveActs(l) })
 	for ctx.Err() == nil {
 		d.pause(ctx, d.runOnce(l))
 	}
@@ -119,6 +139,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.undecided.Wait()
 	d.handBack(l.settle)
 	d.inHand.Wait()
+	acts.Wait()
 	cutSettling()
 	heart.Wait()
 	return nil

@@ -131,17 +131,20 @@ type Commit struct {
 	NextRetryAt *time.Time
 }
 
-// Deps is what a Dispatcher works with. All but Wake and Boot are required.
+// Deps is what a Dispatcher works with. All but the wakes and Boot are required.
 type Deps struct {
 	Queue       Queue
 	Calls       Calls
 	Commits     Commits
 	Runs        Runs
+	Acts        Acts
 	Credentials Credentials
 	Media       Media
 	Adapters    map[autopost.Platform]autopost.Adapter
 	// Wake hints that a gate was armed. It may be nil, lose hints, or be closed.
 	Wake <-chan struct{}
+	// ActsWake hints that something is to be done to a post that was sent, in the same way.
+	ActsWake <-chan struct{}
 	// Boot reads a clock that goes on while the machine sleeps. Default: service.SinceBoot.
 	Boot func() time.Duration
 	Log  *slog.Logger

@@ -64,6 +64,8 @@ type world struct {
 
 	// adapter speaks in the world's place where it is set.
 	adapter autopost.Adapter
+	// afterwards is what there is to do to posts that were sent; nothing where it is not set.
+	afterwards dispatch.Acts
 }
 
 func newWorld(t *testing.T) *world {
@@ -330,8 +332,12 @@ func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
 	if adapter == nil {
 		adapter = w
 	}
+	acts := w.afterwards
+	if acts == nil {
+		acts = nothing{}
+	}
 	d, err := dispatch.New(cfg, dispatch.Deps{
-		Queue: w, Calls: w, Commits: w, Runs: w, Credentials: w, Media: w,
+		Queue: w, Calls: w, Commits: w, Runs: w, Acts: acts, Credentials: w, Media: w,
 		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter, autopost.MAX: adapter},
 		Wake:     w.wake,
 		Boot:     func() time.Duration { return time.Since(w.began) + time.Duration(w.slept.Load()) },
@@ -340,6 +346,11 @@ func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
 	require.NoError(w.t, err)
 	return d
 }
+
+// nothing is to be done to any post.
+type nothing struct{ dispatch.Acts }
+
+func (nothing) ReadyActWorkspaces(context.Context, int) ([]string, error) { return nil, nil }
 
 // start runs a dispatcher in the bubble; stop asks it to end and waits for it.
 func (w *world) start(cfg dispatch.Config) (stop func()) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"autopost/internal/service"
 )
 
 // Fanout is what one range of a fan-out job came to: the answer of run_fanout.
@@ -52,8 +54,8 @@ const channelsPerRange = 1_000_000
 type FanoutWorker struct {
 	cfg    FanoutConfig
 	slots  chan struct{}
-	turns  Turns
-	outage Outage
+	turns  service.Turns
+	outage service.Outage
 }
 
 // NewFanoutWorker checks the configuration and fills in its defaults.

@@ -14,6 +14,7 @@ import (
 	"autopost"
 	"autopost/internal/crash"
 	"autopost/internal/media"
+	"autopost/internal/service"
 )
 
 // Config is what the submissions worker needs. Queue, Origins, Fetcher and RunID
@@ -57,8 +58,8 @@ const (
 type Worker struct {
 	cfg    Config
 	seats  *seats
-	turns  Turns
-	outage Outage
+	turns  service.Turns
+	outage service.Outage
 }
 
 // NewWorker checks the configuration and fills in its defaults.
@@ -71,7 +72,7 @@ func NewWorker(cfg Config) (*Worker, error) {
 	cfg.Budget = cmp.Or(cfg.Budget, 120*time.Second)
 	cfg.Renew = cmp.Or(cfg.Renew, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Worker{cfg: cfg, seats: newSeats(cfg.Concurrency), turns: Turns{Most: perWorkspace}}, nil
+	return &Worker{cfg: cfg, seats: newSeats(cfg.Concurrency), turns: service.Turns{Most: perWorkspace}}, nil
 }
 
 // Run works until ctx ends. A database that is away is asked again next round.

@@ -193,6 +193,10 @@ func (s ChannelState) String() string {
 // DeliveryResult is what became of one delivery, or would.
 type DeliveryResult struct {
 	DeliveryID string `json:"delivery_id"`
+	// ActID, ChannelID and Message are told of acts on posts that were sent.
+	ActID     string `json:"act_id"`
+	ChannelID string `json:"channel_id"`
+	Message   string `json:"message"`
 	// Applied is nil where a row is listed only when it was acted on.
 	Applied *bool  `json:"applied"`
 	Reason  string `json:"reason"`
@@ -228,6 +232,30 @@ func (s *Store) ManualRequeue(ctx context.Context, a Act, deliveries []string) (
 func (s *Store) SkipDeliveries(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
 	return s.act(ctx, "skip deliveries", a.Workspace, `select * from autopost.skip_deliveries($1, $2::text[]::uuid[], $3, $4, $5)`,
 		a.Workspace, deliveries, a.Operator, a.Reason, a.DryRun)
+}
+
+// ActRequest is something to be done to posts that were sent.
+type ActRequest struct {
+	Kind autopost.ActKind
+	// MessageID names a message with all its channels, else DeliveryIDs name deliveries.
+	MessageID   string
+	DeliveryIDs []string
+	// Changes are what an edit says instead, a JSON object; nil for other kinds.
+	Changes json.RawMessage
+	// At is when; nil is now.
+	At *time.Time
+}
+
+// RequestActs has something done to posts that were sent.
+func (s *Store) RequestActs(ctx context.Context, a Act, r ActRequest) (ActAnswer, error) {
+	return s.act(ctx, "request acts", a.Workspace, `select * from autopost.request_acts($1, $2, nullif($3::text, '')::uuid, $4::text[]::uuid[], $5, $6, $7, $8, $9)`,
+		a.Workspace, string(r.Kind), r.MessageID, r.DeliveryIDs, r.Changes, r.At, a.Operator, a.Reason, a.DryRun)
+}
+
+// CancelActs ends acts that wait.
+func (s *Store) CancelActs(ctx context.Context, a Act, acts []string) (ActAnswer, error) {
+	return s.act(ctx, "cancel acts", a.Workspace, `select * from autopost.cancel_acts($1, $2::text[]::uuid[], $3, $4, $5)`,
+		a.Workspace, acts, a.Operator, a.Reason, a.DryRun)
 }
 
 // PauseChannel stops a channel for a time, of which whole seconds count: one second to a year.

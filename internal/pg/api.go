@@ -14,6 +14,7 @@ var lists = map[string]string{
 	"list_deliveries": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('due_at', nullif(r.due_at, 'infinity'), 'next_retry_at', nullif(r.next_retry_at, 'infinity'))
 		from autopost.list_deliveries(@workspace, @filter, @limit) r`,
 	"list_events":    `select to_jsonb(r) - 'workspace_id' from autopost.list_events(@workspace, @filter, @limit) r`,
+	"list_acts":      `select to_jsonb(r) - 'workspace_id' from autopost.list_acts(@workspace, @filter, @limit) r`,
 	"list_messages":  `select to_jsonb(r) - 'workspace_id' from autopost.list_messages(@workspace, @filter, @limit) r`,
 	"list_runs":      `select to_jsonb(r) - 'workspace_id' from autopost.list_runs(@workspace, @filter, @limit) r`,
 	"list_audit":     `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,
@@ -37,10 +38,13 @@ var looks = map[string]string{
 
 // writes are the functions that a write of the API may end in. What is not named here cannot be asked for.
 var writes = map[string]string{
-	"submit_post":       `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
-	"put_media_origin":  `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
-	"manual_requeue":    `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
-	"skip_deliveries":   `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
+	"submit_post":      `autopost.submit_post(@workspace, nullif(@endpoint_id, ''), 'api', @post)`,
+	"put_media_origin": `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height) || @shown::jsonb`,
+	"manual_requeue":   `autopost.manual_requeue(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason)`,
+	"skip_deliveries":  `autopost.skip_deliveries(@workspace, @delivery_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
+	"request_acts": `autopost.request_acts(@workspace, @kind, @message_id::text::uuid, @delivery_ids::text[]::uuid[], @changes, @at::text::timestamptz,
+		@operator, @reason, @dry_run)`,
+	"cancel_acts":       `autopost.cancel_acts(@workspace, @act_ids::text[]::uuid[], @operator, @reason, @dry_run)`,
 	"resolve_unknown":   `autopost.resolve_unknown(@workspace, @delivery_id::text::uuid, @verdict, nullif(@provider_message_id, ''), @operator, @reason)`,
 	"release_stale":     `autopost.release_stale(@workspace, @older_than_seconds, @operator, @reason, @dry_run)`,
 	"pause_channel":     `autopost.pause_channel(@workspace, @channel_id, @seconds, @operator, @reason, @dry_run)`,

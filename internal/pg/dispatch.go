@@ -136,25 +136,41 @@ func until(at *time.Time, now time.Time) time.Duration {
 	return max(0, at.Sub(now))
 }
 
+// StartAct records that the call of an act begins, or learns why it must not.
+func (s *Store) StartAct(ctx context.Context, workspace, actID, claimToken string) (Start, error) {
+	a, err := call[startAnswer](ctx, s, `select * from autopost.start_act($1, $2, $3)`, workspace, actID, claimToken)
+	if err != nil {
+		return Start{}, fmt.Errorf("start act id=%s: %w", actID, err)
+	}
+	return a.start(), nil
+}
+
+// startAnswer is an answer of the functions that begin a call.
+type startAnswer struct {
+	Applied  bool
+	Reason   string
+	Now      time.Time
+	SendAt   *time.Time `json:"send_at"`
+	Deadline *time.Time
+}
+
+func (a startAnswer) start() Start {
+	start := Start{Applied: a.Applied, Deadline: until(a.Deadline, a.Now), Reason: a.Reason}
+	if a.SendAt != nil {
+		start.Limited, start.SendIn = true, a.SendAt.Sub(a.Now)
+	}
+	return start
+}
+
 // StartCallBatch records that the calls of claims begin, or learns why they must not; the answers are in the order of the claims.
 func (s *Store) StartCallBatch(ctx context.Context, workspace string, claims []Claim) ([]Start, error) {
-	answers, err := call[[]struct {
-		Applied  bool
-		Reason   string
-		Now      time.Time
-		SendAt   *time.Time `json:"send_at"`
-		Deadline *time.Time
-	}](ctx, s, `select * from autopost.start_call_batch($1, $2)`, workspace, claims)
+	answers, err := call[[]startAnswer](ctx, s, `select * from autopost.start_call_batch($1, $2)`, workspace, claims)
 	if err != nil {
 		return nil, fmt.Errorf("start calls ws=%s: %w", workspace, err)
 	}
 	starts := make([]Start, 0, len(answers))
 	for _, a := range answers {
-		start := Start{Applied: a.Applied, Deadline: until(a.Deadline, a.Now), Reason: a.Reason}
-		if a.SendAt != nil {
-			start.Limited, start.SendIn = true, a.SendAt.Sub(a.Now)
-		}
-		starts = append(starts, start)
+		starts = append(starts, a.start())
 	}
 	return starts, nil
 }
@@ -207,6 +223,46 @@ func (s *Store) CommitOutcomeBatch(ctx context.Context, workspace string, settle
 		commits = append(commits, Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time})
 	}
 	return commits, nil
+}
+
+// ReadyActWorkspaces names workspaces in which something is to be done now to a post that was sent.
+func (s *Store) ReadyActWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_act_workspaces($1)`, limit)
+}
+
+const actColumns = `workspace_id, act_id, kind, attempt, claim_token, lease_until, delivery_id, message_id, channel_id, platform, target_id, auth_ref,
+	rate_group, rendered_text, render_meta, payload, settings, trace_id`
+
+// ClaimActs leases up to limit due acts of a workspace to a run.
+func (s *Store) ClaimActs(ctx context.Context, workspace, runID string, limit int) ([]autopost.Act, error) {
+	rows, err := s.pool.Query(ctx, `select `+actColumns+` from autopost.claim_acts($1, $2, $3)`, workspace, runID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim acts ws=%s: %w", workspace, translate(err))
+	}
+	acts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (autopost.Act, error) {
+		var a autopost.Act
+		err := row.Scan(&a.WorkspaceID, &a.ActID, &a.Kind, &a.Attempt, &a.ClaimToken, &a.LeaseUntil, &a.DeliveryID, &a.MessageID, &a.ChannelID, &a.Platform,
+			&a.TargetID, &a.AuthRef, &a.RateGroup, &a.RenderedText, &a.RenderMeta, &a.Payload, &a.Settings, &a.TraceID)
+		return a, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim acts ws=%s: %w", workspace, translate(err))
+	}
+	return acts, nil
+}
+
+// CommitAct settles a claimed act; no failure is a success.
+func (s *Store) CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error) (Commit, error) {
+	a, err := call[struct {
+		Applied bool
+		Status  string
+		Reason  string
+		NextAt  *time.Time `json:"next_at"`
+	}](ctx, s, `select * from autopost.commit_act($1, $2, $3, $4)`, workspace, actID, claimToken, map[string]any{"ok": failure == nil, "error": failure})
+	if err != nil {
+		return Commit{}, fmt.Errorf("commit act id=%s: %w", actID, err)
+	}
+	return Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextAt}, nil
 }
 
 // instant decodes an instant of the database; "infinity" (a held delivery) is none.

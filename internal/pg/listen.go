@@ -16,11 +16,13 @@ type Bells struct {
 	Submissions chan struct{}
 	// Fanout: a post goes to more channels than one transaction takes.
 	Fanout chan struct{}
+	// Acts: something is to be done to a post that was sent.
+	Acts chan struct{}
 }
 
 // NewBells makes bells that nobody rings yet.
 func NewBells() Bells {
-	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1), Fanout: make(chan struct{}, 1)}
+	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1), Fanout: make(chan struct{}, 1), Acts: make(chan struct{}, 1)}
 }
 
 // Listen hears NOTIFY autopost_wake on a connection of its own (url must be
@@ -57,6 +59,7 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 	ring(bells.Deliveries)
 	ring(bells.Submissions)
 	ring(bells.Fanout)
+	ring(bells.Acts)
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -69,6 +72,8 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 			ring(bells.Submissions)
 		case "fanout":
 			ring(bells.Fanout)
+		case "acts":
+			ring(bells.Acts)
 		}
 	}
 }

@@ -44,6 +44,10 @@ type Entry struct {
 	Badges []string `json:"badges,omitempty"`
 	// Removed are the ids of the messages that the request took away.
 	Removed []string `json:"removed,omitempty"`
+	// Edited, Pinned and Unpinned are those of the messages that it changed, and put to and took from the top of their chat.
+	Edited   []string `json:"edited,omitempty"`
+	Pinned   []string `json:"pinned,omitempty"`
+	Unpinned []string `json:"unpinned,omitempty"`
 	// Items is how many messages the request asks the platform to make.
 	Items int `json:"items,omitempty"`
 

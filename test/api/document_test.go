@@ -101,6 +101,10 @@ func (w *world) request(o operation, workspace string) call {
 			switch {
 			case name == "id":
 				name = o.Tags[0]
+			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery":
+				name = "delivery_id sent"
+			case name == "message_id" && o.Method == http.MethodPost:
+				name = "message_id sent"
 			case o.ID == "resolve-delivery":
 				name = "delivery_id held"
 			}
@@ -124,6 +128,9 @@ func (w *world) request(o operation, workspace string) call {
 		body, _ := example.(map[string]any)
 		if _, named := body["delivery_ids"]; named {
 			body["delivery_ids"] = []string{ids[map[string]string{"requeue-deliveries": "delivery_id dead", "skip-deliveries": "delivery_id queued"}[o.ID]]}
+		}
+		if _, named := body["act_ids"]; named {
+			body["act_ids"] = []string{ids["act_id"]}
 		}
 		raw, err := json.Marshal(body)
 		require.NoError(w.t, err)

@@ -12,6 +12,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	channel := "/api/v1/channels/" + w.ids["acme"]["channels"]
+	sent, waiting := "/api/v1/deliveries/"+w.ids["acme"]["delivery_id sent"], "/api/v1/deliveries/"+w.ids["acme"]["delivery_id queued"]
 	json := map[string]string{"Content-Type": "application/json"}
 	for _, c := range []struct {
 		name   string
@@ -36,6 +37,12 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"missing field", call{method: "POST", path: channel + "/pause", key: "owner", body: `{"reason": "r"}`}, 422, "body"},
 		{"out of range", call{method: "POST", path: channel + "/pause", key: "owner", body: `{"seconds": 0, "reason": "r"}`}, 422, "body.seconds"},
 		{"wrong type", call{method: "POST", path: channel + "/pause", key: "owner", body: `{"seconds": "x", "reason": "r"}`}, 422, "body.seconds"},
+		{"an edit that says nothing", call{method: "POST", path: sent + "/edit", key: "editor", body: `{"reason": "r"}`}, 422, "body.changes"},
+		{"an edit of media", call{method: "POST", path: sent + "/edit", key: "editor", body: `{"changes": {"media": []}, "reason": "r"}`}, 422, "media"},
+		{"an edit that empties a post", call{method: "POST", path: sent + "/edit", key: "editor", body: `{"changes": {"text": null}, "reason": "r"}`}, 422, "text"},
+		{"a removal after all is purged", call{method: "POST", path: sent + "/delete", key: "editor", body: `{"at": "2199-01-01T00:00:00Z", "reason": "r"}`}, 422, "at"},
+		{"a removal of what is not sent", call{method: "POST", path: waiting + "/delete", key: "editor", body: `{"reason": "r"}`}, 409, ""},
+		{"a removal of nothing", call{method: "POST", path: "/api/v1/posts/00000000-0000-7000-8000-000000000000/delete", key: "editor", body: `{"reason": "r"}`}, 404, ""},
 		{"no reason", call{method: "POST", path: channel + "/pause", key: "owner", body: `{"seconds": 1}`}, 422, "reason"},
 		{"blank reason", call{method: "POST", path: channel + "/pause", key: "owner", body: `{"seconds": 1, "reason": " "}`}, 422, "reason"},
 		{"reason of no text", call{method: "PATCH", path: channel, key: "owner", body: `{"reason": 7}`}, 422, "body.reason"},

@@ -14,6 +14,8 @@ var roles = []string{"viewer", "editor", "approver", "operator", "owner"}
 // not here is for everyone. The table that the daemon goes by must agree.
 var lowest = map[string]string{
 	"submit-post": "editor", "upload-media": "editor", "put-template": "editor", "enable-template": "editor",
+	"edit-delivery": "editor", "delete-delivery": "editor", "pin-delivery": "editor", "unpin-delivery": "editor", "cancel-acts": "editor",
+	"edit-post": "editor", "delete-post": "editor", "pin-post": "editor", "unpin-post": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "requeue-credential": "operator", "list-audit": "operator",

@@ -88,6 +88,10 @@ func (w *world) populate(workspace string) {
 	ids["message_id"], ids["run_id"] = answer["message_id"].(string), answer["run_id"].(string)
 	ids["delivery_id"] = answer["deliveries"].([]any)[0].(map[string]any)["delivery_id"].(string)
 	w.Exec(`update autopost.deliveries set rendered_text = $2 where workspace_id = $1 and status = 'dead'`, workspace, word)
+	ids["message_id sent"] = pgtest.Value[string](w.DB, `select message_id::text from autopost.deliveries where delivery_id = $1::uuid`, ids["delivery_id sent"])
+	// A post that was sent, and that is to be taken down next week.
+	ids["act_id"] = pgtest.Value[string](w.DB, `select autopost.request_acts($1, 'delete', null, array[$2]::uuid[], null, now() + interval '7 days', 'ann', $3, false)
+		#>> '{results,0,act_id}'`, workspace, ids["delivery_id sent"], word)
 	ids["key_id"] = pgtest.Value[string](w.DB, `select autopost.create_api_key($1, jsonb_build_object('name', $2::text, 'role', 'viewer'), encode(sha256($2::bytea), 'hex'), 'ann', $2) ->> 'id'`,
 		workspace, word)
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)

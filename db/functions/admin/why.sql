@@ -48,7 +48,9 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
 			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id))
+	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
@@ -59,10 +61,10 @@ create or replace function autopost.why(p_workspace_id text, p_delivery_id uuid)
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
--- Returns {"status": "found", "delivery", "message", "source", "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
+-- Returns {"status": "found", "delivery", "message", "source", "acts": what was and is to be done to it since it was sent, "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
 -- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
 -- may do about one that is over}} or {"status": "unknown_delivery"}.
--- Reads: deliveries, messages, channels, ingest_runs, events, channel_gates, platform_limits, dispatch_runs.
+-- Reads: deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_delivery autopost.deliveries;
@@ -92,6 +94,8 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts a
+			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
 			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));

@@ -4,6 +4,7 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- claim_within for who has room for all.
 begin
+	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
 end
 $$;

@@ -6,6 +6,12 @@ select concat_ws(': ', coalesce(p_error ->> 'code', 'an error') || case when p_e
 	left(p_error ->> 'message', 200))
 $$;
 
+create or replace function autopost.act_word(p_kind text) returns text
+language sql immutable parallel safe
+as $$
+select case p_kind when 'edit' then 'edit' when 'delete' then 'removal' when 'pin' then 'pinning' else 'unpinning' end
+$$;
+
 create or replace function autopost.event_text(p_event autopost.events) returns text
 language sql stable
 as $$
@@ -32,6 +38,13 @@ select case p_event.action
 	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
 	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',
+		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''), p_event.meta ->> 'reason')
+	when 'act_done' then format('%s: done at the platform', autopost.act_word(p_event.meta ->> 'kind'))
+	when 'act_retry_scheduled' then format('%s: call %s failed, %s; again at %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error),
+		autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_at')))
+	when 'act_failed' then format('%s: given up after call %s, %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'call', autopost.failure_text(p_event.error))
+	when 'act_void' then format('%s: will not be done%s, %s', autopost.act_word(p_event.meta ->> 'kind'), coalesce(' by the word of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
 $$;

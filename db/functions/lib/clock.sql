@@ -55,7 +55,7 @@ as $$
 -- due is due. Forward, those which the jump has passed; backward, those that are further ahead than clock_slack_seconds. Times within
 -- clock_slack_seconds of now stay: they may have been set by the new clock. So does what people have set for a date.
 -- Returns the jump; null where there was none to follow.
--- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
+-- Locks, in this order: workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors, result_webhooks,
 -- webhook_sends; gates as rearm_gates. Writes all of them; clock_debts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -98,11 +98,12 @@ begin
 			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
 			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
-			(21, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
-			(22, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(23, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(24, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(20, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(21, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(22, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(23, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(24, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(25, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop

@@ -4,13 +4,14 @@ create or replace function autopost.frozen_post(p_post jsonb, p_run_id uuid, p_n
 language sql stable
 as $$
 -- A prepared post, with its message, as fan_out takes it, now or later: {"payload", "content_hash", "message_id", "run_id", "trace_id",
--- "tags", "include", "exclude", "scheduled_for", "not_before"}. tags are its own and those that it came with; no hint is null.
+-- "tags", "include", "exclude", "scheduled_for", "not_before", "remove_at" where there is one}. tags are its own and those that it came with; no hint is null.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
 	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude', p_post -> 'raw' -> 'routing' -> 'exclude_channels',
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
+	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at', autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
 $$;
 
 create or replace function autopost.due_of(p_post jsonb) returns timestamptz
@@ -105,7 +106,7 @@ as $$
 -- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
 -- collide; else the one snapshot of the insert sees every earlier delivery of it.
 -- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
--- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, events(validation_failed).
+-- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, post_acts, events(validation_failed).
 declare
 	v_verdicts text[];
 	v_errors jsonb[];
@@ -177,6 +178,9 @@ begin
 		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
 		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
 
+	if p_post ? 'remove_at' and cardinality(p_ids) > 0 then
+		perform autopost.plan_removals(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid, (v_instant || to_hex(v_place + cardinality(p_ids)))::uuid, (p_post ->> 'remove_at')::timestamptz);
+	end if;
 	if counts -> 'invalid' <> '0' then
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, error, meta)
 		select p_workspace_id, gen_random_uuid(), (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.now_ts(), 'validation_failed', 0, 'error',

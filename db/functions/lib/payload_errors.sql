@@ -171,7 +171,7 @@ begin
 	end if;
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
-		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('scheduled_for', 'string'),
+		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('scheduled_for', 'string'), ('remove_at', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'), ('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
 	loop
@@ -202,6 +202,13 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'is no time with an offset', 'write 2026-12-01T10:00:00+03:00');
 	end if;
+	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is no time with an offset', 'write 2026-12-01T18:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts() + autopost.setting_interval('delivery_retention_days') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept', 'choose an earlier time, or raise the setting delivery_retention_days');
+	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
 $$;
@@ -212,7 +219,7 @@ as $$
 -- The names of fields that the raw payload has and the contract does not: they are kept in messages.source, not used.
 select coalesce(jsonb_agg(f.key order by f.key), '[]')
 from jsonb_object_keys(p_raw) f (key)
-where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'variants', 'routing', 'template')
+where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
 $$;
 
 create or replace function autopost.post_warnings(p_workspace_id text, p_raw jsonb) returns jsonb

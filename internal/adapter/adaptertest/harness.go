@@ -66,6 +66,11 @@ type Harness struct {
 	// Rows is the table of error classes for posting a text.
 	Rows []Row
 
+	// Acts are what may be done to a post that was sent, each with its call as the log names
+	// it; ActRows what the platform says no to it with. A row without a class is a success.
+	Acts    map[autopost.ActKind]string
+	ActRows map[autopost.ActKind][]Row
+
 	// NoUploads is a platform that takes media along with the post only: no ids are kept.
 	NoUploads bool
 	// HostOfItsOwn says that each target is a host of its own: a failure of the host

@@ -48,6 +48,9 @@ func Run(t *testing.T, h Harness) {
 			maps.Copy(cases, uploads)
 		}
 	}
+	if len(h.Acts) > 0 {
+		maps.Copy(cases, actCases)
+	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}

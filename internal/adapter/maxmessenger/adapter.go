@@ -45,8 +45,8 @@ func (*Adapter) Platform() autopost.Platform { return autopost.MAX }
 
 // Send implements autopost.Adapter.
 func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome {
-	s := sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
-	if failure := s.prepare(); failure != nil {
+	s, failure := a.sender(call)
+	if failure != nil {
 		return autopost.Failed(*failure)
 	}
 	return adapter.Run(ctx, call, s.step)
@@ -59,6 +59,11 @@ type sender struct {
 	hide    adapter.Redactor
 	chat    string
 	silent  bool
+}
+
+func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s := &sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
+	return s, s.prepare()
 }
 
 // usable says what keeps the token from being sent at all.

@@ -14,6 +14,7 @@ const (
 	codeUnauthorized = "max_unauthorized"
 	codeBlocked      = "max_account_blocked"
 	codeSimpleError  = "max_simple_error"
+	codeNotFound     = "max_not_found"
 )
 
 // waits are the least pauses for failures to which MAX itself states none. Uploads
@@ -46,7 +47,7 @@ var rules = []adapter.Rule{
 	{Status: 403, Contains: []string{"chat.denied", "error.dialog.suspended", "no.permission"},
 		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "max_chat_denied"},
 	{Status: 403, Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "max_access_denied"},
-	{Status: 404, Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "max_not_found"},
+	{Status: 404, Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: codeNotFound},
 	{Status: 405, Category: autopost.Permanent, Scope: autopost.ScopePlatform, Code: "max_method"},
 	{Status: 415, Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: autopost.CodeMediaRejected},
 	// A refusal inside an answer of status 200, without a key.

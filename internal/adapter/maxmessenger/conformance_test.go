@@ -58,6 +58,10 @@ func harness(t *testing.T) adaptertest.Harness {
 		Expired:     row(400, "proto.payload", "Invalid photo token provided: x", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "internal.error", "Internal error", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
 		Rows:        rows(),
+		Acts: map[autopost.ActKind]string{
+			autopost.ActEdit: "PUT /messages", autopost.ActDelete: "DELETE /messages", autopost.ActPin: "PUT /chats/{id}/pin", autopost.ActUnpin: "DELETE /chats/{id}/pin",
+		},
+		ActRows: actRows(),
 	}
 }
 
@@ -100,5 +104,22 @@ func rows() []adaptertest.Row {
 		row(429, "too.many.requests", "Too many requests", transient, autopost.ScopeChannel, "max_429"),
 		row(500, "internal.error", "Internal error", transient, autopost.ScopePlatform, "max_5xx"),
 		row(503, "service.unavailable", "Service unavailable", transient, autopost.ScopePlatform, "max_5xx"),
+	}
+}
+
+func actRows() map[autopost.ActKind][]adaptertest.Row {
+	const permanent, delivery, channel = autopost.Permanent, autopost.ScopeDelivery, autopost.ScopeChannel
+	all := []adaptertest.Row{
+		row(429, "too.many.requests", "Too many requests", autopost.Transient, channel, "max_429"),
+		row(401, "verify.token", "Invalid access_token", permanent, channel, "max_unauthorized"),
+		row(403, "chat.denied", "chat.send.msg.no.permission.because.not.admin", permanent, channel, "max_chat_denied"),
+		row(503, "service.unavailable", "Service unavailable", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
+	}
+	gone := row(404, "not.found", "Message not found", permanent, delivery, "max_not_found")
+	return map[autopost.ActKind][]adaptertest.Row{
+		autopost.ActEdit:   append(all, gone, row(400, "proto.payload", "Field 'text' size (4001) must be at most 4000", permanent, delivery, "message_too_long")),
+		autopost.ActDelete: append(all, adaptertest.Row{Status: 404, Code: "not.found", Description: "Message not found"}),
+		autopost.ActPin:    append(all, gone),
+		autopost.ActUnpin:  all,
 	}
 }

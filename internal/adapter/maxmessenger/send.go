@@ -93,16 +93,7 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, ans
 	if s.call.Delivery.RenderMeta.DisablePreview {
 		query.Set("disable_link_preview", "true")
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		panic("maxmessenger: encode a message: " + err.Error()) // the type has no value that JSON lacks
-	}
-	req, failure := s.request(ctx, "messages", query, bytes.NewReader(encoded))
-	if failure != nil {
-		return adapter.Receipt{}, failure
-	}
-	req.Header.Set("Content-Type", "application/json")
-	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
+	answer, failure := s.exchange(ctx, http.MethodPost, "messages", query, body)
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}
@@ -145,11 +136,31 @@ func links(rows [][]autopost.Button) [][]linkButton {
 	return out
 }
 
+// exchange makes a call of the API; without a body where that is nil.
+func (s *sender) exchange(ctx context.Context, method, path string, query url.Values, body any) (adapter.Answer, *autopost.Error) {
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			panic("maxmessenger: encode a body: " + err.Error()) // the types have no value that JSON lacks
+		}
+		content = bytes.NewReader(encoded)
+	}
+	req, failure := s.request(ctx, method, path, query, content)
+	if failure != nil {
+		return adapter.Answer{}, failure
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return adapter.Exchange(s.adapter.client, req, s.hide)
+}
+
 // request makes a call to the API itself: only here does the token go into a header, raw, without a scheme.
-func (s *sender) request(ctx context.Context, path string, query url.Values, body io.Reader) (*http.Request, *autopost.Error) {
+func (s *sender) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, *autopost.Error) {
 	target := s.adapter.base.JoinPath(path)
 	target.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), body)
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
 		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"autopost"
 )
@@ -48,7 +49,7 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 	if err != nil {
 		panic("max: encode strings: " + err.Error())
 	}
-	req, failure := c.request(ctx, "subscriptions", nil, bytes.NewReader(body))
+	req, failure := c.request(ctx, http.MethodPost, "subscriptions", nil, bytes.NewReader(body))
 	if failure != nil {
 		return failure
 	}

@@ -122,7 +122,7 @@ type slot struct {
 }
 
 func (s *sender) slot(ctx context.Context, kind string) (slot, *autopost.Error) {
-	req, failure := s.request(ctx, "uploads", url.Values{"type": {kind}}, nil)
+	req, failure := s.request(ctx, http.MethodPost, "uploads", url.Values{"type": {kind}}, nil)
 	if failure != nil {
 		return slot{}, failure
 	}

@@ -44,11 +44,8 @@ func (*Adapter) Platform() autopost.Platform { return autopost.Telegram }
 
 // Send implements autopost.Adapter.
 func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome {
-	s := sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
-	if call.Secret.IsZero() {
-		return autopost.Failed(*adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token"))
-	}
-	if failure := s.prepare(); failure != nil {
+	s, failure := a.sender(call)
+	if failure != nil {
 		return autopost.Failed(*failure)
 	}
 	return adapter.Run(ctx, call, s.step)
@@ -61,6 +58,14 @@ type sender struct {
 	hide    adapter.Redactor
 	// common are the parameters that every call of the delivery has.
 	common []param
+}
+
+func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
+	s := &sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
+	if call.Secret.IsZero() {
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token")
+	}
+	return s, s.prepare()
 }
 
 // prepare reads the target ("chat" or "chat:thread") and the channel's settings.

@@ -11,12 +11,23 @@ import (
 const (
 	codeBadToken = "tg_bad_token_or_method"
 	codeURLFetch = "media_url_fetch"
+	codeDelete   = "tg_delete"
+	codeStands   = "tg_stands"
 )
 
 // rules are Telegram's error texts for the calls that this adapter makes, as its
 // server's source has them (tdlib/telegram-bot-api, Client.cpp; tdlib/td). The first row that fits
 // counts. A missing chat and missing rights come as 400: the status alone misleads.
 var rules = []adapter.Rule{
+	// What an act asks for stands already: the same text, the same pin, nothing there to delete. The texts about pins are from memory.
+	{Status: 400, Contains: []string{"message is not modified", "message to delete not found", "message to unpin not found", "chat_not_modified"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeStands},
+	{Status: 400, Contains: []string{"message can't be deleted"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeDelete},
+	{Status: 400, Contains: []string{"message to edit not found", "message can't be edited"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_edit"},
+	{Status: 400, Contains: []string{"message to pin not found"},
+		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: "tg_pin"},
 	{Status: 400, Contains: []string{"group chat was upgraded to a supergroup chat"},
 		Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: "tg_chat_migrated"},
 	{Status: 400, Contains: []string{"message thread not found", "message to be replied not found", "message_thread_id"},
@@ -56,15 +67,24 @@ type reply struct {
 	} `json:"parameters"`
 }
 
-// read takes messages out of an answer. Telegram's own error answer is definite, also
-// with a status of 5xx; what a gateway says about a request that it passed on is not.
+// read takes messages out of an answer.
 func read(answer adapter.Answer, hide adapter.Redactor) ([]message, *autopost.Error) {
+	result, failure := result(answer, hide)
+	if failure != nil {
+		return nil, failure
+	}
+	return made(answer, result, hide)
+}
+
+// result is what a call came to. Telegram's own error answer is definite, also with a
+// status of 5xx; what a gateway says about a request that it passed on is not.
+func result(answer adapter.Answer, hide adapter.Redactor) (json.RawMessage, *autopost.Error) {
 	var r reply
 	err := json.Unmarshal(answer.Body, &r)
 	own := err == nil && r.OK != nil
 	switch {
 	case own && *r.OK && answer.Status < 300:
-		return made(answer, r.Result, hide)
+		return r.Result, nil
 	case own && !*r.OK:
 		return nil, refused(answer, r, hide)
 	case answer.Status >= 300 && answer.Status < 500:

@@ -49,6 +49,36 @@ func harness(t *testing.T) adaptertest.Harness {
 		Expired:     row(400, "Bad Request: wrong file_id or the file is temporarily unavailable", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "Internal Server Error", autopost.Transient, autopost.ScopePlatform, "tg_5xx"),
 		Rows:        rows(),
+		Acts: map[autopost.ActKind]string{
+			autopost.ActEdit: "editMessageText", autopost.ActDelete: "deleteMessage", autopost.ActPin: "pinChatMessage", autopost.ActUnpin: "unpinChatMessage",
+		},
+		ActRows: actRows(),
+	}
+}
+
+func actRows() map[autopost.ActKind][]adaptertest.Row {
+	const permanent, delivery, channel = autopost.Permanent, autopost.ScopeDelivery, autopost.ScopeChannel
+	flood := row(429, "Too Many Requests: retry after 37", autopost.Transient, channel, "tg_429")
+	flood.RetryAfter, flood.Want.RetryAfterMS = 37, 37_000
+	all := []adaptertest.Row{
+		flood,
+		row(401, "Unauthorized", permanent, channel, "tg_unauthorized"),
+		row(403, "Forbidden: bot was kicked from the channel chat", permanent, channel, "tg_forbidden"),
+		row(400, "Bad Request: chat not found", permanent, channel, "tg_chat_not_found"),
+		row(502, "Bad Gateway", autopost.Transient, autopost.ScopePlatform, "tg_5xx"),
+	}
+	stands := func(description string) adaptertest.Row {
+		return adaptertest.Row{Status: 400, Description: "Bad Request: " + description}
+	}
+	return map[autopost.ActKind][]adaptertest.Row{
+		autopost.ActEdit: append(all, stands("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"),
+			row(400, "Bad Request: message to edit not found", permanent, delivery, "tg_edit"),
+			row(400, "Bad Request: message can't be edited", permanent, delivery, "tg_edit"),
+			row(400, "Bad Request: message is too long", permanent, delivery, "message_too_long")),
+		autopost.ActDelete: append(all, stands("message to delete not found"), row(400, "Bad Request: message can't be deleted", permanent, delivery, "tg_delete")),
+		autopost.ActPin: append(all, stands("CHAT_NOT_MODIFIED"), row(400, "Bad Request: message to pin not found", permanent, delivery, "tg_pin"),
+			row(400, "Bad Request: not enough rights to manage pinned messages in the chat", permanent, channel, "tg_no_rights")),
+		autopost.ActUnpin: append(all, stands("message to unpin not found")),
 	}
 }
 

@@ -91,20 +91,24 @@ func (m message) fileID(kind string) string {
 }
 
 func (s *sender) exchange(ctx context.Context, r request, items []item) ([]message, *autopost.Error) {
-	target := s.adapter.base.JoinPath("bot"+url.PathEscape(s.call.Secret.Reveal()), r.method)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
-	if err != nil {
-		// The error quotes the URL.
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeBadToken, "the token makes no address")
-	}
-	if failure := s.attach(ctx, req, r, items); failure != nil {
-		return nil, failure
-	}
-	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
+	answer, failure := s.ask(ctx, r, items)
 	if failure != nil {
 		return nil, failure
 	}
 	return read(answer, s.hide)
+}
+
+func (s *sender) ask(ctx context.Context, r request, items []item) (adapter.Answer, *autopost.Error) {
+	target := s.adapter.base.JoinPath("bot"+url.PathEscape(s.call.Secret.Reveal()), r.method)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
+	if err != nil {
+		// The error quotes the URL.
+		return adapter.Answer{}, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeBadToken, "the token makes no address")
+	}
+	if failure := s.attach(ctx, req, r, items); failure != nil {
+		return adapter.Answer{}, failure
+	}
+	return adapter.Exchange(s.adapter.client, req, s.hide)
 }
 
 // attach makes the body: JSON, or a form where content goes along.

@@ -92,6 +92,9 @@ var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "
 // account is a user's id or name.
 var account = regexp.MustCompile(`^(?:[0-9]{1,19}|@?[A-Za-z0-9_]{1,15})$`)
 
+// postID is that of a post.
+var postID = regexp.MustCompile(`^[0-9]{1,19}$`)
+
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	signer, secrets, failure := readCredential(call.Secret)
 	if failure != nil {
@@ -206,4 +209,5 @@ func (s *sender) answered(req *http.Request, into any) *autopost.Error {
 var (
 	_ autopost.Adapter    = (*Adapter)(nil)
 	_ autopost.Reconciler = (*Adapter)(nil)
+	_ autopost.Deleter    = (*Adapter)(nil)
 )

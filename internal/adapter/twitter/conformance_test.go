@@ -68,6 +68,14 @@ func harness(t *testing.T, secret string) adaptertest.Harness {
 		Expired:     row(400, "media-invalid", "Your media IDs are invalid.", autopost.Permanent, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(409, "conflict", "Conflict", autopost.Transient, autopost.ScopeDelivery, "x_conflict"),
 		Rows:        rows(),
+		Acts:        map[autopost.ActKind]string{autopost.ActDelete: "DELETE /2/tweets/{id}"},
+		ActRows: map[autopost.ActKind][]adaptertest.Row{autopost.ActDelete: {
+			{Status: 404, Code: "not-found", Description: "Not Found"},
+			after(900_000, row(429, "rate-limited", "Too Many Requests", autopost.Transient, autopost.ScopeChannel, "x_429")),
+			after(3_600_000, row(402, "credits-depleted", "credits depleted", autopost.Transient, autopost.ScopePlatform, "x_no_credits")),
+			row(401, "unauthorized", "Unauthorized", autopost.Permanent, autopost.ScopeChannel, "x_unauthorized"),
+			row(503, "", "Service Unavailable", autopost.Transient, autopost.ScopePlatform, "x_5xx"),
+		}},
 	}
 }
 

@@ -102,6 +102,54 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, ans
 	return created(answer, s.hide)
 }
 
+// Delete implements autopost.Deleter: every post of a thread, the last first, so that no
+// answer stands without what it answers. What is not there any more is passed over. An
+// edit would make a post with another id, for some accounts and an hour: it is not offered.
+func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Error {
+	s, failure := a.sender(call)
+	if failure != nil {
+		return failure
+	}
+	ids := call.Delivery.MessageIDs()
+	if len(ids) == 0 {
+		return adapter.NoID("")
+	}
+	for n := len(ids) - 1; n >= 0; n-- {
+		if failure := s.remove(ctx, ids[n]); failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+func (s *sender) remove(ctx context.Context, id string) *autopost.Error {
+	if !postID.MatchString(id) {
+		return adapter.NoID(id)
+	}
+	req, failure := s.request(ctx, http.MethodDelete, "2/tweets/"+id, nil, nil)
+	if failure != nil {
+		return failure
+	}
+	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
+	if failure != nil {
+		return failure
+	}
+	var done struct {
+		Data struct {
+			Deleted bool `json:"deleted"`
+		} `json:"data"`
+	}
+	switch {
+	case answer.Status == http.StatusNotFound:
+		return nil
+	case answer.Status >= 300:
+		return refused(answer, s.hide)
+	case json.Unmarshal(answer.Body, &done) != nil || !done.Data.Deleted:
+		return unreadable(answer, s.hide)
+	}
+	return nil
+}
+
 func encode(value any) []byte {
 	out, err := json.Marshal(value)
 	if err != nil {

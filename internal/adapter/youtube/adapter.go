@@ -160,4 +160,6 @@ func (s *sender) planned(name string) autopost.Step {
 var (
 	_ autopost.Adapter    = (*Adapter)(nil)
 	_ autopost.Reconciler = (*Adapter)(nil)
+	_ autopost.Editor     = (*Adapter)(nil)
+	_ autopost.Deleter    = (*Adapter)(nil)
 )

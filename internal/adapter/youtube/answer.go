@@ -26,6 +26,8 @@ const (
 	// codeInterrupted: a call was cut off. What it did is asked for before anything is done again.
 	codeInterrupted = "yt_interrupted"
 	codeSessionLost = "yt_session_lost"
+	// codeVideoNotFound: not there yet, or not any more.
+	codeVideoNotFound = "yt_video_not_found"
 	// codeDegraded: the video is there, and is not as public as was asked for.
 	codeDegraded = "degraded_private"
 )

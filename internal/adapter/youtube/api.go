@@ -1,6 +1,7 @@
 package youtube
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -58,4 +59,95 @@ func (s *sender) list(ctx context.Context, what string, query url.Values, out an
 		return refused(answer, s.hide)
 	}
 	return nil
+}
+
+// snippet is that part of a video that is written whole or not at all.
+type snippet struct {
+	Title                string   `json:"title"`
+	Description          string   `json:"description"`
+	Tags                 []string `json:"tags,omitempty"`
+	CategoryID           string   `json:"categoryId"`
+	DefaultLanguage      string   `json:"defaultLanguage,omitempty"`
+	DefaultAudioLanguage string   `json:"defaultAudioLanguage,omitempty"`
+}
+
+// Edit implements autopost.Editor: title and description, by 51 units of the day's quota.
+// An update replaces the whole snippet, so the rest of it is read first and stays.
+func (a *Adapter) Edit(ctx context.Context, call autopost.Call) *autopost.Error {
+	s, id, failure := a.about(call)
+	if failure != nil {
+		return failure
+	}
+	var found struct {
+		Items []struct {
+			Snippet snippet `json:"snippet"`
+		} `json:"items"`
+	}
+	if failure := s.list(ctx, "videos", url.Values{"part": {"snippet"}, "id": {id}}, &found); failure != nil {
+		return failure
+	}
+	if len(found.Items) == 0 {
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, codeVideoNotFound, "the channel has no such video any more")
+	}
+	changed := found.Items[0].Snippet
+	want := s.metadata().Snippet
+	changed.Title, changed.Description = want.Title, want.Description
+	body, err := json.Marshal(map[string]any{"id": id, "snippet": changed})
+	if err != nil {
+		panic("youtube: encode a snippet: " + err.Error()) // the type has no value that JSON lacks
+	}
+	return s.change(ctx, http.MethodPut, url.Values{"part": {"snippet"}}, body)
+}
+
+// Delete implements autopost.Deleter, by 50 units. A video that is not there any more is
+// deleted.
+func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Error {
+	s, id, failure := a.about(call)
+	if failure != nil {
+		return failure
+	}
+	failure = s.change(ctx, http.MethodDelete, url.Values{"id": {id}}, nil)
+	if failure != nil && failure.Code == codeVideoNotFound {
+		return nil
+	}
+	return failure
+}
+
+// about can make calls about the video of a delivery.
+func (a *Adapter) about(call autopost.Call) (*sender, string, *autopost.Error) {
+	s, failure := a.sender(call)
+	if failure != nil {
+		return nil, "", failure
+	}
+	ids := call.Delivery.MessageIDs()
+	if len(ids) != 1 || ids[0] == "" {
+		return nil, "", adapter.NoID("")
+	}
+	return s, ids[0], nil
+}
+
+// change makes a call about a video whose answer is of no interest but for whether it is a refusal.
+func (s *sender) change(ctx context.Context, method string, query url.Values, body []byte) *autopost.Error {
+	target := s.at(query, "youtube/v3/videos")
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	}
+	answer, failure := s.do(req)
+	if failure != nil {
+		return definite(failure)
+	}
+	var made struct {
+		Kind string `json:"kind"`
+	}
+	switch {
+	case answer.Status == http.StatusNoContent && method == http.MethodDelete:
+		return nil
+	case answer.Status == http.StatusOK && method == http.MethodPut && json.Unmarshal(answer.Body, &made) == nil && made.Kind == "youtube#video":
+		return nil
+	}
+	return refused(answer, s.hide)
 }

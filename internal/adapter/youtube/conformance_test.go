@@ -38,6 +38,19 @@ func TestConformance(t *testing.T) {
 		TextMethod:  start,
 		Definite5xx: row(503, "backendError", autopost.Transient, autopost.ScopePlatform, "yt_5xx"),
 		Rows:        rows(),
+		Acts:        map[autopost.ActKind]string{autopost.ActEdit: "PUT /youtube/v3/videos", autopost.ActDelete: "DELETE /youtube/v3/videos"},
+		ActRows: map[autopost.ActKind][]adaptertest.Row{
+			autopost.ActEdit: {
+				row(400, "invalidTitle", autopost.Permanent, autopost.ScopeDelivery, "validation_failed"),
+				row(404, "videoNotFound", autopost.Transient, autopost.ScopeDelivery, "yt_video_not_found"),
+				row(401, "authError", autopost.Permanent, autopost.ScopeChannel, "yt_unauthorized"),
+			},
+			autopost.ActDelete: {
+				{Status: 404, Code: "videoNotFound", Description: "in other words"},
+				row(403, "forbidden", autopost.Permanent, autopost.ScopeChannel, "yt_forbidden"),
+				row(503, "backendError", autopost.Transient, autopost.ScopePlatform, "yt_5xx"),
+			},
+		},
 	})
 }
 

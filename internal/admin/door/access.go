@@ -45,6 +45,17 @@ var access = map[string]Need{
 	"resolve-delivery":   {Operator, "deliveries:write"},
 	"release-stale":      {Operator, "deliveries:write"},
 
+	"list-acts":       {Viewer, "acts:read"},
+	"cancel-acts":     {Editor, "acts:write"},
+	"edit-delivery":   {Editor, "acts:write"},
+	"delete-delivery": {Editor, "acts:write"},
+	"pin-delivery":    {Editor, "acts:write"},
+	"unpin-delivery":  {Editor, "acts:write"},
+	"edit-post":       {Editor, "acts:write"},
+	"delete-post":     {Editor, "acts:write"},
+	"pin-post":        {Editor, "acts:write"},
+	"unpin-post":      {Editor, "acts:write"},
+
 	"list-channels":       {Viewer, "channels:read"},
 	"get-channel":         {Viewer, "channels:read"},
 	"put-channel":         {Operator, "channels:write"},

@@ -38,6 +38,7 @@ type explained struct {
 	Delivery map[string]any   `json:"delivery" doc:"The row, its text and its attempts."`
 	Message  map[string]any   `json:"message"`
 	Source   map[string]any   `json:"source" doc:"The run, the endpoint and the source that it came by."`
+	Acts     []map[string]any `json:"acts" nullable:"false" doc:"What was and is to be done to it since it was sent."`
 	Chain    []map[string]any `json:"chain" nullable:"false" doc:"What happened to it, in words."`
 	Now      map[string]any   `json:"now" doc:"What holds it now, when it would go, and what lifts the hold."`
 	Events   []historyEvent   `json:"events" nullable:"false" doc:"Its first 1,000 events as they were written, oldest first."`

@@ -16,6 +16,7 @@ func Register(d *door.Door, media Media) {
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)
+	registerAfterwards(d)
 	registerQueue(d)
 	registerEvents(d)
 	registerMedia(d, media)

@@ -20,6 +20,7 @@ type post struct {
 	DisablePreview bool           `json:"disable_preview,omitempty"`
 	Buttons        [][]button     `json:"buttons,omitempty"`
 	ScheduledFor   string         `json:"scheduled_for,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00"`
+	RemoveAt       string         `json:"remove_at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"When it is taken down again, where the platform lets it be."`
 	Variants       map[string]any `json:"variants,omitempty" doc:"Other texts by platform or channel: {\"x\": {\"text\": \"…\"}}."`
 	Routing        *routing       `json:"routing,omitempty"`
 	Template       *postTemplate  `json:"template,omitempty"`

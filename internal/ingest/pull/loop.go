@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autopost/internal/crash"
-	"autopost/internal/ingest"
+	"autopost/internal/service"
 )
 
 // Config is what the loop needs. The four interfaces and Fetchers are required.
@@ -56,8 +56,8 @@ const (
 type Loop struct {
 	cfg    Config
 	slots  chan struct{}
-	turns  ingest.Turns
-	outage ingest.Outage
+	turns  service.Turns
+	outage service.Outage
 }
 
 // NewLoop checks the configuration and fills in its defaults.

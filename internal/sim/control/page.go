@@ -80,7 +80,7 @@ func byChat(entries []sim.Entry) []*chatView {
 		if v.Title == "" {
 			v.Title = e.ChatTitle
 		}
-		if e.Accepted && (len(e.MessageIDs) > 0 || isEdit(e)) {
+		if e.Accepted && (len(e.MessageIDs) > 0 || len(e.Edited) > 0) {
 			v.Accepted++
 			if len(posted[v]) < shown {
 				posted[v] = append(posted[v], e)
@@ -93,9 +93,9 @@ func byChat(entries []sim.Entry) []*chatView {
 			}
 		}
 	}
-	gone := removed(entries)
+	fates := fatesOf(entries)
 	for _, v := range order {
-		v.Posts = threads(posted[v], gone[[2]string{v.Platform, v.Chat}])
+		v.Posts = threads(posted[v], fates[[2]string{v.Platform, v.Chat}])
 	}
 	slices.SortStableFunc(order, func(a, b *chatView) int {
 		return strings.Compare(a.Platform+"\x00"+a.Title+"\x00"+a.Chat, b.Platform+"\x00"+b.Title+"\x00"+b.Chat)
@@ -131,10 +131,6 @@ func askedFor(entries []sim.Entry) []asked {
 	}
 	slices.SortFunc(list, func(a, b asked) int { return strings.Compare(a.Platform+"\x00"+a.What, b.Platform+"\x00"+b.What) })
 	return list
-}
-
-func isEdit(e sim.Entry) bool {
-	return strings.HasPrefix(e.Method, "edit") || strings.HasPrefix(e.Method, "PUT ") && !strings.Contains(e.Method, "/upload/")
 }
 
 // segment is a stretch of text under the same marks.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +87,20 @@ func TestEditAndDelete(t *testing.T) {
 	require.JSONEq(t, `{"success":true}`, string(f.do("DELETE", target, "").body))
 	f.do("DELETE", target, "").refused(t, 404, "not.found", "Message "+mid+" not found")
 	require.Empty(t, f.Messages(channel))
+}
+
+func TestPins(t *testing.T) {
+	f := newFixture(t, maxmessenger.Limits{})
+	mid := f.send(`{"text":"one"}`).message(t).Body.Mid
+	at := "/chats/" + strconv.FormatInt(channel, 10) + "/pin"
+	require.JSONEq(t, `{"message":null}`, string(f.do("GET", at, "").body))
+	require.JSONEq(t, `{"success":true}`, string(f.do("PUT", at, `{"message_id":"`+mid+`","notify":false}`).body))
+	require.Contains(t, string(f.do("GET", at, "").body), mid)
+	require.Equal(t, mid, f.Pinned(channel))
+	f.do("PUT", at, `{"message_id":"mid.none"}`).refused(t, 404, "not.found", "Message mid.none not found")
+	require.JSONEq(t, `{"success":true}`, string(f.do("DELETE", at, "").body))
+	require.JSONEq(t, `{"success":true}`, string(f.do("DELETE", at, "").body), "again")
+	require.Empty(t, f.Pinned(channel))
 }
 
 func TestHealthChecks(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package maxmessenger simulates the bot API of the MAX messenger as of the
 // summer of 2026, as far as publishing needs it: the health checks, uploads,
-// sending, reading back, editing and deleting messages, and subscriptions with the
+// sending, reading back, editing, deleting and pinning messages, and subscriptions with the
 // updates by which bots learn where they are and what is said there.
 //
 // The upload hosts of the real platform are paths of the same listener here;
@@ -93,6 +93,8 @@ type Message struct {
 	Text  string
 	Marks []sim.Mark
 	Media []sim.Media
+	// Buttons are rows of them.
+	Buttons [][]sim.Button
 }
 
 // Server is the simulated platform, an http.Handler of the API's own paths and,
@@ -124,7 +126,8 @@ type bot struct {
 type chat struct {
 	Chat
 	// order holds the messages, oldest first.
-	order []*message
+	order  []*message
+	pinned *message
 }
 
 // remembered is how many messages of a chat can still be read, edited and deleted.
@@ -256,7 +259,7 @@ func (s *Server) Messages(chatID int64) []Message {
 	for _, m := range c.order {
 		out = append(out, Message{
 			ChatID: chatID, Mid: m.mid, Seq: m.seq, Date: m.date,
-			Text: m.content.text, Marks: m.content.marks, Media: m.content.described(),
+			Text: m.content.text, Marks: m.content.marks, Media: m.content.described(), Buttons: m.content.buttons,
 		})
 	}
 	return out

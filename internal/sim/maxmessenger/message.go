@@ -219,6 +219,9 @@ func (s *Server) list(c call) (outcome, *refusal) {
 	return outcome{body: map[string]any{"messages": shown}}, nil
 }
 
+// editable is how long a message without buttons may be edited in a dialog.
+const editable = 7 * 24 * time.Hour
+
 var success = map[string]any{"success": true}
 
 func (s *Server) edit(c call) (outcome, *refusal) {
@@ -232,6 +235,9 @@ func (s *Server) edit(c call) (outcome, *refusal) {
 	if m.sender != c.bot {
 		return outcome{body: map[string]any{"success": false, "message": "Message is not the bot's own"}}, nil
 	}
+	if m.chat.Type == "dialog" && len(m.content.buttons) == 0 && time.Since(m.date) > s.core.Pace.Of(editable) {
+		return outcome{body: map[string]any{"success": false, "message": "Message is too old to be edited"}}, nil
+	}
 	body, said, refused := s.body(c)
 	if refused != nil {
 		return outcome{}, refused
@@ -243,6 +249,7 @@ func (s *Server) edit(c call) (outcome, *refusal) {
 		said.attachments, said.media, said.buttons = m.content.attachments, m.content.media, m.content.buttons
 	}
 	m.content = said
+	c.log.Edited = []string{m.mid}
 	return outcome{body: success}, nil
 }
 
@@ -256,6 +263,10 @@ func (s *Server) remove(c call) (outcome, *refusal) {
 	}
 	delete(s.messages, m.mid)
 	m.chat.order = slices.DeleteFunc(m.chat.order, func(o *message) bool { return o == m })
+	if m.chat.pinned == m {
+		m.chat.pinned = nil
+	}
+	c.log.Removed = []string{m.mid}
 	return outcome{body: success}, nil
 }
 

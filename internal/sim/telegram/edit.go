@@ -4,6 +4,13 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"time"
+)
+
+const (
+	// deletable is how long a bot without further rights may delete what it sent.
+	deletable  = 48 * time.Hour
+	maxDeleted = 100 // messages of one call
 )
 
 const notModified = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
@@ -65,6 +72,7 @@ func (s *Server) edit(c call, body formatted, caption bool) (outcome, *refusal) 
 		return outcome{}, refused
 	}
 	m.body, m.markup, m.edited = body, markup, true
+	c.log.Edited = []string{strconv.FormatInt(m.id, 10)}
 	return outcome{result: m.show(in)}, nil
 }
 
@@ -73,11 +81,87 @@ func (s *Server) deleteMessage(c call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	if in.Access != AccessAdmin && m.sender != c.bot {
-		return outcome{}, badRequest("message can't be deleted")
+	return s.remove(c, in, []*message{m})
+}
+
+func (s *Server) deleteMessages(c call) (outcome, *refusal) {
+	var ids []int64
+	given, err := c.args.object("message_ids", &ids)
+	if !given || err != nil || len(ids) == 0 {
+		return outcome{}, badRequest("message identifiers are not specified")
 	}
-	delete(in.messages, m.id)
+	if len(ids) > maxDeleted {
+		return outcome{}, badRequest("too many message identifiers specified")
+	}
+	in, refused := s.reach(c.args.values["chat_id"])
+	if refused != nil {
+		return outcome{}, refused
+	}
+	var found []*message
+	for _, id := range ids {
+		if m := in.messages[id]; m != nil { // those that are not there are skipped
+			found = append(found, m)
+		}
+	}
+	return s.remove(c, in, found)
+}
+
+// remove takes messages away, all or none: without the right to delete what is
+// another's, only the bot's own, and only while they are young.
+func (s *Server) remove(c call, in *chat, messages []*message) (outcome, *refusal) {
+	for _, m := range messages {
+		if in.Access != AccessAdmin && (m.sender != c.bot || time.Since(m.date) > s.core.Pace.Of(deletable)) {
+			return outcome{}, badRequest("message can't be deleted")
+		}
+	}
+	for _, m := range messages {
+		delete(in.messages, m.id)
+		in.pinned = slices.DeleteFunc(in.pinned, func(id int64) bool { return id == m.id })
+		c.log.Removed = append(c.log.Removed, strconv.FormatInt(m.id, 10))
+	}
 	return outcome{result: true}, nil
+}
+
+// mayPin finds a message and checks the right to pin it.
+func (s *Server) mayPin(c call, missing string) (*chat, *message, *refusal) {
+	in, m, refused := s.find(c.args.values["chat_id"], c.args.values["message_id"], missing)
+	if refused == nil && in.Access != AccessAdmin && in.Type != "private" {
+		refused = badRequest("not enough rights to manage pinned messages in the chat")
+	}
+	return in, m, refused
+}
+
+func (s *Server) pinChatMessage(c call) (outcome, *refusal) {
+	in, m, refused := s.mayPin(c, "message to pin not found")
+	if refused != nil {
+		return outcome{}, refused
+	}
+	if !slices.Contains(in.pinned, m.id) {
+		in.pinned = append(in.pinned, m.id)
+	}
+	c.log.Pinned = []string{strconv.FormatInt(m.id, 10)}
+	return outcome{result: true}, nil
+}
+
+// unpinChatMessage without an id would take the most recent one; nobody here asks for that.
+func (s *Server) unpinChatMessage(c call) (outcome, *refusal) {
+	in, m, refused := s.mayPin(c, "message to unpin not found")
+	if refused != nil {
+		return outcome{}, refused
+	}
+	in.pinned = slices.DeleteFunc(in.pinned, func(id int64) bool { return id == m.id })
+	c.log.Unpinned = []string{strconv.FormatInt(m.id, 10)}
+	return outcome{result: true}, nil
+}
+
+// Pinned are the ids of the pinned messages of a chat, in the order of their pinning.
+func (s *Server) Pinned(chatID int64) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chats[chatID]; c != nil {
+		return slices.Clone(c.pinned)
+	}
+	return nil
 }
 
 func (s *Server) forwardMessage(c call) (outcome, *refusal) {

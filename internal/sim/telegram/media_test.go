@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -171,6 +172,43 @@ func TestEditAndDelete(t *testing.T) {
 	f.SetAccess(channel, telegram.AccessMember)
 	f.upload(t, other, "deleteMessage", map[string]string{"chat_id": "@demo_shop", "message_id": "2"}, nil).
 		refused(t, 400, "Bad Request: message can't be deleted")
+}
+
+func TestDeleteManyAndTooLate(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	first, second := f.send(t, "one", "").message(t).MessageID, f.send(t, "two", "").message(t).MessageID
+	remove := func(ids ...int64) answer {
+		return f.call(t, "deleteMessages", map[string]any{"chat_id": channel, "message_ids": ids})
+	}
+	remove().refused(t, 400, "Bad Request: message identifiers are not specified")
+	remove(make([]int64, 101)...).refused(t, 400, "Bad Request: too many message identifiers specified")
+	require.True(t, remove(first, 99).OK, "those that are not there are skipped")
+	require.Len(t, f.Messages(channel), 1)
+	require.NoError(t, f.core.Pace.Set(1e-6))
+	f.SetAccess(channel, telegram.AccessMember)
+	require.Eventually(t, func() bool { return time.Since(f.Messages(channel)[0].Date) > 48*time.Hour/1e6 }, 5*time.Second, time.Millisecond)
+	remove(second).refused(t, 400, "Bad Request: message can't be deleted")
+	f.SetAccess(channel, telegram.AccessAdmin)
+	require.True(t, remove(second).OK, "who may delete what is another's may do it at any time")
+}
+
+func TestPins(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	first, second := f.send(t, "one", "").message(t).MessageID, f.send(t, "two", "").message(t).MessageID
+	pin := func(method string, id int64) answer {
+		return f.call(t, method, map[string]any{"chat_id": channel, "message_id": id})
+	}
+	require.True(t, pin("pinChatMessage", first).OK)
+	require.True(t, pin("pinChatMessage", second).OK)
+	require.True(t, pin("pinChatMessage", first).OK, "again")
+	require.Equal(t, []int64{first, second}, f.Pinned(channel))
+	require.True(t, pin("unpinChatMessage", first).OK)
+	require.True(t, pin("unpinChatMessage", first).OK, "again")
+	require.True(t, f.call(t, "deleteMessage", map[string]any{"chat_id": channel, "message_id": second}).OK)
+	require.Empty(t, f.Pinned(channel))
+	pin("pinChatMessage", 99).refused(t, 400, "Bad Request: message to pin not found")
+	f.SetAccess(channel, telegram.AccessMember)
+	pin("pinChatMessage", first).refused(t, 400, "Bad Request: not enough rights to manage pinned messages in the chat")
 }
 
 func TestForwardReadsBack(t *testing.T) {

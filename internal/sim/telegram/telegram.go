@@ -1,5 +1,5 @@
 // Package telegram simulates the Telegram Bot API, version 10.1, as far as
-// publishing needs it: the send, edit, delete and forward methods, the health
+// publishing needs it: the send, edit, delete, pin and forward methods, the health
 // checks, and webhooks with the updates by which bots learn of their rights, of
 // what is said and of titles that change.
 //
@@ -128,6 +128,7 @@ type chat struct {
 	migratedTo int64
 	lastID     int64
 	messages   map[int64]*message
+	pinned     []int64
 }
 
 // remembered is how many messages of a chat can still be edited, deleted and forwarded.
@@ -244,6 +245,7 @@ func (s *Server) Reset() {
 	clear(s.files)
 	for _, c := range s.chats {
 		clear(c.messages)
+		c.pinned = nil
 	}
 	s.buckets.Reset()
 }

@@ -153,7 +153,7 @@ func TestReset(t *testing.T) {
 
 func TestPlatformsThatTakeAnyAccount(t *testing.T) {
 	w := world.New(world.Options{
-		X: twitter.Options{AnyAccount: true}, YouTube: youtube.Options{AnyAccount: true}, Webhook: webhook.Options{AnyEndpoint: true},
+		Telegram: telegram.Options{AnyBot: true, AnyChat: true}, X: twitter.Options{AnyAccount: true}, YouTube: youtube.Options{AnyAccount: true}, Webhook: webhook.Options{AnyEndpoint: true},
 	})
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
@@ -193,9 +193,16 @@ func TestPlatformsThatTakeAnyAccount(t *testing.T) {
 	status, _ = do(t, "POST", url+"/webhook/crm", "", `{"type":"post.sent"}`)
 	require.Equal(t, 401, status)
 
+	for _, call := range []string{
+		"sendMessage?chat_id=@demo&text=one", "sendMessage?chat_id=@demo&text=two", "editMessageText?chat_id=@demo&message_id=1&text=1", "pinChatMessage?chat_id=@demo&message_id=2",
+	} {
+		status, answer := do(t, "GET", url+"/telegram/bot1:token/"+call, "", "")
+		require.Equal(t, 200, status, answer)
+	}
+
 	_, page := do(t, "GET", url+"/_control/", "", "")
 	for _, part := range []string{
-		"made with AI", `<a class="url" href="https://e.org/"`, "2/2 &lt;b&gt;", `<div class="replies"><article>`, "duplicate content", ">removed<",
+		"made with AI", `<a class="url" href="https://e.org/"`, "2/2 &lt;b&gt;", `<div class="replies"><article>`, "duplicate content", ">removed<", ">edited<", ">pinned<",
 		"Cat vibing", "unlisted", "badRequest: Media type", "webhook-id, webhook-timestamp or webhook-signature is missing",
 	} {
 		require.Contains(t, page, part)

@@ -322,6 +322,7 @@ func (s *Server) updateVideo(c *call) (outcome, *refusal) {
 	if slices.Contains(parts, "status") {
 		v.applyStatus(m.Status)
 	}
+	c.log.Edited = []string{v.id}
 	c.log.Title, c.log.Text, c.log.Badges = v.meta.Snippet.Title, v.meta.Snippet.Description, v.badges()
 	return outcome{body: v.show(parts, true)}, nil
 }

@@ -117,6 +117,14 @@ func (s *stage) subjects() []string {
 		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text",
 			"{"+name+".item}", `'{"delivery_id": "`+id+`", "claim_token": "`+token+`"}'::jsonb`)
 	}
+	// Of the post that was sent, an edit is under way and a pin waits for it.
+	s.db.Exec(`select autopost.request_acts('w', k, null, array[$1]::uuid[], c, null, 'olga', 'a test', false)
+		from (values ('edit', '{"text": "new"}'::jsonb), ('pin', null)) v (k, c)`, ids["sent"])
+	s.db.Exec(`select * from autopost.claim_acts('w', 'run', 1)`)
+	var act, doing, claim string
+	require.NoError(s.t, s.db.QueryRow(`select e.act_id::text, e.claim_token, p.act_id::text from autopost.post_acts e, autopost.post_acts p
+		where e.kind = 'edit' and p.kind = 'pin'`).Scan(&doing, &claim, &act))
+	words = append(words, "{act}", "'"+act+"'", "{doing}", "'"+doing+"'", "{doing.token}", "'"+claim+"'")
 	var id, token string
 	require.NoError(s.t, s.db.QueryRow(`select submission_id::text, claim_token from autopost.submissions where claim_token is not null`).Scan(&id, &token))
 	return append(words, "{fetching}", "'"+id+"'", "{fetching.token}", "'"+token+"'")

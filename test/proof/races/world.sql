@@ -72,6 +72,7 @@ select concat_ws(e'\n',
 	(select string_agg(concat_ws(' ', 'seen', r.source_id, r.source_ref), e'\n' order by r.source_ref) from autopost.pull_receipts r),
 	(select string_agg(concat_ws(' ', 'event', e.action, e.channel_id, e.attempt, e.result, e.n), e'\n' order by e.action, e.channel_id, e.attempt, e.result)
 		from (select e.action, e.channel_id, e.attempt, e.result, count(*) as n from autopost.events e group by 1, 2, 3, 4) e),
+	(select string_agg(concat_ws(' ', 'afterwards', a.kind, a.status, a.attempt, a.last_error ->> 'code'), e'\n' order by a.kind, a.status, a.attempt) from autopost.post_acts a),
 	(select string_agg(concat_ws(' ', 'act', a.action, a.n), e'\n' order by a.action) from (select a.action, count(*) as n from autopost.admin_audit_log a group by 1) a),
 	(select concat_ws(' ', 'runs', count(*), 'blobs', (select string_agg(concat_ws(' ', b.kind, b.file_id), ' ' order by b.kind) from autopost.media_blobs b),
 		'origin', (select count(*) from autopost.media_origin), 'keys', (select count(*) from autopost.api_keys), 'heartbeats', (select count(*) from autopost.dispatch_runs))

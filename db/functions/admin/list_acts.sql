@@ -1,0 +1,26 @@
+create or replace function autopost.list_acts(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_acts
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+-- What was and is to be done to posts that were sent, the newest first. p_filter keys, all optional: act_id, delivery_id, message_id, before_id (older
+-- than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
+-- Raises AP001 for an unknown key, an id that is none, or a limit out of 1 to 10000. Reads: list_acts (view).
+declare
+	v_act_id uuid := autopost.uuid_in(p_filter, 'act_id');
+	v_delivery_id uuid := autopost.uuid_in(p_filter, 'delivery_id');
+	v_message_id uuid := autopost.uuid_in(p_filter, 'message_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{act_id,delivery_id,message_id,before_id}', p_limit);
+	return query
+	select v.* from autopost.list_acts v
+	where v.workspace_id = p_workspace_id
+	and (v_act_id is null or v.act_id = v_act_id)
+	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
+	and (v_message_id is null or v.message_id = v_message_id)
+	and (v_before_id is null or v.act_id < v_before_id)
+	order by v.act_id desc
+	limit p_limit;
+end
+$$;

@@ -1,0 +1,340 @@
+-- What is done to a post after it was sent. An act is a row of post_acts; its delivery stays sent, whatever becomes of the act.
+
+create or replace function autopost.sent_ids(p_render_meta jsonb, p_provider_message_id text, p_platform autopost.platforms) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- The platform's ids of all that a sent delivery is, {step: [ids]}; null where they are not all known. Where it is one message, its id is
+-- known in any case.
+declare
+	v_plan jsonb := jsonb_path_query_array(p_render_meta, '$.steps[*] ? (!(@.aside == true))');
+	v_known jsonb := coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}');
+begin
+	if not exists (select 1 from jsonb_array_elements(v_plan) s where coalesce(v_known -> (s.value ->> 'step'), '[]') = '[]') then
+		return v_known;
+	elsif jsonb_array_length(v_plan) = 1 and not (p_platform.item_captions and coalesce(jsonb_array_length(v_plan -> 0 -> 'items'), 0) > 1) then
+		return jsonb_build_object(v_plan -> 0 ->> 'step', jsonb_build_array(p_provider_message_id));
+	end if;
+	return null;
+end
+$$;
+
+create or replace function autopost.form_of(p_render_meta jsonb, p_platform autopost.platforms) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What an edit cannot change: which messages a post is, which media stand in them, and which of them bear text; and the buttons of a message with
+-- media where they are one with these.
+select jsonb_build_object(
+	'steps', (select jsonb_agg(s.value - 'body' - 'captions' - 'text' || jsonb_build_object('text', coalesce(s.value -> 'text', 'false')) order by s.ordinality)
+		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s),
+	'buttons', case when p_platform.album_buttons and p_render_meta @? '$.steps[*] ? (@.items.size() > 0)' then coalesce(p_render_meta -> 'buttons', '[]') end)
+$$;
+
+create or replace function autopost.edited_payload(p_payload jsonb, p_changes jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- A post's payload with what an edit says instead: a field that is given takes the place of the old one, null takes it away. A new text is the
+-- text everywhere: variants lose theirs, unless they are given anew.
+select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants') || jsonb_build_object('variants', (
+	select nullif(coalesce(jsonb_object_agg(v.key, v.value), '{}'), '{}')
+	from (
+		select o.key, o.value from (
+			select e.key, case when p_changes ? 'text' then e.value - 'text' - 'parse_mode' else e.value end || coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
+			from jsonb_each(coalesce(p_payload -> 'variants', '{}')) e) o
+		where o.value <> '{}'
+		union all
+		select n.key, n.value from jsonb_each(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) n where not coalesce(p_payload -> 'variants' ? n.key, false)) v)))
+$$;
+
+create or replace function autopost.check_changes(p_changes jsonb, p_payload jsonb) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for an edit that no platform could carry out.
+declare
+	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
+	v_wrong jsonb;
+begin
+	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
+		perform autopost.refuse('changes', 'says nothing', 'pass what the post is to say instead: {"text": "…"}');
+	end if;
+	if jsonb_typeof(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) <> 'object' or p_changes @? '$.variants.* ? (@.type() != "object")' then
+		perform autopost.refuse('variants', 'must be an object of objects', 'write {"max": {"text": "…"}}');
+	end if;
+	select autopost.field_error(f.key, 'cannot be changed in a post that was sent', 'change ' || array_to_string(v_fields, ', ') || '; for other media send a new post') -> 0
+	into v_wrong from jsonb_object_keys(p_changes) f (key) where f.key <> all (v_fields) order by f.key limit 1;
+	v_wrong := coalesce(v_wrong, autopost.payload_errors(autopost.edited_payload(p_payload, p_changes)) -> 0);
+	if v_wrong is not null then
+		perform autopost.refuse(v_wrong ->> 'field', v_wrong ->> 'reason', v_wrong ->> 'remedy');
+	end if;
+end
+$$;
+
+create or replace function autopost.render_edit(p_workspace_id text, p_message_id uuid, p_delivery_ids uuid[], p_changes jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- What an edit makes of a message's deliveries, by the way of an enqueue: {delivery_id: {"text", "meta"} or {"refusal"}}. Once per way of showing.
+-- Where there were buttons and there are to be none, that is said: an empty list.
+-- Reads: messages, deliveries, post_acts, channels, templates, platforms, media_origin.
+declare
+	v_payload jsonb;
+	v_show record;
+	v_keys text[]; -- the ways of showing, and each as render takes it
+	v_choices jsonb;
+begin
+	select m.payload into v_payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	perform autopost.check_changes(p_changes, v_payload);
+	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
+	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
+	from (
+		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
+	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_choices) s;
+	return (
+		select coalesce(jsonb_object_agg(d.delivery_id, case
+			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal', coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
+			when autopost.form_of(v_show.metas[n.n], p) <> autopost.form_of(d.render_meta, p)
+				then '{"refusal": "what it would say does not fit the messages that were sent: keep it in their number and form, or delete the post and send it anew"}'
+			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)' then '{"refusal": "the post bears no text that could be edited: delete it and send it anew"}'
+			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
+				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
+				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
+		from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		join autopost.platforms p on p.platform = c.platform
+		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$$;
+
+create or replace function autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.deliveries) returns int
+language sql immutable parallel safe
+as $$
+-- Rate slots that an act costs: a call for each message that it concerns; a pin concerns the first.
+select greatest(1, case when p_act.kind in ('edit', 'delete') then (
+	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
+	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true')) end)
+$$;
+
+create or replace function autopost.act_waits_until(p_act autopost.post_acts, p_delivery autopost.deliveries, p_now timestamptz) returns timestamptz
+language plpgsql stable
+as $$
+-- When to look again at an act whose turn it is not: its delivery is not sent yet, or another act of the delivery is under way or comes first. A removal
+-- waits for none but the one under way. Null when it is its turn.
+-- Reads: post_acts.
+begin
+	if p_delivery.status <> 'sent' then
+		return p_now + case when p_delivery.status in ('queued', 'retry', 'claimed', 'sending') then interval '30 seconds' else interval '1 hour' end;
+	end if;
+	return (
+		select greatest(min(o.next_at), p_now + interval '1 second') from autopost.post_acts o
+		where o.workspace_id = p_act.workspace_id and o.delivery_id = p_act.delivery_id and o.act_id <> p_act.act_id
+		and (o.status = 'sending' and o.next_at > p_now
+			or p_act.kind <> 'delete' and o.status in ('queued', 'sending', 'retry') and (o.due_at, o.act_id) < (p_act.due_at, p_act.act_id))
+		having count(*) > 0);
+end
+$$;
+
+create or replace function autopost.act_obstacle_until(p_channel autopost.channels, p_limit autopost.platform_limits, p_now timestamptz) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- When to look again at an act whose channel or rate group rests; null when nothing is in the way. Half a minute at most: a person may end it sooner.
+-- Posting windows are for posts, and so is the breaker's probe: a post that is wrong at night is taken down at night.
+select least(p_now + interval '30 seconds', case when not p_channel.enabled then 'infinity'::timestamptz else h.until end)
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_limit.cooldown_until) as until) h
+where not p_channel.enabled or h.until > p_now
+$$;
+
+create or replace function autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id text) returns text
+language plpgsql
+as $$
+-- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
+-- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
+-- or "full": its rate group has no slot now, nor for any other act.
+-- Waits for nothing: what is locked is somebody else's work.
+-- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
+-- Writes: post_acts, platform_limits, channels, events(act_failed).
+declare
+	v_act autopost.post_acts;
+	v_channel autopost.channels;
+	v_limit autopost.platform_limits;
+	v_delivery autopost.deliveries;
+	v_now timestamptz;
+	v_slot timestamptz;
+	v_later timestamptz;
+	v_cost int;
+begin
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
+	if v_limit.rate_rps > 0 then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
+		for no key update of l skip locked;
+		if not found or v_limit.next_allowed_at > autopost.now_ts() + 2 * autopost.setting_interval('slot_horizon_ms') then
+			return 'full';
+		end if;
+	end if;
+	if v_channel.rate_rps > 0 then
+		select c.* into v_channel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
+		for no key update of c skip locked;
+		if not found then
+			return 'later';
+		end if;
+	end if;
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = v_act.delivery_id
+	for no key update of d skip locked;
+	if not found then
+		return 'later';
+	end if;
+	select a.* into v_act from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id
+	for no key update of a skip locked;
+	v_now := autopost.now_ts();
+	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
+		return 'later';
+	end if;
+	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
+		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
+			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
+		return 'later';
+	end if;
+	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now), autopost.act_obstacle_until(v_channel, v_limit, v_now),
+		case when v_slot > v_now + 2 * autopost.setting_interval('slot_horizon_ms') then v_slot - autopost.setting_interval('slot_horizon_ms') end);
+	if v_later is not null then
+		update autopost.post_acts a
+		set next_at = v_later, updated_at = v_now,
+			status = case when a.status = 'sending' then 'retry' else a.status end, claim_token = null, claimed_by = null, send_at = null
+		where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+		return 'later';
+	end if;
+	v_cost := autopost.act_cost(v_act, v_delivery);
+	update autopost.channels c
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, v_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.rate_rps > 0;
+	update autopost.platform_limits l
+	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, v_cost)
+	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group and v_limit.rate_rps > 0;
+	update autopost.post_acts a
+	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id, updated_at = v_now, started_at = null,
+		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
+		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
+	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
+	return 'taken';
+end
+$$;
+
+create or replace function autopost.act_lanes(p_workspace_id text) returns table (lane text, next_at timestamptz)
+language plpgsql stable
+as $$
+-- The lanes of a workspace in which something is to be done, and when the first of each is worth a look: one probe of post_acts_open a lane.
+-- Reads: post_acts.
+begin
+	return query
+	with recursive l as (
+		(select a.lane, a.next_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+		order by a.lane, a.next_at limit 1)
+		union all
+		select n.lane, n.next_at
+		from l, lateral (
+			select a.lane, a.next_at from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry') and a.lane > l.lane
+			order by a.lane, a.next_at limit 1) n
+	)
+	select l.lane, l.next_at from l;
+end
+$$;
+
+create or replace function autopost.act_attempts(p_platform text, p_code text) returns int
+language plpgsql stable
+as $$
+-- How many calls an act may begin: as a delivery that nobody granted more.
+begin
+	return (select coalesce(r.max_attempts, autopost.setting('max_attempts')::int) from autopost.retry_policy(p_platform, p_code) r);
+end
+$$;
+
+create or replace function autopost.emit_act(p_act autopost.post_acts, p_action text, p_result text, p_error jsonb, p_meta jsonb) returns void
+language plpgsql
+as $$
+-- The event of an act, as one of its delivery, whose attempt it bears; call is that of the act.
+-- Writes: events.
+declare
+	v_delivery autopost.deliveries;
+begin
+	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_act.workspace_id and d.delivery_id = p_act.delivery_id;
+	perform autopost.emit_event(p_act.workspace_id, p_action, p_result, v_delivery, p_error,
+		jsonb_build_object('act_id', p_act.act_id, 'kind', p_act.kind, 'call', nullif(p_act.attempt, 0)) || coalesce(p_meta, '{}'));
+end
+$$;
+
+create or replace function autopost.end_act(p_act autopost.post_acts, p_status text, p_error jsonb, p_next_at timestamptz) returns jsonb
+language plpgsql
+as $$
+-- A locked act in flight comes to p_status, and whoever waited for it is looked at. When the post is gone, what else was to be done to it is void.
+-- Returns the answer of its commit. Writes: post_acts, events.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_act.attempt, 'next_at', p_next_at));
+	v_other autopost.post_acts;
+begin
+	update autopost.post_acts a
+	set status = p_status, last_error = coalesce(p_error, a.last_error), next_at = coalesce(p_next_at, a.next_at),
+		settled = jsonb_build_object('token', p_act.claim_token, 'answer', v_answer),
+		claim_token = null, claimed_by = null, send_at = null, updated_at = v_now,
+		finished_at = case when p_status <> 'retry' then v_now end
+	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
+	perform autopost.emit_act(p_act, case p_status when 'done' then 'act_done' when 'retry' then 'act_retry_scheduled' else 'act_failed' end,
+		case p_status when 'done' then 'ok' else 'error' end, p_error, jsonb_build_object('next_at', p_next_at));
+	for v_other in
+		select o.* from autopost.post_acts o
+		where o.workspace_id = p_act.workspace_id and o.delivery_id = p_act.delivery_id and o.act_id <> p_act.act_id and o.status in ('queued', 'retry')
+		and (p_status = 'done' and p_act.kind = 'delete' or p_status <> 'retry' and o.due_at <= v_now)
+		order by o.act_id
+		for no key update of o
+	loop
+		if p_status = 'done' and p_act.kind = 'delete' then
+			perform autopost.void_act(v_other, 'the post was deleted', null);
+		else
+			update autopost.post_acts o set next_at = least(o.next_at, v_now)
+			where o.workspace_id = v_other.workspace_id and o.act_id = v_other.act_id and o.status = 'queued';
+		end if;
+	end loop;
+	return v_answer;
+end
+$$;
+
+create or replace function autopost.void_act(p_act autopost.post_acts, p_why text, p_meta jsonb) returns void
+language plpgsql
+as $$
+-- A locked act that is not in flight will not be done.
+-- Writes: post_acts, events(act_void).
+begin
+	update autopost.post_acts a
+	set status = 'void', finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
+	perform autopost.emit_act(p_act, 'act_void', 'ok', null, jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));
+end
+$$;
+
+create or replace function autopost.plan_removals(p_workspace_id text, p_first uuid, p_last uuid, p_remove_at timestamptz) returns void
+language plpgsql
+as $$
+-- The removals of queued deliveries that were just made, by the range of their ids, where the platform lets a post be removed. They wait until
+-- their delivery is sent.
+-- Reads: deliveries, channels, platforms. Writes: post_acts.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, due_at, next_at, operator, reason, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), d.delivery_id, d.message_id, d.channel_id, c.platform || '/' || c.rate_group, 'delete', p_remove_at, greatest(p_remove_at, v_now), 'the post', 'remove_at', v_now, v_now
+	from autopost.deliveries d
+	cross join lateral (select c.platform, c.rate_group from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	join autopost.platforms p on p.platform = c.platform and 'delete' = any (p.acts)
+	where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued';
+end
+$$;
