@@ -1086,12 +1086,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- armed_workspaces for who has room for all.
+select r.workspace_id, r.ready_at from autopost.armed_workspaces('[]') r
+$$;
+
+
+--
+-- Name: armed_workspaces(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.armed_workspaces(p_rooms jsonb) RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
 -- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
--- something: the earliest gate of a group that is neither cooling down nor out of slots. Looks across workspaces: none is entered.
+-- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
 -- Reads: channel_gates, platform_limits, workspaces, settings.
@@ -1118,7 +1130,7 @@ begin
 	left join lateral (
 		select l from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
-	where w.status = 'active' and (v_all or autopost.may_speak_for(grp.workspace_id))
+	where w.status = 'active' and (p_rooms = '[]' or coalesce(autopost.room_in(p_rooms, grp.workspace_id, grp.platform, grp.rate_group) > 0, true)) and (v_all or autopost.may_speak_for(grp.workspace_id))
 	group by grp.workspace_id;
 end
 $$;
@@ -3164,86 +3176,11 @@ $$;
 CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.claimed_delivery
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    SET lock_timeout TO '100ms'
-    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
--- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
--- there after an unknown outcome alone.
--- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
--- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
--- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
--- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
--- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
--- quota_uses, charges.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
-	v_now timestamptz := autopost.now_ts();
-	v_salt text := gen_random_uuid();
-	v_ids uuid[] := '{}';
-	v_slots jsonb := '{}';
-	v_visited jsonb := '{}';
-	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
-	v_unpaid text[] := '{}'; -- channels whose next row there is no money for
-	v_lease timestamptz;
-	v_group record;
-	v_picked record;
+-- claim_within for who has room for all.
 begin
-	perform autopost.require('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.refuse('limit', format('%s is not between 1 and 1000', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
-	end if;
-	if v_status <> 'active' then
-		return;
-	end if;
-	perform set_config('synchronous_commit', 'off', true);
-	for v_group in
-		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
-		where g.ready_at <= v_now
-		order by g.ready_at
-	loop
-		begin
-			v_picked := autopost.pick_group(p_workspace_id, p_limit - cardinality(v_ids), v_group.platform, v_group.rate_group);
-		exception when lock_not_available then
-			continue;
-		end;
-		v_ids := v_ids || v_picked.o_ids;
-		v_slots := v_slots || v_picked.o_slots;
-		v_visited := v_visited || v_picked.o_visited;
-		v_unpaid := v_unpaid || v_picked.o_unpaid;
-		if v_picked.o_quotas is not null then
-			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
-		end if;
-		exit when cardinality(v_ids) >= p_limit;
-	end loop;
-	v_now := autopost.now_ts();
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
-			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
-		where d.workspace_id = p_workspace_id
-		and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end
-	from claimed d
-	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
-	cross join lateral (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
-	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
-	order by d.send_at nulls first, d.channel_id, d.due_at;
-	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
-	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
-	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
-	from jsonb_array_elements(v_spent) s;
+	perform autopost.enter_workspace(p_workspace_id);
+	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
 end
 $$;
 
@@ -3402,6 +3339,103 @@ begin
 		exit when jsonb_array_length(v_all) >= p_limit;
 	end loop;
 	return v_all;
+end
+$$;
+
+
+--
+-- Name: claim_within(text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limit integer, p_rooms jsonb) RETURNS SETOF autopost.claimed_delivery
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '100ms'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+-- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
+-- p_rooms: [{"platform", "rate_group", "room"}], how many rows of one group there is room for at the caller's, so that no group takes all of its senders;
+-- an entry without a name speaks of every group, the least one counts. [] means room for all.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, at send_at where that is set. No rows is a normal answer. known_posts is
+-- there after an unknown outcome alone.
+-- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
+-- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
+-- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
+-- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
+-- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
+-- quota_uses, charges.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := autopost.now_ts();
+	v_salt text := gen_random_uuid();
+	v_ids uuid[] := '{}';
+	v_slots jsonb := '{}';
+	v_visited jsonb := '{}';
+	v_spent jsonb := '[]'; -- of each group with quotas, what was picked
+	v_unpaid text[] := '{}'; -- channels whose next row there is no money for
+	v_lease timestamptz;
+	v_group record;
+	v_room int;
+	v_picked record;
+begin
+	perform autopost.require('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.refuse('limit', format('%s is not between 1 and 1000', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
+	end if;
+	perform autopost.require('rooms', jsonb_typeof(p_rooms) = 'array');
+	if v_status <> 'active' then
+		return;
+	end if;
+	perform set_config('synchronous_commit', 'off', true);
+	for v_group in
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
+	loop
+		v_room := least(p_limit - cardinality(v_ids), autopost.room_in(p_rooms, p_workspace_id, v_group.platform, v_group.rate_group));
+		continue when v_room <= 0;
+		begin
+			v_picked := autopost.pick_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
+		exception when lock_not_available then
+			continue;
+		end;
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_visited := v_visited || v_picked.o_visited;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group, 'picked', to_jsonb(v_picked));
+		end if;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	v_now := autopost.now_ts();
+	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+	return query
+	with claimed as (
+		update autopost.deliveries d
+		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id, claim_token = md5(v_salt || d.delivery_id),
+			sending_started_at = v_now, sending_lease_until = v_lease,
+			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
+		where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (v_ids)
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta,
+			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at
+	)
+	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
+		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
+		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end
+	from claimed d
+	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
+	cross join lateral (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
+	left join lateral (select a.auth_ref from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
+	order by d.send_at nulls first, d.channel_id, d.due_at;
+	perform autopost.leave_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
+	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group', array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)), array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
+	from jsonb_array_elements(v_spent) s;
 end
 $$;
 
@@ -7369,7 +7403,7 @@ $$;
 CREATE FUNCTION autopost.hand_back(p_workspace_id text, p_delivery autopost.deliveries, p_reason text) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- A locked delivery whose call did not begin returns to the queue, due at once, and the attempt is granted again: what was in the way is
+-- A locked delivery whose call did not begin returns to its place in the queue, and the attempt is granted again: what was in the way is
 -- kept by the gates.
 -- Writes: deliveries, channel_gates, events(released).
 begin
@@ -7378,7 +7412,7 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null, jsonb_build_object('reason', p_reason));
 	p_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
-	perform autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, autopost.now_ts(), null);
+	perform autopost.leave_flight(p_workspace_id, p_delivery, 'retry', null, greatest(p_delivery.due_at, p_delivery.next_retry_at), null);
 end
 $$;
 
@@ -15085,6 +15119,38 @@ $$;
 
 
 --
+-- Name: ready_sources(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_sources() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Active workspaces with a source that is due, and how long it is until another one is: what a poller asks before it looks into any of them.
+-- Returns {"workspaces": ["…"], "next_poll_ms"}: of those that are not due yet; null = there are none. Looks across workspaces.
+-- Reads: workspaces, pull_sources, pull_cursors.
+declare
+	v_now timestamptz;
+	v_answer jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	v_now := autopost.now_ts();
+	with source as (
+		select s.workspace_id, coalesce(c.next_poll_at, v_now) as due_at -- one without a cursor was never polled
+		from autopost.pull_sources s
+		join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		where s.enabled and autopost.may_speak_for(s.workspace_id))
+	select jsonb_build_object(
+		'workspaces', array(select distinct s.workspace_id from source s where s.due_at <= v_now order by s.workspace_id),
+		'next_poll_ms', (select ceil(extract(epoch from min(s.due_at) - v_now) * 1000)::bigint from source s where s.due_at > v_now and isfinite(s.due_at)))
+	into v_answer;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: ready_submission_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15141,6 +15207,40 @@ begin
 				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)))
 	order by w.workspace_id
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: ready_work(text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_work(p_after text, p_limit integer, p_rooms jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a daemon asks between two rounds: whose deliveries it can claim now, a ring from the one that follows p_after, the last workspace that it served; and
+-- how long it may sleep when there are none. p_rooms: as in claim_within, also by "workspace_id"; a group without room is passed over.
+-- Returns {"workspaces": ["…"], "next_wake_ms"}: 0 = now, null = nothing waits. Looks across workspaces. Reads: what armed_workspaces reads.
+declare
+	v_now timestamptz;
+	v_answer jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('after', p_after is not null), autopost.require('limit', p_limit > 0), autopost.require('rooms', jsonb_typeof(p_rooms) = 'array');
+	v_now := autopost.now_ts();
+	with armed as materialized (select r.workspace_id, r.ready_at from autopost.armed_workspaces(p_rooms) r)
+	select jsonb_build_object(
+		'workspaces', array(
+			select a.workspace_id from armed a
+			where a.ready_at <= v_now
+			order by a.workspace_id <= p_after, a.workspace_id
+			limit p_limit),
+		'next_wake_ms', (
+			select case when isfinite(min(a.ready_at)) then greatest(0, ceil(extract(epoch from min(a.ready_at) - v_now) * 1000))::bigint end
+			from armed a))
+	into v_answer;
+	return v_answer;
 end
 $$;
 
@@ -17471,6 +17571,22 @@ begin
 	perform pg_notify('autopost_wake', 'deliveries');
 	return null;
 end
+$$;
+
+
+--
+-- Name: room_in(jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.room_in(p_rooms jsonb, p_workspace_id text, p_platform text, p_rate_group text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- How much room p_rooms leaves a group: [{"workspace_id", "platform", "rate_group", "room"}], a name that is missing means any, the least counts. Null: nothing is said.
+select min((r.value ->> 'room')::int)
+from jsonb_array_elements(p_rooms) r
+where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
+and coalesce(r.value ->> 'platform', p_platform) = p_platform
+and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
 $$;
 
 

@@ -53,6 +53,9 @@ func runBench(ctx context.Context, o benchFlags) error {
 		return err
 	}
 	o.BinDir, o.Progress = cfg.PostgresBin, os.Stderr
+	if o.Program, err = os.Executable(); err != nil {
+		return err
+	}
 	if !cfg.DatabaseURL.IsZero() {
 		o.URL = cfg.ListenURL.Reveal()
 	}

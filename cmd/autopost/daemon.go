@@ -186,7 +186,8 @@ func (d *daemon) library() media.Library {
 func (d *daemon) addDispatch(runID string) error {
 	queue := dispatchStore{d.store}
 	dispatcher, err := dispatch.New(dispatch.Config{
-		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
+		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
+		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
 		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
 		Media: d.library(), Adapters: d.speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log,

@@ -53,7 +53,14 @@ func (d *database) close() error {
 
 // store opens the calls, as the role of the daemon.
 func (d *database) store(ctx context.Context) (*pg.Store, error) {
-	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: d.url != d.directURL})
+	pooled := d.url != d.directURL
+	if !pooled && d.private == nil {
+		var err error
+		if pooled, err = pg.ThroughPooler(ctx, d.url); err != nil {
+			return nil, err
+		}
+	}
+	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
 }
 
 // withDatabase runs work over the configured database as it is.

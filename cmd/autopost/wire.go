@@ -32,9 +32,18 @@ import (
 
 type dispatchStore struct{ *pg.Store }
 
-func (s dispatchStore) StartCall(ctx context.Context, workspace, deliveryID, claimToken string) (dispatch.Start, error) {
-	a, err := s.Store.StartCall(ctx, workspace, deliveryID, claimToken)
-	return dispatch.Start(a), err
+func (s dispatchStore) ReadyWork(ctx context.Context, after string, limit int, rooms []dispatch.Room) (dispatch.Work, error) {
+	work, err := s.Store.ReadyWork(ctx, after, limit, convert(rooms, func(r dispatch.Room) pg.Room { return pg.Room(r) }))
+	return dispatch.Work(work), err
+}
+
+func (s dispatchStore) ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []dispatch.Room) ([]autopost.Delivery, error) {
+	return s.Store.ClaimWithin(ctx, workspace, runID, limit, convert(rooms, func(r dispatch.Room) pg.Room { return pg.Room(r) }))
+}
+
+func (s dispatchStore) StartCallBatch(ctx context.Context, workspace string, claims []dispatch.Claim) ([]dispatch.Start, error) {
+	a, err := s.Store.StartCallBatch(ctx, workspace, convert(claims, func(c dispatch.Claim) pg.Claim { return pg.Claim(c) }))
+	return convert(a, func(x pg.Start) dispatch.Start { return dispatch.Start(x) }), refusedBatch(err)
 }
 
 func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deliveryID, claimToken string, ack autopost.Acknowledged) (dispatch.Progress, error) {
@@ -42,9 +51,17 @@ func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deli
 	return dispatch.Progress(a), err
 }
 
-func (s dispatchStore) CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (dispatch.Commit, error) {
-	a, err := s.Store.CommitOutcome(ctx, workspace, deliveryID, claimToken, outcome)
-	return dispatch.Commit(a), err
+func (s dispatchStore) CommitOutcomeBatch(ctx context.Context, workspace string, settlements []dispatch.Settlement) ([]dispatch.Commit, error) {
+	a, err := s.Store.CommitOutcomeBatch(ctx, workspace, convert(settlements, func(x dispatch.Settlement) pg.Settlement { return pg.Settlement(x) }))
+	return convert(a, func(x pg.Commit) dispatch.Commit { return dispatch.Commit(x) }), refusedBatch(err)
+}
+
+// refusedBatch tells the dispatcher which errors are of the items, not of the database.
+func refusedBatch(err error) error {
+	if pg.Refused(err) {
+		return fmt.Errorf("%w: %w", dispatch.ErrRefused, err)
+	}
+	return err
 }
 
 func (s dispatchStore) StartAct(ctx context.Context, workspace, actID, claimToken string) (dispatch.Start, error) {

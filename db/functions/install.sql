@@ -73,6 +73,7 @@
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
+\ir ingest/ready_sources.sql
 \ir ingest/start_ingest_run.sql
 \ir ingest/ingest_pull_chunk.sql
 \ir ingest/set_pull_cursor.sql
@@ -110,8 +111,10 @@
 \ir dispatch/ready_workspaces.sql
 \ir dispatch/ready_workspaces_after.sql
 \ir dispatch/next_wake_ms.sql
+\ir dispatch/ready_work.sql
 \ir dispatch/begin_dispatch.sql
 \ir dispatch/end_dispatch.sql
+\ir dispatch/claim_within.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential_binding.sql
 \ir dispatch/get_credential.sql

@@ -106,7 +106,7 @@ select test.claimed();
 select test.tick('1 second');
 update autopost.channels set next_allowed_at = autopost.now_ts() + interval '5 seconds' where channel_id = 'r';
 select is(test.start('r') ->> 'reason', 'rate', 'no slot within a second: handed back');
-select is((test.row('r')).next_retry_at, autopost.now_ts());
+select is((test.row('r')).due_at, autopost.now_ts() - interval '1 second', 'at its own place, before what came later');
 select is((test.claimed())[1], null, 'the gate holds it');
 select is((test.channel_row('r')).next_allowed_at, autopost.now_ts() + interval '5 seconds', 'no slot is spent');
 

@@ -173,6 +173,11 @@ insert into calls values
 	('claim_deliveries', $c$autopost.claim_deliveries('w', 'r', 0)$c$, 'limit'),
 	('claim_deliveries', $c$autopost.claim_deliveries('w', 'r', 1001)$c$, 'limit'),
 	('claim_deliveries', $c$autopost.claim_deliveries('w', 'r', null)$c$, 'limit'),
+	('claim_within', $c$autopost.claim_within(null, 'r', 1, '[]')$c$, 'workspace_id'),
+	('claim_within', $c$autopost.claim_within('w', null, 1, '[]')$c$, 'run_id'),
+	('claim_within', $c$autopost.claim_within('w', 'r', 1001, '[]')$c$, 'limit'),
+	('claim_within', $c$autopost.claim_within('w', 'r', 1, null)$c$, 'rooms'),
+	('claim_within', $c$autopost.claim_within('w', 'r', 1, '{}')$c$, 'rooms'),
 	('claim_submissions', $c$autopost.claim_submissions(null, 'r', 1)$c$, 'workspace_id'),
 	('claim_submissions', $c$autopost.claim_submissions('w', '', 1)$c$, 'run_id'),
 	('claim_submissions', $c$autopost.claim_submissions('w', 'r', 0)$c$, 'limit'),
@@ -268,6 +273,9 @@ insert into calls values
 	('ready_workspaces', $c$autopost.ready_workspaces(null)$c$, 'limit'),
 	('ready_workspaces_after', $c$autopost.ready_workspaces_after(null, 1)$c$, 'after'),
 	('ready_workspaces_after', $c$autopost.ready_workspaces_after('', 0)$c$, 'limit'),
+	('ready_work', $c$autopost.ready_work(null, 1, '[]')$c$, 'after'),
+	('ready_work', $c$autopost.ready_work('', 0, '[]')$c$, 'limit'),
+	('ready_work', $c$autopost.ready_work('', 1, null)$c$, 'rooms'),
 	('submit_post', $c$autopost.submit_post('w', 'in', 'push', '{"text": "x"}')$c$, 'kind'),
 	('submit_post', $c$autopost.submit_post('w', 'in', null, '{"text": "x"}')$c$, 'kind'),
 	('submit_post', $c$autopost.submit_post('w', 'nowhere', 'command', '{"text": "x"}')$c$, 'endpoint_id'),
@@ -676,7 +684,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,ready_sources,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

@@ -34,6 +34,8 @@ type Options struct {
 	Profile bool
 	// Rounds of each interleaved comparison; 0 means that of the sizes.
 	Rounds int
+	// Program is the autopost to run as the daemon, where a goal wants one.
+	Program string
 	// Progress is told what happens. Required.
 	Progress io.Writer
 }
@@ -53,12 +55,14 @@ type sizes struct {
 	backlogs                   []int // rows behind which the buffers of a claim are counted
 	workspaces                 int
 	hold, paced                time.Duration // how long a snapshot is held, how long rates bind
+	posts                      int           // whose latency is taken
+	quiet                      time.Duration // how long a daemon is watched that has nothing to do
 }
 
 func (o Options) sizes() sizes {
 	size := sizes{name: "usual", rounds: 5, batch: 1000, channels: 1000, drain: 20_000,
 		fan: 20_000, littleHistory: 10_000, muchHistory: 1_000_000, due: 10_000, blocked: 1_000_000, spreads: []int{40, 1000, 20_000},
-		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second}
+		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second, posts: 400, quiet: time.Minute}
 	switch {
 	case o.Full:
 		size.name, size.rounds, size.drain = "full", 9, 100_000
@@ -66,7 +70,7 @@ func (o Options) sizes() sizes {
 	case o.Quick:
 		size = sizes{name: "quick", rounds: 1, batch: 50, channels: 20, drain: 100,
 			fan: 100, littleHistory: 100, muchHistory: 1000, due: 100, blocked: 1000, spreads: []int{20},
-			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond}
+			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond, posts: 10, quiet: time.Second}
 	}
 	if o.Rounds > 0 {
 		size.rounds = o.Rounds
@@ -79,6 +83,7 @@ type bench struct {
 	*server
 	sizes
 	profiled bool
+	program  string
 	progress io.Writer
 }
 
@@ -91,13 +96,17 @@ var goals = []goal{
 	{"P1", "one post to very many channels, against the bare insert of its rows", (*bench).fanOut},
 	{"P2", "no plan flips above much history", (*bench).history},
 	{"P3", "drain with every limit on, against River tuned", (*bench).drainAgainstRiver},
+	{"P3e", "the same through daemons and HTTP, to a platform", (*bench).drainByDaemons},
 	{"P4", "drain against a bare lifecycle of the same writes", (*bench).drainAgainstBare},
 	{"P5", "due rows behind due but blocked ones", (*bench).behindBacklog},
 	{"P6", "shared buffers of a claimed row", (*bench).claimBuffers},
 	{"P7", "four claimers against one", (*bench).fourClaimers},
+	{"P8", "a post to an idle daemon", (*bench).idleLatency},
 	{"P9", "many workspaces, one in a hundred with work", (*bench).manyWorkspaces},
 	{"P10", "WAL of a delivered row", (*bench).wal},
 	{"P11", "drain under a snapshot that somebody holds", (*bench).heldSnapshot},
+	{"P13", "a daemon with nothing to do", (*bench).idleDaemon},
+	{"fan", "one post to very many channels, until the last was called", (*bench).fanOutLive},
 	{"ingress", "posts by webhook to forty channels, against a bare insert of the body", (*bench).ingress},
 	{"rate", "rates that bind: shared ceiling, per channel", (*bench).bindingRates},
 }
@@ -123,7 +132,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	b := &bench{server: s, sizes: o.sizes(), profiled: o.Profile, progress: o.Progress}
+	b := &bench{server: s, sizes: o.sizes(), profiled: o.Profile, program: o.Program, progress: o.Progress}
 	report = Report{Sizes: b.name, Rounds: b.rounds}
 	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers')
 		|| ', fsync ' || current_setting('fsync')`).Scan(&report.Server)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -329,4 +330,69 @@ func (p *peer) drain(ctx context.Context, total int) (time.Duration, error) {
 	}
 	took := time.Since(began)
 	return took, client.Stop(ctx)
+}
+
+// heldSnapshot is P11: the same work in two databases by turns; in one of them a
+// transaction sees, all the while, what was there when it began, so that nothing
+// that was outdated since can be cleared away.
+func (b *bench) heldSnapshot(ctx context.Context) (result Result, err error) {
+	queues := map[string]*queue{}
+	defer func() {
+		for _, q := range queues {
+			err = errors.Join(err, q.base.close(ctx))
+		}
+	}()
+	for _, name := range []string{"free", "held"} {
+		base, err := b.migrated(ctx, name)
+		if err != nil {
+			return result, err
+		}
+		if queues[name], err = b.queue(ctx, base, name, everyLimit(b.channels)); err != nil {
+			return result, errors.Join(err, base.close(ctx))
+		}
+	}
+	holder, err := pgx.Connect(ctx, b.at(queues["held"].base.name))
+	if err != nil {
+		return result, err
+	}
+	defer func() { _ = holder.Close(context.WithoutCancel(ctx)) }()
+	if _, err := holder.Exec(ctx, `begin isolation level repeatable read; select count(*) from pg_class`); err != nil {
+		return result, err
+	}
+	rates := map[string][]float64{}
+	began := time.Now()
+	for n := 0; time.Since(began) < b.hold || n < 3; n++ {
+		order := []string{"free", "held"}
+		if n%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, name := range order {
+			rate, err := b.turn(ctx, queues[name])
+			if err != nil {
+				return result, err
+			}
+			rates[name] = append(rates[name], rate)
+		}
+	}
+	last := len(rates["free"]) * 2 / 3
+	held, free := rates["held"][last:], rates["free"][last:]
+	result.Checks = []Check{atLeast(0.9, ratio(fmt.Sprintf("held for %s / free, last third of the turns", time.Since(began).Round(time.Second)), held, free))}
+	result.Figures = []Figure{
+		figure("free: enqueue and drain", "rows/s", free...),
+		figure("held", "rows/s", held...),
+		figure("held, first third", "rows/s", rates["held"][:max(1, len(rates["held"])/3)]...),
+	}
+	return result, nil
+}
+
+// turn posts to all channels and drains; rows a second over both.
+func (b *bench) turn(ctx context.Context, q *queue) (float64, error) {
+	began := time.Now()
+	if _, err := q.base.post(ctx, q.workspace, text()); err != nil {
+		return 0, err
+	}
+	if _, err := b.drainer(q, int64(q.shape.channels)).run(ctx); err != nil {
+		return 0, err
+	}
+	return float64(q.shape.channels) / time.Since(began).Seconds(), nil
 }

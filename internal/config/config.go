@@ -71,6 +71,8 @@ type Config struct {
 	PullChunkSize int
 	// DispatcherLimitPerWorkspace bounds one claim.
 	DispatcherLimitPerWorkspace int
+	// DispatcherSenders bounds the deliveries in hand.
+	DispatcherSenders int
 	// MaxMediaBytesImage and MaxMediaBytesVideo bound a download, in bytes.
 	MaxMediaBytesImage int64
 	MaxMediaBytesVideo int64

@@ -43,6 +43,7 @@ func TestDefaults(t *testing.T) {
 	require.True(t, c.Migrate)
 	require.Equal(t, 100, c.PullChunkSize)
 	require.Equal(t, 100, c.DispatcherLimitPerWorkspace)
+	require.Equal(t, 512, c.DispatcherSenders)
 	require.Equal(t, int64(10485760), c.MaxMediaBytesImage)
 	require.Equal(t, int64(52428800), c.MaxMediaBytesVideo)
 	require.Equal(t, 30*time.Second, c.DownloadTimeout)
@@ -99,6 +100,7 @@ func TestRefusals(t *testing.T) {
 		{"PULL_CHUNK_SIZE=0", "from 1 to 200"},
 		{"PULL_CHUNK_SIZE=many", "from 1 to 200"},
 		{"DISPATCHER_LIMIT_PER_WORKSPACE=1001", "from 1 to 1000"},
+		{"DISPATCHER_SENDERS=0", "from 1 to 10000"},
 		{"MAX_MEDIA_BYTES_IMAGE=-1", "whole number"},
 		{"DOWNLOAD_TIMEOUT_MS=30s", "whole number"},
 		{"SENDING_LEASE_SECONDS=0", "whole number"},

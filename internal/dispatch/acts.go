@@ -63,7 +63,7 @@ func (d *Dispatcher) actRound(l life) {
 // the next claim, so that posts of the same rate group have their share of it.
 func (d *Dispatcher) actTurn(l life, workspace string) {
 	for l.run.Err() == nil {
-		asked := time.Now()
+		asked := d.clock.now()
 		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 		acts, err := d.deps.Acts.ClaimActs(ctx, workspace, d.cfg.RunID, actsAtOnce)
 		cancel()
@@ -76,7 +76,7 @@ func (d *Dispatcher) actTurn(l life, workspace string) {
 		}
 		var inHand sync.WaitGroup
 		for _, act := range acts {
-			p := &pass{Delivery: act.Delivery, adapter: d.deps.Adapters[act.Platform], leaseEnd: asked.Add(d.cfg.Lease)}
+			p := &pass{Delivery: act.Delivery, adapter: d.deps.Adapters[act.Platform], leaseEnd: asked.add(d.cfg.Lease)}
 			inHand.Go(func() { d.serveAct(l, p, act) })
 		}
 		inHand.Wait()
@@ -85,6 +85,8 @@ func (d *Dispatcher) actTurn(l life, workspace string) {
 
 // serveAct takes a claimed act to its commit, unless the database takes it back.
 func (d *Dispatcher) serveAct(l life, p *pass, act autopost.Act) {
+	d.room.enter(p.Delivery)
+	defer d.room.leave(p.Delivery)
 	failure, begun := d.attemptAct(l, p, act)
 	if !begun {
 		return
@@ -93,7 +95,7 @@ func (d *Dispatcher) serveAct(l life, p *pass, act autopost.Act) {
 		failure = checked(autopost.Failed(*failure)).Error
 	}
 	var answer Commit
-	err := insist(l.settle, p.leaseEnd, func() error {
+	err := d.insist(l.settle, p.leaseEnd, func() error {
 		ctx, cancel := context.WithTimeout(l.settle, queryTimeout)
 		defer cancel()
 		var err error
@@ -116,7 +118,6 @@ func (d *Dispatcher) attemptAct(l life, p *pass, act autopost.Act) (failure *aut
 	if !d.beginAct(l, p, act) {
 		return nil, false
 	}
-	defer d.room.done()
 	ctx, cancel := context.WithTimeout(l.call, d.callTime(p))
 	defer cancel()
 	failure = d.act(ctx, p, act, secret)
@@ -130,26 +131,25 @@ func (d *Dispatcher) attemptAct(l life, p *pass, act autopost.Act) (failure *aut
 	return failure, true
 }
 
-// beginAct waits for the slot of an act and then for a sender; who is late for the slot
-// asks for another. True means: the call is to be made now, and the sender is held.
+// beginAct waits for the slot of an act; who is late for it asks for another. True
+// means: the call is to be made now.
 func (d *Dispatcher) beginAct(l life, p *pass, act autopost.Act) bool {
 	for range startTries {
 		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		asked := time.Now()
+		asked := d.clock.now()
 		start, err := d.deps.Acts.StartAct(ctx, p.WorkspaceID, act.ActID, p.ClaimToken)
 		cancel()
 		if err != nil || !start.Applied {
 			d.log.Info("act.not_started", append(actIDs(p, act), "reason", start.Reason, "error", err)...)
 			return false
 		}
-		p.leaseEnd = asked.Add(start.Deadline)
-		if !sleep(l.call, start.SendIn) || !d.room.sender(l.call) {
+		p.leaseEnd = asked.add(start.Deadline)
+		if !sleep(l.call, start.SendIn) {
 			return false
 		}
-		if !start.Limited || time.Since(asked)-start.SendIn <= slotTolerance {
+		if !start.Limited || d.clock.since(asked)-start.SendIn <= slotTolerance {
 			return true
 		}
-		d.room.done()
 	}
 	return false
 }

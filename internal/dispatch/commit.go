@@ -2,10 +2,10 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"autopost/internal/crash"
 )
@@ -15,14 +15,19 @@ import (
 // another claim owns the delivery.
 func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	var answer Commit
-	err := insist(l.settle, p.leaseEnd, func() error {
-		ctx, cancel := context.WithTimeout(l.settle, queryTimeout)
-		defer cancel()
+	stalled := false
+	err := d.insist(l.settle, p.leaseEnd, func() (err error) {
 		crash.During(crash.InsideCommit)
-		var err error
-		answer, err = d.deps.Commits.CommitOutcome(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, rep.outcome)
+		answer, err = d.outcomes.do(l.settle, laneOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
+		if err != nil && !errors.Is(err, ErrRefused) && !stalled {
+			stalled = true
+			d.room.stall(p.WorkspaceID)
+		}
 		return err
 	})
+	if stalled {
+		d.room.resume(p.WorkspaceID)
+	}
 	crash.Here(crash.Committed)
 	d.logAttempt(p, rep, answer, err)
 }
@@ -96,9 +101,9 @@ func (u *unsent) byWorkspace() map[string][]string {
 // handBack returns what was claimed and not started, so that another daemon can
 // have it now and not when the lease is over. Nothing may be added any more.
 func (d *Dispatcher) handBack(ctx context.Context) {
-	until := time.Now().Add(d.cfg.Drain)
+	until := d.clock.now().add(d.cfg.Drain)
 	for workspace, tokens := range d.unsent.byWorkspace() {
-		err := insist(ctx, until, func() error {
+		err := d.insist(ctx, until, func() error {
 			ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 			defer cancel()
 			return d.deps.Commits.ReleaseClaims(ctx, workspace, tokens)

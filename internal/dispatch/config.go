@@ -15,7 +15,8 @@ type Config struct {
 	RunID string
 	// LimitPerWorkspace bounds one claim (DISPATCHER_LIMIT_PER_WORKSPACE). Default 100.
 	LimitPerWorkspace int
-	// Senders is how many platform calls may run at once. Default 64.
+	// Senders is how many deliveries may be in hand at once, from the claim to the
+	// commit, and so how many calls may run. Default 512.
 	Senders int
 	// Poll is the longest time between two rounds when nothing wakes the
 	// dispatcher; it is all there is while the listener is dead. Default 5 s.
@@ -35,7 +36,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.LimitPerWorkspace = cmp.Or(c.LimitPerWorkspace, 100)
-	c.Senders = cmp.Or(c.Senders, 64)
+	c.Senders = cmp.Or(c.Senders, 512)
 	c.Poll = cmp.Or(c.Poll, 5*time.Second)
 	c.Lease = cmp.Or(c.Lease, 300*time.Second)
 	c.AdapterTimeout = cmp.Or(c.AdapterTimeout, 60*time.Second)

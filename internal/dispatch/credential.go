@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"autopost"
@@ -17,15 +18,13 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 	var secret autopost.Secret
 	var missing bool
 	var refused *Refused
-	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
-		ctx, cancel := context.WithTimeout(l.call, credentialTimeout)
-		defer cancel()
+	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		var err error
-		secret, err = d.deps.Credentials.Credential(ctx, p.WorkspaceID, p.AuthRef, p.Platform)
+		secret, err = d.secrets.do(l.call, lane{p.WorkspaceID, string(p.Platform) + " " + p.AuthRef}, p.Delivery)
 		missing = errors.Is(err, ErrNoCredential)
 		refused, _ = errors.AsType[*Refused](err)
 		if missing || refused != nil {
-			return nil
+			return nil //nolint:nilerr // it is the answer
 		}
 		return err
 	})
@@ -42,6 +41,15 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 		return autopost.Secret{}, &e
 	}
 	return secret, nil
+}
+
+// oneSecret looks a credential up for all that want it at the same time.
+func (d *Dispatcher) oneSecret(ctx context.Context, _ lane, wanted []autopost.Delivery) ([]autopost.Secret, error) {
+	secret, err := d.deps.Credentials.Credential(ctx, wanted[0].WorkspaceID, wanted[0].AuthRef, wanted[0].Platform)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]autopost.Secret{secret}, len(wanted)), nil
 }
 
 // renew asks for another secret after a definite refusal of the whole channel, of

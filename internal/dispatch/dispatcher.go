@@ -1,9 +1,25 @@
+// Package dispatch is the second stage: it claims due deliveries, calls the
+// platform through an adapter and commits what the call came to.
+//
+// It decides nothing. Which delivery is due, when its slot is, whether its call
+// may begin and what becomes of its outcome is answered by the database; this
+// package keeps the clock, the number of calls at once, and the promise that
+// every claim ends in a commit, a hand-back or an expired lease.
+//
+//	claim ─► wait for the slot ─► credential ─► start_call ─► wait ─► adapter ─► commit
+//	             │ stop asked: handed back      │ refused: committed       │ not applied: handed back by SQL
+//
+// What is to be done to posts that were sent goes a shorter way, beside it (acts.go):
+// claim ─► credential ─► start_act ─► wait for the slot ─► adapter ─► commit.
+//
+// Read dispatcher.go (rounds), then send.go (one delivery), then commit.go.
 package dispatch
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +30,9 @@ import (
 
 const (
 	workspacesPerRound = 100
+	// turnsPerRound bounds how often those that fill their claims have their turn
+	// before it is asked who else is ready.
+	turnsPerRound = 8
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
@@ -24,6 +43,8 @@ const (
 	// claim nothing are this far apart at least, doubling up to emptyMost.
 	emptyLeast = 20 * time.Millisecond
 	emptyMost  = time.Second
+	// awayMost bounds the pauses in which a database that is away is asked again.
+	awayMost = time.Second
 	// settleGrace is what is left for commits when the drain's time is over.
 	settleGrace = 5 * time.Second
 )
@@ -36,6 +57,11 @@ type Dispatcher struct {
 	log  *slog.Logger
 	wake <-chan struct{}
 	room *room
+	// starts and outcomes are the calls that come in numbers.
+	starts   *batches[Claim, Start]
+	outcomes *batches[Settlement, Commit]
+	secrets  *batches[autopost.Delivery, autopost.Secret]
+	clock    clock
 	// inHand counts the deliveries of this daemon; undecided those of them whose
 	// call has neither begun nor been given up.
 	inHand    sync.WaitGroup
@@ -68,12 +94,16 @@ func New(cfg Config, deps Deps) (*Dispatcher, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	if deps.Boot == nil {
+		deps.Boot = service.SinceBoot
+	}
 	return &Dispatcher{
-		cfg:  cfg,
-		deps: deps,
-		log:  deps.Log.With("run_id", cfg.RunID),
-		wake: deps.Wake,
-		room: newRoom(cfg.Senders),
+		cfg:   cfg,
+		deps:  deps,
+		log:   deps.Log.With("run_id", cfg.RunID),
+		wake:  deps.Wake,
+		room:  newRoom(cfg.Senders),
+		clock: deps.Boot,
 	}, nil
 }
 
@@ -84,6 +114,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cutCalls()
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
+	d.starts = newBatches(settle, queryTimeout, inWorkspace(d.deps.Calls.StartCallBatch))
+	d.outcomes = newBatches(settle, queryTimeout, inWorkspace(d.deps.Commits.CommitOutcomeBatch))
+	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
 
 	if !d.announce(ctx) {
 		return nil
@@ -123,7 +156,7 @@ func (d *Dispatcher) announce(ctx context.Context) bool {
 		if ctx.Err() == nil {
 			d.log.Warn("dispatch.waiting", "error", err)
 		}
-		sleep(ctx, growing(n, 100*time.Millisecond, d.cfg.Poll))
+		sleep(ctx, growing(n, 100*time.Millisecond, awayMost))
 	}
 	return false
 }
@@ -155,9 +188,10 @@ func (d *Dispatcher) touch(ctx context.Context) error {
 // round is what one round over the ready workspaces came to.
 type round struct {
 	claimed int
-	// more says that a claim was filled: there is likely more where it came from.
-	more bool
-	// crowded says that the round ended because there was no room.
+	// ready says that there were workspaces with due work; nextIn is when there will be some.
+	ready  bool
+	nextIn *time.Duration
+	// crowded says that there was no room.
 	crowded bool
 	// failed says that not even the ready workspaces were told. One workspace whose
 	// claim fails does not slow the rounds of the others.
@@ -166,59 +200,65 @@ type round struct {
 
 // runOnce claims once for each ready workspace and sets off what it got.
 func (d *Dispatcher) runOnce(l life) round {
-	var r round
-	if d.room.free() == 0 {
-		r.crowded = true
-		return r
+	full, all := d.room.full()
+	if all {
+		return round{crowded: true}
 	}
-	workspaces, err := d.readyWorkspaces(l.run)
+	work, err := d.readyWork(l.run, full)
 	if err != nil {
-		r.failed = true
 		if l.run.Err() == nil {
 			d.log.Error("dispatch.round_failed", "error", err)
 		}
-		return r
+		return round{failed: true}
 	}
-	for _, workspace := range workspaces {
-		if l.run.Err() != nil {
-			return r
-		}
-		limit := min(d.cfg.LimitPerWorkspace, d.room.free())
-		if limit == 0 {
-			r.crowded = true
-			return r
-		}
-		d.served = workspace
-		n, err := d.claim(l, workspace, limit)
-		if err != nil {
-			d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
-			continue
-		}
-		r.claimed += n
-		r.more = r.more || n >= limit
+	r := round{ready: len(work.Workspaces) > 0, nextIn: work.NextIn}
+	left := work.Workspaces
+	for range turnsPerRound {
+		left = slices.DeleteFunc(left, func(workspace string) bool {
+			n, more := d.turn(l, workspace)
+			r.claimed += n
+			return !more
+		})
 	}
-	r.more = r.more || (r.claimed > 0 && len(workspaces) == workspacesPerRound)
 	return r
 }
 
-func (d *Dispatcher) readyWorkspaces(ctx context.Context) ([]string, error) {
+// turn claims once for a workspace; more says that the claim was filled, and that there is likely more where it came from.
+func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
+	limit, rooms := d.room.of(workspace)
+	limit = min(limit, d.cfg.LimitPerWorkspace)
+	// What waits for its start is late for its slot before long: no more is claimed than
+	// the database keeps up with, and then in one claim, not in many small ones.
+	behind := d.starts.unanswered(workspace) >= d.cfg.LimitPerWorkspace
+	if limit == 0 || behind || l.run.Err() != nil {
+		return 0, false
+	}
+	d.served = workspace
+	n, err := d.claim(l, workspace, limit, rooms)
+	if err != nil {
+		d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
+	}
+	return n, n == limit
+}
+
+func (d *Dispatcher) readyWork(ctx context.Context, full []Room) (Work, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	workspaces, err := d.deps.Queue.ReadyWorkspacesAfter(ctx, d.served, workspacesPerRound)
+	work, err := d.deps.Queue.ReadyWork(ctx, d.served, workspacesPerRound, full)
 	if err != nil {
-		return nil, fmt.Errorf("ready workspaces: %w", err)
+		return Work{}, fmt.Errorf("ready work: %w", err)
 	}
-	return workspaces, nil
+	return work, nil
 }
 
 // claim does not end with the run: the answer of a claim that has committed must
 // arrive, so that its deliveries can be handed back.
-func (d *Dispatcher) claim(l life, workspace string, limit int) (int, error) {
+func (d *Dispatcher) claim(l life, workspace string, limit int, rooms []Room) (int, error) {
 	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 	defer cancel()
-	asked := time.Now()
+	asked := d.clock.now()
 	crash.During(crash.InsideClaim)
-	deliveries, err := d.deps.Queue.ClaimDeliveries(ctx, workspace, d.cfg.RunID, limit)
+	deliveries, err := d.deps.Queue.ClaimWithin(ctx, workspace, d.cfg.RunID, limit, rooms)
 	if err != nil {
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", workspace, err)
 	}
@@ -226,27 +266,19 @@ func (d *Dispatcher) claim(l life, workspace string, limit int) (int, error) {
 		crash.Here(crash.Claimed)
 	}
 	for _, delivery := range deliveries {
-		d.take(l, delivery, asked.Add(d.cfg.Lease))
+		d.take(l, delivery, asked.add(d.cfg.Lease))
 	}
 	return len(deliveries), nil
 }
 
-func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd time.Time) {
+func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd moment) {
 	p := &pass{
 		Delivery: delivery,
 		adapter:  d.deps.Adapters[delivery.Platform],
 		leaseEnd: leaseEnd,
 		decided:  sync.OnceFunc(d.undecided.Done),
 	}
-	switch {
-	case p.adapter == nil:
-		p.place = settling
-	case p.untilSlot() > 0:
-		p.place = waiting
-	default:
-		p.place = calling
-	}
-	d.room.enter(p.place)
+	d.room.enter(delivery)
 	d.undecided.Add(1)
 	d.inHand.Go(func() { d.deliver(l, p) })
 }
@@ -254,7 +286,7 @@ func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd time.Time
 // pause waits until another round is worth its queries.
 func (d *Dispatcher) pause(ctx context.Context, r round) {
 	if r.failed {
-		sleep(ctx, growing(d.failed, 100*time.Millisecond, d.cfg.Poll))
+		sleep(ctx, growing(d.failed, 100*time.Millisecond, awayMost))
 		d.failed++
 		return
 	}
@@ -266,29 +298,23 @@ func (d *Dispatcher) pause(ctx context.Context, r round) {
 		case <-d.room.freed:
 			sleep(ctx, gather)
 		}
-	case r.more:
+	case r.claimed > 0: // there may be more, and it is to be asked when
+		d.empty = 0
+	case r.ready:
+		d.idle(ctx, growing(d.empty, emptyLeast, emptyMost))
+		d.empty++
 	default:
-		d.idle(ctx, d.untilNextGate(ctx, r))
+		d.empty = 0
+		d.idle(ctx, untilNext(r.nextIn, d.cfg.Poll))
 	}
 }
 
-func (d *Dispatcher) untilNextGate(ctx context.Context, r round) time.Duration {
-	query, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	wait, ok, err := d.deps.Queue.NextWake(query)
-	if err != nil && ctx.Err() == nil {
-		d.log.Warn("dispatch.next_wake_unknown", "error", err)
+// untilNext is how long to sleep when nothing is due. A gate that is due at this very moment was not when the workspaces were listed.
+func untilNext(in *time.Duration, poll time.Duration) time.Duration {
+	if in == nil {
+		return poll
 	}
-	if err != nil || !ok {
-		wait = d.cfg.Poll
-	}
-	floor := growing(d.empty, emptyLeast, emptyMost)
-	if r.claimed > 0 || wait >= floor {
-		d.empty = 0
-		return min(wait, d.cfg.Poll)
-	}
-	d.empty++
-	return min(floor, d.cfg.Poll)
+	return min(max(*in, time.Millisecond), poll)
 }
 
 func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {

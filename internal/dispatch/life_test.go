@@ -259,20 +259,6 @@ func TestStopHandsBackWhatHasNotBegun(t *testing.T) {
 	})
 }
 
-func TestStopHandsBackWhatWaitsForASender(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.put("acme", 1, slotIn(50*time.Millisecond))
-		w.put("acme", 1)
-		w.onSend = untilCancelled
-		stop := w.start(dispatch.Config{Senders: 1, Drain: 3 * time.Second})
-		after(100 * time.Millisecond)
-		require.Len(t, w.when("send acme-1"), 1)
-		stop()
-		require.Equal(t, map[string][]string{"acme": {"token-acme-0"}}, w.released)
-		require.Empty(t, w.when("start acme-0"))
-	})
-}
-
 func TestDrainEndsCallsThatTakeTooLong(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)

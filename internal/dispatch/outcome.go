@@ -48,6 +48,13 @@ func notCalled() autopost.Error {
 	}
 }
 
+func tooLate() autopost.Error {
+	return autopost.Error{
+		Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeNotCalled, Known: true,
+		Message: "the lease was over before the call began; the platform was not called",
+	}
+}
+
 func unknown(message string) autopost.Error {
 	return autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: autopost.CodeUnknownOutcome,

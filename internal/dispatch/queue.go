@@ -11,18 +11,51 @@ import (
 
 // Queue tells what is due and leases it.
 type Queue interface {
-	// ReadyWorkspacesAfter returns up to limit workspaces with due work: a ring, from the one that follows after.
-	ReadyWorkspacesAfter(ctx context.Context, after string, limit int) ([]string, error)
-	// NextWake returns how long it is until the next gate is due; ok is false when none is armed.
-	NextWake(ctx context.Context) (wait time.Duration, ok bool, err error)
-	// ClaimDeliveries leases up to limit due deliveries of a workspace to the run. None is a normal answer.
-	ClaimDeliveries(ctx context.Context, workspace, runID string, limit int) ([]autopost.Delivery, error)
+	// ReadyWork names up to limit workspaces with due work, a ring from the one that follows after, and
+	// says how long it is until more is due. Where there is no room, nothing is.
+	ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error)
+	// ClaimWithin leases up to limit due deliveries of a workspace to the run, and of no group more than it has room for. None is a normal answer.
+	ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error)
 }
+
+// Work is what there is to do.
+type Work struct {
+	Workspaces []string
+	// NextIn is how long it is until something is due; nil when nothing waits.
+	NextIn *time.Duration
+}
+
+// Room is how many more deliveries of a group the daemon can take. What a name is
+// missing of is any; the least of those that speak of a group counts.
+type Room struct {
+	WorkspaceID string
+	Platform    autopost.Platform
+	RateGroup   string
+	Room        int
+}
+
+// Claim is what a claimed delivery is known by.
+type Claim struct {
+	DeliveryID string
+	ClaimToken string
+}
+
+// Settlement is a claim with the outcome that ends it.
+type Settlement struct {
+	DeliveryID string
+	ClaimToken string
+	Outcome    autopost.Outcome
+}
+
+// ErrRefused marks the error of a batch that the database refused for what is in
+// it: asked again, it would refuse it again. Any other error is the database's own.
+var ErrRefused = errors.New("refused by the database")
 
 // Calls keeps the record of a call while it goes on. All three may be repeated
 // with the same token.
 type Calls interface {
-	StartCall(ctx context.Context, workspace, deliveryID, claimToken string) (Start, error)
+	// StartCallBatch answers in the order of the claims.
+	StartCallBatch(ctx context.Context, workspace string, claims []Claim) ([]Start, error)
 	RecordSeriesProgress(ctx context.Context, workspace, deliveryID, claimToken string, ack autopost.Acknowledged) (Progress, error)
 	// ExtendLease makes the lease end the given number of seconds from now.
 	ExtendLease(ctx context.Context, workspace, deliveryID, claimToken string, seconds int) (applied bool, err error)
@@ -30,8 +63,8 @@ type Calls interface {
 
 // Commits ends a claim, one way or the other.
 type Commits interface {
-	// CommitOutcome records an outcome; repeated with the same token it gives the same answer.
-	CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (Commit, error)
+	// CommitOutcomeBatch records outcomes and answers in their order; repeated with the same tokens it gives the same answers.
+	CommitOutcomeBatch(ctx context.Context, workspace string, settlements []Settlement) ([]Commit, error)
 	// ReleaseClaims hands back deliveries whose call has not begun.
 	ReleaseClaims(ctx context.Context, workspace string, tokens []string) error
 }
@@ -98,7 +131,7 @@ type Commit struct {
 	NextRetryAt *time.Time
 }
 
-// Deps is what a Dispatcher works with. All but the wakes are required.
+// Deps is what a Dispatcher works with. All but the wakes and Boot are required.
 type Deps struct {
 	Queue       Queue
 	Calls       Calls
@@ -112,5 +145,7 @@ type Deps struct {
 	Wake <-chan struct{}
 	// ActsWake hints that something is to be done to a post that was sent, in the same way.
 	ActsWake <-chan struct{}
-	Log      *slog.Logger
+	// Boot reads a clock that goes on while the machine sleeps. Default: service.SinceBoot.
+	Boot func() time.Duration
+	Log  *slog.Logger
 }

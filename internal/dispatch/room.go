@@ -1,61 +1,89 @@
 package dispatch
 
 import (
-	"context"
 	"sync"
+
+	"autopost"
 )
 
-// place is where a delivery stands while this daemon has it.
-type place int
+// party is with whom a delivery shares the places of this daemon: all of its
+// platform, of its workspace, of its rate group. What a name is missing of is any.
+type party struct {
+	workspace string
+	platform  autopost.Platform
+	group     string
+}
 
-const (
-	waiting  place = iota // for its slot, at most a second ahead
-	calling               // has a sender, or is about to get one
-	settling              // its outcome is being committed
-	places
-)
+func platformOf(d autopost.Delivery) party  { return party{platform: d.Platform} }
+func workspaceOf(d autopost.Delivery) party { return party{workspace: d.WorkspaceID} }
+func groupOf(d autopost.Delivery) party {
+	return party{d.WorkspaceID, d.Platform, d.RateGroup}
+}
 
-// room counts the deliveries in hand, so that no more are claimed than can begin
-// soon, and hands out the senders.
+// share is how many times the free places a party may hold at most. However many
+// want all, some stay free for whoever comes next: a group alone gets half of the
+// places, a workspace two thirds, a platform four fifths.
+func (p party) share() int {
+	switch {
+	case p.group != "":
+		return 1
+	case p.workspace != "":
+		return 2
+	default:
+		return 4
+	}
+}
+
+// room counts the deliveries in hand, from the claim until the outcome is
+// committed, so that no more are claimed than can begin soon, and none takes
+// the places of all.
 type room struct {
-	senders chan struct{}
+	places int
 	// freed holds one hint that there may be room, or a gate re-armed, since it was last read.
 	freed chan struct{}
 
-	mu sync.Mutex
-	at [places]int
+	mu    sync.Mutex
+	taken int
+	held  map[party]int
+	// stalled counts, by workspace, the outcomes that the database did not take yet.
+	stalled map[string]int
 }
 
-func newRoom(senders int) *room {
-	return &room{senders: make(chan struct{}, senders), freed: make(chan struct{}, 1)}
+func newRoom(places int) *room {
+	return &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, stalled: map[string]int{}}
 }
 
-// free is how many deliveries may be claimed now. Those that wait for their slot
-// hold no sender, yet all in hand together are bounded by twice the senders.
-func (r *room) free() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	inHand := r.at[waiting] + r.at[calling] + r.at[settling]
-	return max(0, min(cap(r.senders)-r.at[calling], 2*cap(r.senders)-inHand))
-}
+func (r *room) enter(d autopost.Delivery) { r.count(d, 1) }
 
-func (r *room) enter(p place) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.at[p]++
-}
-
-func (r *room) move(from, to place) {
-	r.mu.Lock()
-	r.at[from]--
-	r.at[to]++
-	r.mu.Unlock()
+func (r *room) leave(d autopost.Delivery) {
+	r.count(d, -1)
 	r.hint()
 }
 
-func (r *room) leave(p place) {
+func (r *room) count(d autopost.Delivery, n int) {
 	r.mu.Lock()
-	r.at[p]--
+	defer r.mu.Unlock()
+	r.taken += n
+	for _, p := range []party{platformOf(d), workspaceOf(d), groupOf(d)} {
+		if r.held[p] += n; r.held[p] == 0 {
+			delete(r.held, p)
+		}
+	}
+}
+
+// stall keeps anything more of a workspace from being claimed until resume: what it
+// has waits for the database already.
+func (r *room) stall(workspace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stalled[workspace]++
+}
+
+func (r *room) resume(workspace string) {
+	r.mu.Lock()
+	if r.stalled[workspace]--; r.stalled[workspace] == 0 {
+		delete(r.stalled, workspace)
+	}
 	r.mu.Unlock()
 	r.hint()
 }
@@ -67,17 +95,42 @@ func (r *room) hint() {
 	}
 }
 
-// sender waits for permission to make a call; false when ctx ended first.
-func (r *room) sender(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return false
+// left is how many more a party may hold: so many that it then holds no more than
+// its share of what is free. It expects mu to be held.
+func (r *room) left(p party) int {
+	if r.stalled[p.workspace] > 0 {
+		return 0
 	}
-	select {
-	case r.senders <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	free, share := r.places-r.taken, p.share()
+	return max(0, min(free, (share*free-r.held[p]+share)/(share+1)))
 }
 
-func (r *room) done() { <-r.senders }
+// full names the parties that may have nothing more; all is true when that is everybody.
+func (r *room) full() (rooms []Room, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.held {
+		if r.left(p) == 0 {
+			rooms = append(rooms, p.room(0))
+		}
+	}
+	return rooms, r.taken >= r.places
+}
+
+// of is how many deliveries of a workspace may be claimed, and how many of each of its groups.
+func (r *room) of(workspace string) (limit int, rooms []Room) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.held {
+		if p.workspace == workspace || p.workspace == "" {
+			rooms = append(rooms, p.room(r.left(p)))
+		}
+	}
+	// Of a group that holds nothing yet.
+	rooms = append(rooms, Room{Room: r.left(party{workspace: workspace, group: "any"})})
+	return r.left(party{workspace: workspace}), rooms
+}
+
+func (p party) room(n int) Room {
+	return Room{WorkspaceID: p.workspace, Platform: p.platform, RateGroup: p.group, Room: n}
+}

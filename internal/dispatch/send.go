@@ -9,6 +9,7 @@ import (
 
 	"autopost"
 	"autopost/internal/crash"
+	"autopost/internal/outbound"
 )
 
 const (
@@ -27,10 +28,9 @@ const (
 type pass struct {
 	autopost.Delivery
 	adapter autopost.Adapter
-	place   place
-	// leaseEnd is by our monotonic clock, taken before the database was asked: never
-	// later than the lease's true end.
-	leaseEnd time.Time
+	// leaseEnd is by our clocks, read before the database was asked: never later than
+	// the lease's true end.
+	leaseEnd moment
 	// decided is called once the call has begun or has been given up.
 	decided func()
 	// verdict is what the platform said about an earlier attempt, "" when it was not asked.
@@ -58,26 +58,17 @@ type report struct {
 
 // deliver takes a claimed delivery to its commit, or hands it back.
 func (d *Dispatcher) deliver(l life, p *pass) {
-	defer func() { d.room.leave(p.place) }()
+	defer d.room.leave(p.Delivery)
 	defer p.decided()
 	if p.adapter == nil {
 		d.commit(l, p, report{outcome: autopost.Failed(noAdapter(p.Platform))})
 		return
 	}
-	if p.place == waiting {
-		if !sleep(l.run, p.untilSlot()) {
-			d.unsent.add(p)
-			return
-		}
-		d.stand(p, calling)
-	}
-	if !d.room.sender(l.run) {
+	if !sleep(l.run, p.untilSlot()) {
 		d.unsent.add(p)
 		return
 	}
 	rep, end := d.attempt(l, p)
-	d.room.done()
-	d.stand(p, settling)
 	switch end {
 	case ended:
 		d.commit(l, p, rep)
@@ -85,11 +76,6 @@ func (d *Dispatcher) deliver(l life, p *pass) {
 		d.unsent.add(p)
 	case refused:
 	}
-}
-
-func (d *Dispatcher) stand(p *pass, at place) {
-	d.room.move(p.place, at)
-	p.place = at
 }
 
 // ending says what is left to do for a delivery after its attempt.
@@ -101,7 +87,7 @@ const (
 	refused                 // the database has taken it back
 )
 
-// attempt makes the call, if the database lets it begin. The caller holds a sender.
+// attempt makes the call, if the database lets it begin.
 func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	secret, refusal := d.credential(l, p)
 	if refusal != nil {
@@ -135,7 +121,7 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 	var start Start
 	for range startTries {
 		var err error
-		var asked time.Time
+		var asked moment
 		start, asked, err = d.start(l, p)
 		if err != nil || !start.Applied || !start.Limited {
 			return start, 0, err
@@ -143,7 +129,7 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 		// No slot is further ahead; one that seems to be is from before the database's clock was put back.
 		sleep(l.call, min(start.SendIn, slotHorizon))
 		// The database read its clock after it was asked, so this is the most that it can be late.
-		if late = time.Since(asked) - start.SendIn; late <= slotTolerance {
+		if late = d.clock.since(asked) - start.SendIn; late <= slotTolerance {
 			break
 		}
 	}
@@ -153,20 +139,18 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 // start asks until it is answered: a start that was committed and not answered
 // would, left alone, be taken for a call with an unknown outcome.
 // It also returns when the answered question was asked.
-func (d *Dispatcher) start(l life, p *pass) (Start, time.Time, error) {
+func (d *Dispatcher) start(l life, p *pass) (Start, moment, error) {
 	var start Start
-	var asked time.Time
-	err := insist(l.run, p.leaseEnd.Add(-d.cfg.margin()), func() error {
-		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		defer cancel()
-		asked = time.Now()
-		var err error
-		start, err = d.deps.Calls.StartCall(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken)
+	var asked moment
+	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
+		asked = d.clock.now()
+		start, err = d.starts.do(l.call, laneOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
 		if err == nil && start.Applied {
-			p.leaseEnd = asked.Add(start.Deadline)
+			p.leaseEnd = asked.add(start.Deadline)
 		}
 		return err
 	})
+	d.room.hint()
 	if err != nil {
 		return Start{}, asked, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
 	}
@@ -177,7 +161,10 @@ func (d *Dispatcher) start(l life, p *pass) (Start, time.Time, error) {
 // platform refuses the credential, and nothing else, it speaks once more with a renewed one,
 // and again when that was good for a while: a long upload outlives several.
 func (d *Dispatcher) call(ctx context.Context, p *pass, secret autopost.Secret) autopost.Outcome {
-	limit := newLimit(ctx, d.callTime(p))
+	if d.callTime(p) <= 0 {
+		return autopost.Failed(tooLate())
+	}
+	limit := newLimit(ctx, d.clock, d.callTime(p))
 	defer limit.end()
 	for again := false; ; again = true {
 		p.moved = false
@@ -230,14 +217,14 @@ func (d *Dispatcher) speak(ctx context.Context, p *pass, secret autopost.Secret,
 	if found, ok := d.reconcile(limit, p, &call); ok {
 		return checked(found)
 	}
-	outcome = checked(p.adapter.Send(limit, call))
+	outcome = checked(p.adapter.Send(outbound.Fenced(limit, limit.open), call))
 	p.used = p.used.With(outcome.Used)
 	return outcome
 }
 
 // callTime is how long one call, or the next step, may take from now.
 func (d *Dispatcher) callTime(p *pass) time.Duration {
-	return min(d.cfg.AdapterTimeout, time.Until(p.leaseEnd)-d.cfg.margin())
+	return min(d.cfg.AdapterTimeout, d.clock.until(p.leaseEnd)-d.cfg.margin())
 }
 
 // acknowledge records a step, renews the lease when half of it is spent, and
@@ -245,7 +232,7 @@ func (d *Dispatcher) callTime(p *pass) time.Duration {
 func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Acknowledged, limit *limit) error {
 	crash.Here(crash.StepAcknowledged)
 	var progress Progress
-	err := insist(ctx, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+	err := d.insist(ctx, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
 		var err error
@@ -283,7 +270,7 @@ func (d *Dispatcher) prolong(ctx context.Context, p *pass, limit *limit) error {
 
 // keepLease renews the lease when half of it is spent, counted from when the call goes on.
 func (d *Dispatcher) keepLease(ctx context.Context, p *pass, goesOnIn time.Duration) error {
-	if time.Until(p.leaseEnd) >= d.cfg.Lease/2+goesOnIn {
+	if d.clock.until(p.leaseEnd) >= d.cfg.Lease/2+goesOnIn {
 		return nil
 	}
 	return d.extend(ctx, p, d.cfg.Lease+goesOnIn)
@@ -292,14 +279,14 @@ func (d *Dispatcher) keepLease(ctx context.Context, p *pass, goesOnIn time.Durat
 func (d *Dispatcher) extend(ctx context.Context, p *pass, by time.Duration) error {
 	seconds := int(math.Ceil(by.Seconds()))
 	var applied bool
-	err := insist(ctx, p.leaseEnd.Add(-d.cfg.margin()), func() error {
+	err := d.insist(ctx, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
-		asked := time.Now()
+		asked := d.clock.now()
 		var err error
 		applied, err = d.deps.Calls.ExtendLease(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, seconds)
 		if err == nil && applied {
-			p.leaseEnd = asked.Add(time.Duration(seconds) * time.Second)
+			p.leaseEnd = asked.add(time.Duration(seconds) * time.Second)
 		}
 		return err
 	})
@@ -314,14 +301,14 @@ func (d *Dispatcher) extend(ctx context.Context, p *pass, by time.Duration) erro
 
 // insist asks with growing pauses until ask succeeds, ctx ends, or until has
 // passed. It asks at least once and returns the last error.
-func insist(ctx context.Context, until time.Time, ask func() error) error {
+func (d *Dispatcher) insist(ctx context.Context, until moment, ask func() error) error {
 	for n := 0; ; n++ {
 		err := ask()
 		if err == nil {
 			return nil
 		}
 		pause := growing(n, 100*time.Millisecond, 2*time.Second)
-		if time.Until(until) <= pause || !sleep(ctx, pause) {
+		if d.clock.until(until) <= pause || !sleep(ctx, pause) {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,8 @@ type world struct {
 	began time.Time
 	wake  chan struct{}
 	logs  *buffer
+	// slept is how long the machine was suspended, which no clock of package time tells.
+	slept atomic.Int64
 
 	mu       sync.Mutex
 	queue    map[string][]autopost.Delivery
@@ -55,7 +58,7 @@ type world struct {
 	onExtend   func(seconds int) (bool, error)
 	onCommit   func(id string) (dispatch.Commit, error)
 	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
-	onNext     func() (time.Duration, bool, error)
+	onNext     func() time.Duration
 	onSecret   func() (autopost.Secret, error)
 	onRenew    func(used autopost.Secret) (autopost.Secret, error)
 
@@ -132,7 +135,7 @@ func (w *world) put(workspace string, n int, change ...func(*autopost.Delivery))
 		w.made[workspace]++
 		d := autopost.Delivery{
 			WorkspaceID: workspace, DeliveryID: id, ClaimToken: "token-" + id,
-			Platform: autopost.Telegram, AuthRef: "bot", Attempt: 1,
+			Platform: autopost.Telegram, AuthRef: "bot", RateGroup: "bot", Attempt: 1,
 		}
 		for _, f := range change {
 			f(&d)
@@ -148,18 +151,23 @@ func slotIn(wait time.Duration) func(*autopost.Delivery) {
 	}
 }
 
-func (w *world) ReadyWorkspacesAfter(_ context.Context, after string, limit int) ([]string, error) {
+func (w *world) ReadyWork(_ context.Context, after string, limit int, rooms []dispatch.Room) (dispatch.Work, error) {
 	w.note("ready")
 	if w.onReady != nil {
 		if err := w.onReady(); err != nil {
-			return nil, err
+			return dispatch.Work{}, err
 		}
+	}
+	var work dispatch.Work
+	if w.onNext != nil {
+		in := w.onNext()
+		work.NextIn = &in
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ready []string
 	for workspace, rows := range w.queue {
-		if len(rows) > 0 {
+		if slices.ContainsFunc(rows, func(d autopost.Delivery) bool { return roomFor(d, rooms) > 0 }) {
 			ready = append(ready, workspace)
 		}
 	}
@@ -169,17 +177,23 @@ func (w *world) ReadyWorkspacesAfter(_ context.Context, after string, limit int)
 		next++
 	}
 	ready = append(ready[next:], ready[:next]...)
-	return ready[:min(limit, len(ready))], nil
+	work.Workspaces = ready[:min(limit, len(ready))]
+	return work, nil
 }
 
-func (w *world) NextWake(context.Context) (time.Duration, bool, error) {
-	if w.onNext != nil {
-		return w.onNext()
+// roomFor is what the least of the rooms that speak of a delivery's group leaves.
+func roomFor(d autopost.Delivery, rooms []dispatch.Room) int {
+	least := 1_000_000
+	for _, r := range rooms {
+		if (r.WorkspaceID == "" || r.WorkspaceID == d.WorkspaceID) && (r.Platform == "" || r.Platform == d.Platform) &&
+			(r.RateGroup == "" || r.RateGroup == d.RateGroup) {
+			least = min(least, r.Room)
+		}
 	}
-	return 0, false, nil
+	return least
 }
 
-func (w *world) ClaimDeliveries(_ context.Context, workspace, _ string, limit int) ([]autopost.Delivery, error) {
+func (w *world) ClaimWithin(_ context.Context, workspace, _ string, limit int, rooms []dispatch.Room) ([]autopost.Delivery, error) {
 	w.note("claim")
 	if w.onClaim != nil {
 		if err := w.onClaim(workspace); err != nil {
@@ -189,18 +203,36 @@ func (w *world) ClaimDeliveries(_ context.Context, workspace, _ string, limit in
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limits = append(w.limits, limit)
-	n := min(limit, len(w.queue[workspace]))
-	rows := w.queue[workspace][:n]
-	w.queue[workspace] = w.queue[workspace][n:]
+	var rows, rest []autopost.Delivery
+	given := map[string]int{}
+	for _, d := range w.queue[workspace] {
+		group := string(d.Platform) + "/" + d.RateGroup
+		if len(rows) == limit || given[group] >= roomFor(d, rooms) {
+			rest = append(rest, d)
+			continue
+		}
+		given[group]++
+		rows = append(rows, d)
+	}
+	w.queue[workspace] = rest
 	return rows, nil
 }
 
-func (w *world) StartCall(_ context.Context, _, id, _ string) (dispatch.Start, error) {
-	w.note("start " + id)
-	if w.onStart != nil {
-		return w.onStart(id)
+func (w *world) StartCallBatch(_ context.Context, _ string, claims []dispatch.Claim) ([]dispatch.Start, error) {
+	w.note(fmt.Sprintf("start of %d", len(claims)))
+	starts := make([]dispatch.Start, len(claims))
+	for i, c := range claims {
+		w.note("start " + c.DeliveryID)
+		starts[i] = dispatch.Start{Applied: true, Deadline: 300 * time.Second}
+		if w.onStart == nil {
+			continue
+		}
+		var err error
+		if starts[i], err = w.onStart(c.DeliveryID); err != nil {
+			return nil, err
+		}
 	}
-	return dispatch.Start{Applied: true, Deadline: 300 * time.Second}, nil
+	return starts, nil
 }
 
 func (w *world) RecordSeriesProgress(_ context.Context, _, _, _ string, ack autopost.Acknowledged) (dispatch.Progress, error) {
@@ -219,18 +251,28 @@ func (w *world) ExtendLease(_ context.Context, _, _, _ string, seconds int) (boo
 	return true, nil
 }
 
-func (w *world) CommitOutcome(_ context.Context, _, id, _ string, o autopost.Outcome) (dispatch.Commit, error) {
-	w.note("commit " + id)
-	if w.onCommit != nil {
-		answer, err := w.onCommit(id)
-		if err != nil || !answer.Applied {
-			return answer, err
+func (w *world) CommitOutcomeBatch(_ context.Context, _ string, settlements []dispatch.Settlement) ([]dispatch.Commit, error) {
+	w.note(fmt.Sprintf("commit of %d", len(settlements)))
+	commits := make([]dispatch.Commit, len(settlements))
+	for i, s := range settlements {
+		w.note("commit " + s.DeliveryID)
+		commits[i] = dispatch.Commit{Applied: true, Status: "sent"}
+		if w.onCommit == nil {
+			continue
+		}
+		var err error
+		if commits[i], err = w.onCommit(s.DeliveryID); err != nil {
+			return nil, err
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.outcomes[id] = o
-	return dispatch.Commit{Applied: true, Status: "sent"}, nil
+	for i, s := range settlements {
+		if commits[i].Applied {
+			w.outcomes[s.DeliveryID] = s.Outcome
+		}
+	}
+	return commits, nil
 }
 
 func (w *world) ReleaseClaims(_ context.Context, workspace string, tokens []string) error {
@@ -296,8 +338,9 @@ func (w *world) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
 	}
 	d, err := dispatch.New(cfg, dispatch.Deps{
 		Queue: w, Calls: w, Commits: w, Runs: w, Acts: acts, Credentials: w, Media: w,
-		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter},
+		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter, autopost.MAX: adapter},
 		Wake:     w.wake,
+		Boot:     func() time.Duration { return time.Since(w.began) + time.Duration(w.slept.Load()) },
 		Log:      slog.New(slog.NewJSONHandler(w.logs, nil)),
 	})
 	require.NoError(w.t, err)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"time"
 
 	"autopost"
@@ -83,4 +84,16 @@ func mediaToFetch(raw json.RawMessage) ([]wanted, *autopost.Error) {
 		}
 	}
 	return list, nil
+}
+
+// hostOf is whose answer a submission waits for: the host of its first medium.
+func hostOf(list []wanted) string {
+	if len(list) == 0 {
+		return ""
+	}
+	address, err := url.Parse(list[0].url)
+	if err != nil {
+		return ""
+	}
+	return address.Hostname()
 }

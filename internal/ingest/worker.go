@@ -29,7 +29,7 @@ type Config struct {
 	Wake <-chan struct{}
 	// Interval between rounds when nobody wakes the worker; 5 s.
 	Interval time.Duration
-	// Concurrency is how many submissions are worked on at once; 4.
+	// Concurrency is how many submissions are fetched at once; 32.
 	Concurrency int
 	// Budget is the longest that the media of one submission may take; 120 s. The
 	// lease is renewed as long as that.
@@ -46,6 +46,9 @@ const (
 	// it, from taking everything.
 	workspacesPerRound = 100
 	mediaAtOnce        = 3
+	// perWorkspace is how many submissions of one workspace are claimed at once: one
+	// slow medium does not hold up the posts behind it.
+	perWorkspace = 4
 	// soonest bounds how often a lease is renewed.
 	soonest = 200 * time.Millisecond
 )
@@ -54,7 +57,7 @@ const (
 // keeps no state: what it held when it died is claimed again after the lease.
 type Worker struct {
 	cfg    Config
-	slots  chan struct{}
+	seats  *seats
 	turns  service.Turns
 	outage service.Outage
 }
@@ -65,11 +68,11 @@ func NewWorker(cfg Config) (*Worker, error) {
 		return nil, errors.New("submissions worker: queue, origins, fetcher and run id are required")
 	}
 	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Second)
-	cfg.Concurrency = cmp.Or(cfg.Concurrency, 4)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, 32)
 	cfg.Budget = cmp.Or(cfg.Budget, 120*time.Second)
 	cfg.Renew = cmp.Or(cfg.Renew, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Worker{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency)}, nil
+	return &Worker{cfg: cfg, seats: newSeats(cfg.Concurrency), turns: service.Turns{Most: perWorkspace}}, nil
 }
 
 // Run works until ctx ends. A database that is away is asked again next round.
@@ -108,18 +111,10 @@ func (w *Worker) sweep(ctx context.Context) {
 	}
 }
 
-// turn works off a workspace's submissions one by one. The slot is given back
-// after each, so that workspaces take turns; a lease begins when work begins.
+// turn works off a workspace's submissions one by one.
 func (w *Worker) turn(ctx context.Context, workspace string) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case w.slots <- struct{}{}:
-		}
-		worked, err := w.next(ctx, workspace)
-		<-w.slots
-		if err != nil || !worked {
+		if worked, err := w.next(ctx, workspace); err != nil || !worked {
 			return err
 		}
 	}
@@ -182,9 +177,15 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	}
 	ours, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
+	go w.hold(ours, s, lost)
+	// The lease is kept while it waits for a seat; the time that it may take begins with it.
+	parties := []string{"workspace " + s.WorkspaceID, "host " + hostOf(list)}
+	if err := w.seats.take(ours, parties...); err != nil {
+		return outcome{}, err
+	}
+	defer w.seats.leave(parties...)
 	inTime, cancel := context.WithTimeout(ours, w.cfg.Budget)
 	defer cancel()
-	go w.hold(inTime, s, lost)
 	group, each := errgroup.WithContext(inTime)
 	group.SetLimit(mediaAtOnce)
 	result := outcome{OK: true, Media: make([]placed, len(list))}

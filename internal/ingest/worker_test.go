@@ -304,3 +304,37 @@ func TestWorkerNeedsItsParts(t *testing.T) {
 	_, err := NewWorker(Config{})
 	require.ErrorContains(t, err, "required")
 }
+
+// Every submission of very many workspaces hangs, or all that come from one host do.
+func TestNobodyTakesAllSeats(t *testing.T) {
+	for name, slow := range map[string]string{"many workspaces": "https://h%d/slow", "a host": "https://h/slow"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				q := &queue{}
+				w := newWorker(t, q, web(func(_ context.Context, url string) *autopost.Error {
+					if strings.HasSuffix(url, "/slow") {
+						<-release
+					}
+					return nil
+				}), nil)
+				for n := range 20 {
+					for i := range 10 {
+						q.add(fmt.Sprint("slow", n), fmt.Sprint(i), fmt.Sprintf(`{"media":[{"type":"image","url":%q}]}`, strings.ReplaceAll(slow, "%d", fmt.Sprint(n))))
+					}
+				}
+				for range 5 {
+					w.sweep(t.Context())
+					synctest.Wait()
+				}
+				q.add("quick", "1", `{"media":[{"type":"image","url":"https://quick/aa"}]}`)
+				w.sweep(t.Context())
+				synctest.Wait()
+				require.NotEmpty(t, q.outcome("quick/1/token-of-run"))
+				close(release)
+				w.turns.Wait()
+				require.Len(t, q.outcomes, 201)
+			})
+		})
+	}
+}

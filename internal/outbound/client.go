@@ -60,6 +60,10 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		req.GetBody = nil
 	}
+	if err := fenced(req); err != nil {
+		closeBody(req)
+		return nil, &Error{Host: req.URL.Hostname(), err: err}
+	}
 	resp, err := c.http.Do(req)
 	crash.Here(crash.Accepted)
 	if err != nil {

@@ -19,9 +19,9 @@ const (
 	// connection that the server has just closed has an unknown outcome.
 	idleTimeout     = 20 * time.Second
 	maxHeaderBytes  = 64 << 10
-	maxIdlePerHost  = 32
+	maxIdlePerHost  = 256
 	dialKeepAlive   = 30 * time.Second
-	maxIdleOperator = 128
+	maxIdleOperator = 512
 )
 
 // OperatorConfig configures [Operator]. The zero value is usable.

@@ -11,30 +11,62 @@ import (
 	"autopost"
 )
 
-// ReadyWorkspacesAfter names workspaces for which a claim could give something now: a
-// ring, from the one that follows after.
-func (s *Store) ReadyWorkspacesAfter(ctx context.Context, after string, limit int) ([]string, error) {
-	return s.texts(ctx, `select * from autopost.ready_workspaces_after($1, $2)`, after, limit)
+// Room is how many more rows of a group the caller can take; a name that is empty means any.
+type Room struct {
+	WorkspaceID string            `json:"workspace_id,omitempty"`
+	Platform    autopost.Platform `json:"platform,omitempty"`
+	RateGroup   string            `json:"rate_group,omitempty"`
+	Room        int               `json:"room"`
 }
 
-// NextWake returns how long it is until something can be claimed; false when nothing waits.
-func (s *Store) NextWake(ctx context.Context) (time.Duration, bool, error) {
-	ms, err := call[*int64](ctx, s, `select * from autopost.next_wake_ms()`)
-	if err != nil || ms == nil {
-		return 0, false, err
+// Work is the answer of ready_work. NextIn is nil when nothing waits.
+type Work struct {
+	Workspaces []string
+	NextIn     *time.Duration
+}
+
+// ReadyWork names workspaces for which a claim could give something now, a ring from the
+// one that follows after, and says when one will. Groups without room are passed over.
+func (s *Store) ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error) {
+	a, err := call[struct {
+		Workspaces []string
+		NextWakeMS *int64 `json:"next_wake_ms"`
+	}](ctx, s, `select * from autopost.ready_work($1, $2, $3)`, after, limit, list(rooms))
+	if err != nil {
+		return Work{}, err
 	}
-	return time.Duration(*ms) * time.Millisecond, true, nil
+	return Work{Workspaces: a.Workspaces, NextIn: inMilliseconds(a.NextWakeMS)}, nil
+}
+
+func inMilliseconds(ms *int64) *time.Duration {
+	if ms == nil {
+		return nil
+	}
+	in := time.Duration(*ms) * time.Millisecond
+	return &in
+}
+
+// list is never null for the database.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
 }
 
 const claimColumns = `workspace_id, delivery_id, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt, claim_token,
 	sending_lease_until, send_at, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at,
 	last_provider_message_id, known_posts`
 
-// ClaimDeliveries leases up to limit due deliveries of a workspace to a run.
-func (s *Store) ClaimDeliveries(ctx context.Context, workspace, runID string, limit int) ([]autopost.Delivery, error) {
-	const claim = `select ` + claimColumns + ` from autopost.claim_deliveries($1, $2, $3)`
+// ClaimWithin leases up to limit due deliveries of a workspace to a run, of each group no more than rooms say.
+func (s *Store) ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error) {
+	const claim = `select ` + claimColumns + ` from autopost.claim_within($1, $2, $3, $4)`
+	args, err := jsonArguments([]any{workspace, runID, limit, list(rooms)})
+	if err != nil {
+		return nil, err
+	}
 	ask := func() ([]autopost.Delivery, error) {
-		rows, err := s.pool.Query(ctx, claim, workspace, runID, limit)
+		rows, err := s.pool.Query(ctx, claim, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +88,19 @@ func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
 		&d.ClaimToken, &d.LeaseUntil, &d.SendAt, &d.RenderedText, &d.RenderMeta, &d.Payload, &d.Settings, &d.TraceID, &d.OnUnknown,
 		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts)
 	return d, err
+}
+
+// Claim is an item of start_call_batch.
+type Claim struct {
+	DeliveryID string `json:"delivery_id"`
+	ClaimToken string `json:"claim_token"`
+}
+
+// Settlement is an item of commit_outcome_batch.
+type Settlement struct {
+	DeliveryID string           `json:"delivery_id"`
+	ClaimToken string           `json:"claim_token"`
+	Outcome    autopost.Outcome `json:"outcome"`
 }
 
 // Start is the answer of start_call, its instants as waits from now by the database's clock.
@@ -91,32 +136,43 @@ func until(at *time.Time, now time.Time) time.Duration {
 	return max(0, at.Sub(now))
 }
 
-// StartCall records that the call of a claim begins, or learns why it must not.
-func (s *Store) StartCall(ctx context.Context, workspace, deliveryID, claimToken string) (Start, error) {
-	return s.begin(ctx, "start_call", workspace, deliveryID, claimToken)
-}
-
-// StartAct is StartCall for the call of an act.
+// StartAct records that the call of an act begins, or learns why it must not.
 func (s *Store) StartAct(ctx context.Context, workspace, actID, claimToken string) (Start, error) {
-	return s.begin(ctx, "start_act", workspace, actID, claimToken)
+	a, err := call[startAnswer](ctx, s, `select * from autopost.start_act($1, $2, $3)`, workspace, actID, claimToken)
+	if err != nil {
+		return Start{}, fmt.Errorf("start act id=%s: %w", actID, err)
+	}
+	return a.start(), nil
 }
 
-func (s *Store) begin(ctx context.Context, function, workspace, id, claimToken string) (Start, error) {
-	a, err := call[struct {
-		Applied  bool
-		Reason   string
-		Now      time.Time
-		SendAt   *time.Time `json:"send_at"`
-		Deadline *time.Time
-	}](ctx, s, `select * from autopost.`+function+`($1, $2, $3)`, workspace, id, claimToken)
-	if err != nil {
-		return Start{}, fmt.Errorf("%s id=%s: %w", function, id, err)
-	}
+// startAnswer is an answer of the functions that begin a call.
+type startAnswer struct {
+	Applied  bool
+	Reason   string
+	Now      time.Time
+	SendAt   *time.Time `json:"send_at"`
+	Deadline *time.Time
+}
+
+func (a startAnswer) start() Start {
 	start := Start{Applied: a.Applied, Deadline: until(a.Deadline, a.Now), Reason: a.Reason}
 	if a.SendAt != nil {
 		start.Limited, start.SendIn = true, a.SendAt.Sub(a.Now)
 	}
-	return start, nil
+	return start
+}
+
+// StartCallBatch records that the calls of claims begin, or learns why they must not; the answers are in the order of the claims.
+func (s *Store) StartCallBatch(ctx context.Context, workspace string, claims []Claim) ([]Start, error) {
+	answers, err := call[[]startAnswer](ctx, s, `select * from autopost.start_call_batch($1, $2)`, workspace, claims)
+	if err != nil {
+		return nil, fmt.Errorf("start calls ws=%s: %w", workspace, err)
+	}
+	starts := make([]Start, 0, len(answers))
+	for _, a := range answers {
+		starts = append(starts, a.start())
+	}
+	return starts, nil
 }
 
 // RecordSeriesProgress keeps an acknowledged step.
@@ -151,18 +207,22 @@ func (s *Store) ReleaseClaims(ctx context.Context, workspace string, tokens []st
 	return nil
 }
 
-// CommitOutcome settles a claim; asked again with the same token it answers the same.
-func (s *Store) CommitOutcome(ctx context.Context, workspace, deliveryID, claimToken string, outcome autopost.Outcome) (Commit, error) {
-	a, err := call[struct {
+// CommitOutcomeBatch settles claims, and answers in their order; asked again with the same tokens it answers the same.
+func (s *Store) CommitOutcomeBatch(ctx context.Context, workspace string, settlements []Settlement) ([]Commit, error) {
+	answers, err := call[[]struct {
 		Applied     bool
 		Status      string
 		Reason      string
 		NextRetryAt instant `json:"next_retry_at"`
-	}](ctx, s, `select * from autopost.commit_outcome($1, $2, $3, $4)`, workspace, deliveryID, claimToken, outcome)
+	}](ctx, s, `select * from autopost.commit_outcome_batch($1, $2)`, workspace, settlements)
 	if err != nil {
-		return Commit{}, fmt.Errorf("commit outcome delivery=%s: %w", deliveryID, err)
+		return nil, fmt.Errorf("commit outcomes ws=%s: %w", workspace, err)
 	}
-	return Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time}, nil
+	commits := make([]Commit, 0, len(answers))
+	for _, a := range answers {
+		commits = append(commits, Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time})
+	}
+	return commits, nil
 }
 
 // ReadyActWorkspaces names workspaces in which something is to be done now to a post that was sent.

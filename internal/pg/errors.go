@@ -40,6 +40,7 @@ const (
 	stateFeatureNotSupported = "0A000" // a cached plan whose result type changed
 	stateUndefinedFunction   = "42883"
 	stateInvalidSchemaName   = "3F000"
+	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
 )
 
 // away are the classes of SQLSTATE by which a database says that it cannot serve now:
@@ -80,6 +81,13 @@ func translate(err error) error {
 func argumentOf(pgErr *pgconn.PgError) *autopost.ArgumentError {
 	argument, reason, _ := strings.Cut(strings.TrimPrefix(pgErr.Message, "argument "), ": ")
 	return &autopost.ArgumentError{Argument: argument, Reason: reason, Remedy: pgErr.Hint}
+}
+
+// Refused reports that the database is there and refused the call for what is in
+// it: asked again it would refuse it again.
+func Refused(err error) bool {
+	return slices.ContainsFunc([]error{ErrArgument, ErrNotAllowed, ErrNoWorkspace, ErrTransition, ErrIsolation, ErrUnexpected},
+		func(known error) bool { return errors.Is(err, known) })
 }
 
 func hasState(err error, state string) bool {

@@ -7,7 +7,33 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/pg"
 )
+
+func claimOne(t *testing.T, store *pg.Store) autopost.Delivery {
+	t.Helper()
+	claimed, err := store.ClaimWithin(t.Context(), "w", "run", 1, nil)
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	return claimed[0]
+}
+
+func startOne(t *testing.T, store *pg.Store, d autopost.Delivery) {
+	t.Helper()
+	starts, err := store.StartCallBatch(t.Context(), "w", []pg.Claim{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}})
+	require.NoError(t, err)
+	require.True(t, starts[0].Applied)
+}
+
+func commitOne(t *testing.T, store *pg.Store, d autopost.Delivery, outcome autopost.Outcome) pg.Commit {
+	t.Helper()
+	commits, err := store.CommitOutcomeBatch(t.Context(), "w", []pg.Settlement{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken, Outcome: outcome}})
+	require.NoError(t, err)
+	require.Len(t, commits, 1)
+	return commits[0]
+}
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

@@ -29,8 +29,14 @@ func NewBells() Bells {
 // direct) and rings the bells until ctx ends. It reconnects by itself, and rings
 // all bells then, for what it may have missed.
 func Listen(ctx context.Context, url string, bells Bells, log *slog.Logger) error {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		if err := listenOnce(ctx, url, bells); ctx.Err() == nil {
+	const least, most = 100 * time.Millisecond, 5 * time.Second
+	for pause := least; ; pause = min(2*pause, most) {
+		began := time.Now()
+		err := listenOnce(ctx, url, bells)
+		if time.Since(began) > most { // it was heard for a while
+			pause = least
+		}
+		if ctx.Err() == nil {
 			log.Warn("database.listen_lost", "error", err, "retry_in", pause)
 		}
 		select {

@@ -19,6 +19,18 @@ type Source struct {
 	Cursor      json.RawMessage
 }
 
+// ReadySources names the workspaces in which a source is due, and says how long it is until another one is; nil: there is none.
+func (s *Store) ReadySources(ctx context.Context) (workspaces []string, nextIn *time.Duration, err error) {
+	a, err := call[struct {
+		Workspaces []string
+		NextPollMS *int64 `json:"next_poll_ms"`
+	}](ctx, s, `select * from autopost.ready_sources()`)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Workspaces, inMilliseconds(a.NextPollMS), nil
+}
+
 // ListDueSources leases sources whose next poll is due.
 func (s *Store) ListDueSources(ctx context.Context, workspace string, limit int) ([]Source, error) {
 	rows, err := s.pool.Query(ctx, `select workspace_id, source_id, endpoint_id, kind, config_json, cursor_json from autopost.list_due_sources($1, $2)`, workspace, limit)

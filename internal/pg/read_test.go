@@ -15,14 +15,10 @@ import (
 // sendOne claims the one due delivery and commits what its call came to.
 func sendOne(t *testing.T, store *pg.Store, outcome autopost.Outcome) string {
 	t.Helper()
-	claimed, err := store.ClaimDeliveries(t.Context(), "w", "run", 1)
-	require.NoError(t, err)
-	require.Len(t, claimed, 1)
-	_, err = store.StartCall(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken)
-	require.NoError(t, err)
-	_, err = store.CommitOutcome(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken, outcome)
-	require.NoError(t, err)
-	return claimed[0].DeliveryID
+	d := claimOne(t, store)
+	startOne(t, store, d)
+	commitOne(t, store, d, outcome)
+	return d.DeliveryID
 }
 
 func TestReadModels(t *testing.T) {

@@ -34,6 +34,9 @@ type Options struct {
 	MaxConns int
 }
 
+// trusted is how long an idle connection is used again without a ping.
+const trusted = 15 * time.Second
+
 // Store calls the functions of schema autopost. It is safe for concurrent use.
 type Store struct {
 	pool *pgxpool.Pool
@@ -60,11 +63,32 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 5 * time.Second}
 	}
+	// A connection that was used a moment ago is taken to be alive: a daemon that has
+	// nothing to do would ask the database twice for each thing.
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trusted }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	return &Store{pool: pool}, nil
+}
+
+// ThroughPooler reports whether a URL leads through a pooler that keeps no session
+// settings, as PgBouncer: it refuses a connection that brings its role along.
+func ThroughPooler(ctx context.Context, url string) (bool, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return false, fmt.Errorf("parse the database URL: %w", err)
+	}
+	config.RuntimeParams["role"] = "autopost_engine"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if hasState(err, stateProtocolViolation) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	return false, conn.Close(ctx)
 }
 
 // Close returns when every connection is given back.

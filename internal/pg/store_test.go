@@ -42,32 +42,33 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	ctx := t.Context()
 	require.NoError(t, store.Ready(ctx))
 
-	_, waits, err := store.NextWake(ctx)
+	work, err := store.ReadyWork(ctx, "", 10, nil)
 	require.NoError(t, err)
-	require.False(t, waits)
+	require.Empty(t, work.Workspaces)
+	require.Nil(t, work.NextIn)
 	push(t, store, "hello")
-	workspaces, err := store.ReadyWorkspacesAfter(ctx, "", 10)
+	work, err = store.ReadyWork(ctx, "", 10, []pg.Room{{Platform: autopost.MAX, Room: 0}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"w"}, workspaces)
+	require.Equal(t, []string{"w"}, work.Workspaces)
+	require.Zero(t, *work.NextIn)
 
-	claimed, err := store.ClaimDeliveries(ctx, "w", "run", 10)
+	claimed, err := store.ClaimWithin(ctx, "w", "run", 10, []pg.Room{{Platform: autopost.Telegram, Room: 0}})
 	require.NoError(t, err)
-	require.Len(t, claimed, 1)
-	d := claimed[0]
+	require.Empty(t, claimed)
+	d := claimOne(t, store)
 	require.Equal(t, "hello", d.RenderedText)
 	require.Equal(t, []autopost.Step{{Name: "text", Text: true}}, d.RenderMeta.Steps)
 	require.Nil(t, d.SendAt)
 
-	start, err := store.StartCall(ctx, "w", d.DeliveryID, d.ClaimToken)
+	stale := pg.Claim{DeliveryID: d.DeliveryID, ClaimToken: "another"}
+	starts, err := store.StartCallBatch(ctx, "w", []pg.Claim{stale, {DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}})
 	require.NoError(t, err)
-	require.True(t, start.Applied)
-	require.Greater(t, start.Deadline, 4*time.Minute)
-	commit, err := store.CommitOutcome(ctx, "w", d.DeliveryID, d.ClaimToken, autopost.Sent("77", time.Now(), nil))
-	require.NoError(t, err)
+	require.Equal(t, pg.Start{Reason: "stale"}, starts[0])
+	require.True(t, starts[1].Applied)
+	require.Greater(t, starts[1].Deadline, 4*time.Minute)
+	commit := commitOne(t, store, d, autopost.Sent("77", time.Now(), nil))
 	require.Equal(t, pg.Commit{Applied: true, Status: "sent"}, commit)
-	again, err := store.CommitOutcome(ctx, "w", d.DeliveryID, d.ClaimToken, autopost.Sent("77", time.Now(), nil))
-	require.NoError(t, err)
-	require.Equal(t, commit, again)
+	require.Equal(t, commit, commitOne(t, store, d, autopost.Sent("77", time.Now(), nil)))
 }
 
 func TestHeldDeliveryHasNoInstant(t *testing.T) {
@@ -75,13 +76,9 @@ func TestHeldDeliveryHasNoInstant(t *testing.T) {
 	db.Exec(setUp + `update autopost.channels set on_unknown = 'hold';`)
 	store := open(t, db.URL("engine"))
 	push(t, store, "hello")
-	claimed, err := store.ClaimDeliveries(t.Context(), "w", "run", 10)
-	require.NoError(t, err)
-	_, err = store.StartCall(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken)
-	require.NoError(t, err)
-	commit, err := store.CommitOutcome(t.Context(), "w", claimed[0].DeliveryID, claimed[0].ClaimToken,
-		autopost.Failed(autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "x", Known: false}))
-	require.NoError(t, err)
+	d := claimOne(t, store)
+	startOne(t, store, d)
+	commit := commitOne(t, store, d, autopost.Failed(autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "x", Known: false}))
 	require.Equal(t, pg.Commit{Applied: true, Status: "retry"}, commit)
 }
 
@@ -89,10 +86,11 @@ func TestErrorsOfOursHaveNames(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	store := open(t, db.URL("engine"))
-	_, err := store.ClaimDeliveries(t.Context(), "w", "run", 0)
+	_, err := store.ClaimWithin(t.Context(), "w", "run", 0, nil)
 	require.ErrorIs(t, err, pg.ErrArgument)
 	require.ErrorContains(t, err, "limit")
-	_, err = store.ClaimDeliveries(t.Context(), "nowhere", "run", 1)
+	require.True(t, pg.Refused(err))
+	_, err = store.ClaimWithin(t.Context(), "nowhere", "run", 1, nil)
 	require.ErrorIs(t, err, pg.ErrNoWorkspace)
 }
 
@@ -104,10 +102,10 @@ func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
 	store, err := pg.Open(t.Context(), pg.Options{URL: url, Pooled: true})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	_, err = store.ClaimDeliveries(t.Context(), "w", "run", 1)
+	_, err = store.ClaimWithin(t.Context(), "w", "run", 1, nil)
 	require.ErrorIs(t, err, pg.ErrNotAllowed)
 	db.Exec(`insert into autopost.role_workspaces (role_name, workspace_id) values ('autopost_caller', 'w')`)
-	_, err = store.ClaimDeliveries(t.Context(), "w", "run", 1)
+	_, err = store.ClaimWithin(t.Context(), "w", "run", 1, nil)
 	require.NoError(t, err)
 	_, err = store.GetCredential(t.Context(), "w", "bot")
 	require.ErrorContains(t, err, "permission denied")
@@ -119,16 +117,14 @@ func TestCallsSurviveAFunctionWhoseResultTypeChanged(t *testing.T) {
 	store, err := pg.Open(t.Context(), pg.Options{URL: db.URL("engine"), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	_, waits, err := store.NextWake(t.Context()) // the plan is cached from here on
+	_, err = store.ReadyWork(t.Context(), "", 10, nil) // the plan is cached from here on
 	require.NoError(t, err)
-	require.False(t, waits)
-	db.Exec(`drop function autopost.next_wake_ms();
-		create function autopost.next_wake_ms() returns numeric language sql as 'select 1500';
-		grant execute on function autopost.next_wake_ms() to autopost_engine`)
-	wait, waits, err := store.NextWake(t.Context())
+	db.Exec(`drop function autopost.ready_work(text, int, jsonb);
+		create function autopost.ready_work(text, int, jsonb) returns json language sql as 'select ''{"next_wake_ms": 1500}''::json';
+		grant execute on function autopost.ready_work(text, int, jsonb) to autopost_engine`)
+	work, err := store.ReadyWork(t.Context(), "", 10, nil)
 	require.NoError(t, err)
-	require.True(t, waits)
-	require.Equal(t, 1500*time.Millisecond, wait)
+	require.Equal(t, 1500*time.Millisecond, *work.NextIn)
 }
 
 func TestListenRingsForWhatIsDue(t *testing.T) {

@@ -44,6 +44,38 @@ func New(t testing.TB) *DB {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	return s.copied(t)
+}
+
+// NewAlone is New on a server of the test's own, which it may stop and start.
+func NewAlone(t testing.TB) *DB {
+	t.Helper()
+	s, err := startServer()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return s.copied(t)
+}
+
+// StopServer cuts off all clients and ends the server of NewAlone.
+func (db *DB) StopServer() {
+	db.t.Helper()
+	if err := db.server.instance.Stop(db.t.Context()); err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+}
+
+// StartServer starts the server that StopServer ended, at the same address.
+func (db *DB) StartServer() {
+	db.t.Helper()
+	if err := db.server.start(db.t.Context()); err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+}
+
+// copied is a new copy of the template.
+func (s *server) copied(t testing.TB) *DB {
+	t.Helper()
 	db := &DB{t: t, server: s, name: s.nextName(), roles: map[string]string{}}
 	if err := s.exec(t.Context(), "create database "+db.name+" template "+template); err != nil {
 		t.Fatalf("pgtest: %v", err)

@@ -19,9 +19,12 @@ import (
 
 const template = "template_autopost"
 
-// server is the PostgreSQL of this test process.
+// server is the PostgreSQL of this test process, or of one test.
 type server struct {
 	url *url.URL
+	// options start it again, where a test has stopped the instance.
+	options  localpg.Options
+	instance *localpg.Instance
 
 	mu     sync.Mutex
 	admin  *pgx.Conn
@@ -48,21 +51,24 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	instance, err := localpg.Start(ctx, localpg.Options{
+	s := &server{reaper: reaper, options: localpg.Options{
 		Dir: dir + "/pg", BinDir: os.Getenv("AUTOPOST_PG_BIN"), MaxConnections: 200, Volatile: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w\n(make setup installs what the tests need)", err)
-	}
-	address, err := url.Parse(instance.URL())
-	if err != nil {
-		return nil, err
-	}
-	s := &server{url: address, reaper: reaper}
-	if s.admin, err = pgx.Connect(ctx, instance.URL()); err != nil {
+	}}
+	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
 	return s, s.makeTemplate(ctx)
+}
+
+func (s *server) start(ctx context.Context) (err error) {
+	if s.instance, err = localpg.Start(ctx, s.options); err != nil {
+		return fmt.Errorf("%w\n(make setup installs what the tests need)", err)
+	}
+	if s.url, err = url.Parse(s.instance.URL()); err != nil {
+		return err
+	}
+	s.admin, err = pgx.Connect(ctx, s.instance.URL())
+	return err
 }
 
 // startReaper starts a process that outlives this one, stops the server (where

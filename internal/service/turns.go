@@ -2,31 +2,36 @@ package service
 
 import "sync"
 
-// Turns gives each workspace at most one turn at a time, without making the
-// turns of others wait for it. The zero value is ready; it is safe for
+// Turns gives each workspace a bounded number of turns at a time, without making
+// the turns of others wait for it. The zero value is ready; it is safe for
 // concurrent use.
 type Turns struct {
+	// Most is how many turns of one workspace may run; 0 means one.
+	Most int
+
 	mu   sync.Mutex
-	busy map[string]bool
+	busy map[string]int
 	all  sync.WaitGroup
 }
 
-// Start runs turn in its own goroutine, unless the workspace's last one is still running.
+// Start runs turn in its own goroutine, unless as many of the workspace as may are running.
 func (t *Turns) Start(workspace string, turn func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.busy[workspace] {
+	if t.busy[workspace] >= max(1, t.Most) {
 		return
 	}
 	if t.busy == nil {
-		t.busy = make(map[string]bool)
+		t.busy = make(map[string]int)
 	}
-	t.busy[workspace] = true
+	t.busy[workspace]++
 	t.all.Go(func() {
 		defer func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			delete(t.busy, workspace)
+			if t.busy[workspace]--; t.busy[workspace] == 0 {
+				delete(t.busy, workspace)
+			}
 		}()
 		turn()
 	})

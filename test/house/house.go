@@ -65,7 +65,11 @@ type settings struct {
 	world  world.Options
 	role   string
 	binary func() (string, error)
+	alone  bool
 }
+
+// WithItsOwnServer gives the house a PostgreSQL that the test may stop and start.
+func WithItsOwnServer(s *settings) { s.alone = true }
 
 // Armed runs the program that can be told to die at a point of internal/crash, by the
 // variable AUTOPOST_CRASH.
@@ -90,7 +94,11 @@ func New(t testing.TB, options ...Option) *House {
 	}
 	path, err := s.binary()
 	require.NoError(t, err)
-	h := &House{DB: pgtest.New(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
+	database := pgtest.New
+	if s.alone {
+		database = pgtest.NewAlone
+	}
+	h := &House{DB: database(t), World: world.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
 	h.database = h.URL(s.role)
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))

@@ -37,11 +37,22 @@ begin
 end
 $$;
 
-create or replace function autopost.armed_workspaces() returns table (workspace_id text, ready_at timestamptz)
+create or replace function autopost.room_in(p_rooms jsonb, p_workspace_id text, p_platform text, p_rate_group text) returns int
+language sql immutable parallel safe
+as $$
+-- How much room p_rooms leaves a group: [{"workspace_id", "platform", "rate_group", "room"}], a name that is missing means any, the least counts. Null: nothing is said.
+select min((r.value ->> 'room')::int)
+from jsonb_array_elements(p_rooms) r
+where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
+and coalesce(r.value ->> 'platform', p_platform) = p_platform
+and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
+$$;
+
+create or replace function autopost.armed_workspaces(p_rooms jsonb) returns table (workspace_id text, ready_at timestamptz)
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
--- something: the earliest gate of a group that is neither cooling down nor out of slots. Looks across workspaces: none is entered.
+-- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
 -- Reads: channel_gates, platform_limits, workspaces, settings.
@@ -68,9 +79,16 @@ begin
 	left join lateral (
 		select l from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
-	where w.status = 'active' and (v_all or autopost.may_speak_for(grp.workspace_id))
+	where w.status = 'active' and (p_rooms = '[]' or coalesce(autopost.room_in(p_rooms, grp.workspace_id, grp.platform, grp.rate_group) > 0, true)) and (v_all or autopost.may_speak_for(grp.workspace_id))
 	group by grp.workspace_id;
 end
+$$;
+
+create or replace function autopost.armed_workspaces() returns table (workspace_id text, ready_at timestamptz)
+language sql stable
+as $$
+-- armed_workspaces for who has room for all.
+select r.workspace_id, r.ready_at from autopost.armed_workspaces('[]') r
 $$;
 
 create or replace function autopost.ready_ring(p_after text, p_limit int) returns setof text

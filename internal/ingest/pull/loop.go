@@ -27,7 +27,8 @@ type Config struct {
 	Fetchers map[string]Fetcher
 	// ChunkSize is PULL_CHUNK_SIZE, 50 to 200; 100.
 	ChunkSize int
-	// Interval between looks for due sources; 1 s, the shortest interval_seconds.
+	// Interval is the longest time between two looks for due sources: how soon a new
+	// one is found; 5 s.
 	Interval time.Duration
 	// Budget is the longest that one source may take; 60 s.
 	Budget time.Duration
@@ -45,8 +46,10 @@ const (
 	// recordTimeout is the time to write down how a poll or a round ended, also
 	// while the daemon is stopping.
 	recordTimeout = 5 * time.Second
-	minChunk      = 50
-	maxChunk      = 200
+	// lookLeast is the shortest time between two looks, and the shortest interval_seconds.
+	lookLeast = time.Second
+	minChunk  = 50
+	maxChunk  = 200
 )
 
 // Loop polls the due sources of all active workspaces.
@@ -66,7 +69,7 @@ func NewLoop(cfg Config) (*Loop, error) {
 	if cfg.ChunkSize < minChunk || cfg.ChunkSize > maxChunk {
 		return nil, fmt.Errorf("pull loop: PULL_CHUNK_SIZE is %d; use %d to %d", cfg.ChunkSize, minChunk, maxChunk)
 	}
-	cfg.Interval = cmp.Or(cfg.Interval, time.Second)
+	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Second)
 	cfg.Budget = cmp.Or(cfg.Budget, time.Minute)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 32)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
@@ -76,14 +79,14 @@ func NewLoop(cfg Config) (*Loop, error) {
 // Run polls until ctx ends. A database that is away is asked again next round.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.turns.Wait()
-	ticker := time.NewTicker(l.cfg.Interval)
-	defer ticker.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
-		l.sweep(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-next.C:
+			next.Reset(l.sweep(ctx))
 		}
 	}
 }
@@ -94,10 +97,11 @@ func (l *Loop) runOnce(ctx context.Context) {
 	l.turns.Wait()
 }
 
-// sweep starts a round of every active workspace. It does not wait: slow sources
-// hold up their own workspace's next round and nobody else's.
-func (l *Loop) sweep(ctx context.Context) {
-	workspaces, err := l.cfg.Sources.ListWorkspaces(ctx)
+// sweep starts a round of every workspace in which a source is due, and says when to
+// look again. It does not wait: slow sources hold up their own workspace's next
+// round and nobody else's.
+func (l *Loop) sweep(ctx context.Context) (again time.Duration) {
+	workspaces, nextIn, err := l.cfg.Sources.ReadySources(ctx)
 	l.outage.Report(ctx, l.cfg.Log, "pull", err)
 	for _, workspace := range workspaces {
 		l.turns.Start(workspace, func() {
@@ -105,6 +109,14 @@ func (l *Loop) sweep(ctx context.Context) {
 				l.cfg.Log.WarnContext(ctx, "pull.round_failed", "workspace", workspace, "error", err)
 			}
 		})
+	}
+	switch {
+	case len(workspaces) > 0:
+		return lookLeast // what is due and was left, for the round before is not over
+	case nextIn != nil:
+		return min(max(*nextIn, lookLeast), l.cfg.Interval)
+	default:
+		return l.cfg.Interval
 	}
 }
 

@@ -34,14 +34,14 @@ func (s *store) note(format string, args ...any) {
 	s.calls = append(s.calls, fmt.Sprintf(format, args...))
 }
 
-func (s *store) ListWorkspaces(context.Context) ([]string, error) {
+func (s *store) ReadySources(context.Context) ([]string, *time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
 	for workspace := range s.due {
 		names = append(names, workspace)
 	}
-	return names, s.listErr
+	return names, nil, s.listErr
 }
 
 func (s *store) ListDueSources(_ context.Context, workspace string, limit int) ([]Source, error) {

@@ -108,8 +108,8 @@ type ChunkAnswer struct {
 
 // Sources says what is to be polled.
 type Sources interface {
-	// ListWorkspaces names the active workspaces.
-	ListWorkspaces(ctx context.Context) ([]string, error)
+	// ReadySources names the workspaces in which a source is due, and says how long it is until another one is.
+	ReadySources(ctx context.Context) (workspaces []string, nextIn *time.Duration, err error)
 	// ListDueSources leases at most limit sources that are due.
 	ListDueSources(ctx context.Context, workspace string, limit int) ([]Source, error)
 }

@@ -83,6 +83,7 @@ var acts = []act{
 	{"begin_dispatch", "", `select autopost.begin_dispatch('posttest', 60)`, false},
 	{"end_dispatch", "", `select autopost.end_dispatch('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
+	{"claim_within", "", `select * from autopost.claim_within('w', 'run', 100, '[{"room": 1}]')`, true},
 	{"start_call", "", `select autopost.start_call('w', {idle}, {idle.token})`, false},
 	{"start_call", "late for its slot", `select autopost.start_call('w', {late}, {late.token})`, false},
 	{"start_call", "repeated", `select autopost.start_call('w', {started}, {started.token})`, false},
@@ -252,8 +253,9 @@ var readers = []string{
 	"list_due_refreshes", "list_endpoints", "list_events", "list_master_keys", "list_media_origins", "list_media_removals", "list_messages",
 	"list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media",
 	"list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template",
-	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces",
-	"ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
+	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces",
+	"ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
+	"verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -330,7 +332,9 @@ func TestReadersWriteNothing(t *testing.T) {
 		"queue_snapshot":              `'w'`,
 		"ready_act_workspaces":        `10`,
 		"ready_fanout_workspaces":     `10`,
+		"ready_sources":               ``,
 		"ready_submission_workspaces": `10`,
+		"ready_work":                  `'', 10, '[]'`,
 		"ready_webhook_workspaces":    `10`,
 		"ready_workspaces":            `10`,
 		"ready_workspaces_after":      `'', 10`,

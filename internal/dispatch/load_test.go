@@ -1,0 +1,218 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/dispatch"
+)
+
+// batchesOf lists the sizes of the batches in which something was asked.
+func (w *world) batchesOf(what string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var sizes []string
+	for _, c := range w.calls {
+		if size, ok := strings.CutPrefix(c.what, what+" of "); ok {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes
+}
+
+func TestStartsAndOutcomesGoAtOnceWhenIdleAndTogetherUnderLoad(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		stop := w.start(dispatch.Config{})
+		after(0)
+		require.Equal(t, []string{"1"}, w.batchesOf("start"))
+		require.Equal(t, []string{"1"}, w.batchesOf("commit"))
+		stop()
+	})
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 20)
+		var first sync.Once
+		w.onStart = func(string) (dispatch.Start, error) {
+			first.Do(func() { <-time.After(10 * time.Millisecond) })
+			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		require.Equal(t, []string{"1", "19"}, w.batchesOf("start"), "those that came while the first was under way")
+		require.Len(t, w.outcomes, 20)
+	})
+}
+
+func TestAWorkspaceWhoseDatabaseCallsAreSlowDoesNotHoldUpAnother(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 5)
+		w.put("zeta", 1)
+		w.onStart = func(id string) (dispatch.Start, error) {
+			if strings.HasPrefix(id, "acme") {
+				<-time.After(5 * time.Second)
+			}
+			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		require.Less(t, w.when("send zeta-0")[0], 10*time.Millisecond)
+	})
+}
+
+// The database takes no batch in which one delivery is.
+func TestAnItemThatIsRefusedFailsNoneOfItsBatch(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 20)
+		var first sync.Once
+		w.onStart = func(id string) (dispatch.Start, error) {
+			first.Do(func() { <-time.After(10 * time.Millisecond) }) // the others gather
+			if id == "acme-13" {
+				return dispatch.Start{}, fmt.Errorf("%w: it cannot be stored", dispatch.ErrRefused)
+			}
+			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{Lease: 30 * time.Second, AdapterTimeout: time.Second})()
+		after(50 * time.Millisecond)
+		require.Len(t, w.outcomes, 19)
+		require.Empty(t, w.when("send acme-13"))
+		after(time.Minute)
+		o, _ := w.outcome("acme-13")
+		require.Equal(t, "not_called", o.Error.Code)
+	})
+}
+
+func TestABatchThatTheDatabaseDoesNotAnswerIsAskedWhole(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 3)
+		w.onStart = func(string) (dispatch.Start, error) {
+			<-time.After(10 * time.Millisecond)
+			if time.Since(w.began) < 60*time.Millisecond {
+				return dispatch.Start{}, errGone
+			}
+			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(50 * time.Millisecond)
+		require.Equal(t, []string{"1", "2"}, w.batchesOf("start"), "an error of the database is everybody's, and nobody's fault")
+		after(time.Second)
+		require.Len(t, w.outcomes, 3)
+	})
+}
+
+func group(name string) func(*autopost.Delivery) {
+	return func(d *autopost.Delivery) { d.RateGroup = name }
+}
+
+func on(platform autopost.Platform) func(*autopost.Delivery) {
+	return func(d *autopost.Delivery) { d.Platform = platform }
+}
+
+func TestNobodyTakesAllPlaces(t *testing.T) {
+	hang := func(w *world, slow string) func(context.Context, autopost.Call) autopost.Outcome {
+		return func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			if strings.Contains(c.Delivery.DeliveryID+c.Delivery.RateGroup+string(c.Delivery.Platform), slow) {
+				return untilCancelled(ctx, c)
+			}
+			w.note("sent")
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+	}
+	for name, c := range map[string]struct {
+		slow string
+		put  func(w *world)
+	}{
+		"a group": {"dead", func(w *world) { w.put("acme", 1000, group("dead")) }},
+		"a workspace with many groups": {"acme", func(w *world) {
+			for n := range 1000 {
+				w.put("acme", 1, group(fmt.Sprint("g", n)))
+			}
+		}},
+		"a platform of many workspaces": {"telegram", func(w *world) {
+			for n := range 200 {
+				w.put(fmt.Sprintf("w%03d", n), 5)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				c.put(w)
+				w.onSend = hang(w, c.slow)
+				defer w.start(dispatch.Config{Senders: 64})()
+				after(30 * time.Second)
+				for n := range 5 {
+					w.put("zeta", 4, on(autopost.MAX))
+					w.wake <- struct{}{}
+					after(10 * time.Millisecond)
+					require.Len(t, w.when("sent"), 4*(n+1), "at once, whatever hangs")
+					after(time.Second)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingMoreIsClaimedWhileOutcomesWaitForTheDatabase(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		w.onCommit = func(id string) (dispatch.Commit, error) {
+			if time.Since(w.began) < time.Minute && strings.HasPrefix(id, "acme") {
+				return dispatch.Commit{}, errGone
+			}
+			return dispatch.Commit{Applied: true}, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(time.Second)
+		w.put("acme", 10)
+		w.put("zeta", 10)
+		w.wake <- struct{}{}
+		after(50 * time.Second)
+		w.look(func() {
+			require.Len(t, w.queue["acme"], 10)
+			require.Empty(t, w.queue["zeta"], "nobody else waits for it")
+		})
+		after(15 * time.Second)
+		w.look(func() { require.Len(t, w.outcomes, 21, "soon after the database is back") })
+	})
+}
+
+func TestNothingGoesOutAfterTheMachineSleptThroughTheLease(t *testing.T) {
+	t.Run("before the call", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put("acme", 1)
+			w.onStart = func(string) (dispatch.Start, error) {
+				w.slept.Store(int64(time.Hour))
+				return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+			}
+			defer w.start(dispatch.Config{})()
+			after(time.Minute)
+			require.Empty(t, w.when("send acme-0"))
+			require.Len(t, w.when("commit acme-0"), 1, "a definite failure, if the claim is ours still")
+			require.Equal(t, "not_called", w.outcomes["acme-0"].Error.Code)
+		})
+	})
+	t.Run("during the call", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.put("acme", 1)
+			var ended time.Duration
+			w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
+				<-time.After(5 * time.Second)
+				w.slept.Store(int64(time.Hour))
+				o := untilCancelled(ctx, c)
+				ended = time.Since(w.began)
+				require.True(t, errors.Is(ctx.Err(), context.DeadlineExceeded))
+				return o
+			}
+			defer w.start(dispatch.Config{})()
+			after(time.Minute)
+			require.LessOrEqual(t, ended, 6*time.Second)
+		})
+	})
+}
