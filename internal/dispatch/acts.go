@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// actPoll is how often it is asked what has come due: removals at their time, and acts that are tried again.
-	actPoll = time.Second
+	// actPoll is how often it is asked what has come due: removals at their time, and acts that are tried again. New ones ring a bell.
+	actPoll = 4 * time.Second
 	// actsAtOnce bounds one claim.
 	actsAtOnce = 50
 	// codeNoAct: the adapter of this daemon does not do what the database says that the platform does.

@@ -66,7 +66,7 @@ type Config struct {
 	Keys  Keys
 	// Client makes the calls. The addresses are tenants' own: it is to guard them.
 	Client *outbound.Client
-	// Interval between two looks at the queue; 500 ms.
+	// Interval between two looks at the queue; 500 ms. Where nothing is to be told it grows to 5 s.
 	Interval time.Duration
 	// AtOnce bounds the calls that are under way; 256.
 	AtOnce int
@@ -81,6 +81,8 @@ const (
 	// does not suffice is called again, under the same id.
 	drainTime         = 10 * time.Second
 	workspacesPerLook = 10_000
+	// quiet is the most that the time between two looks grows to while nobody is to be told anything.
+	quiet = 5 * time.Second
 	// readingsPerLook bounds how long a workspace with many events is read before others have their turn.
 	readingsPerLook = 20
 )
@@ -116,21 +118,25 @@ func (t *Teller) Run(ctx context.Context) error {
 		timer.Stop()
 		stop()
 	}()
-	ticker := time.NewTicker(t.cfg.Interval)
-	defer ticker.Stop()
-	for {
-		t.look(ctx, calling)
+	timer := time.NewTimer(t.cfg.Interval)
+	defer timer.Stop()
+	for pause := t.cfg.Interval; ; pause = min(2*pause, max(quiet, t.cfg.Interval)) {
+		if t.look(ctx, calling) {
+			pause = t.cfg.Interval
+		}
+		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-t.freed:
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
 }
 
-// look reads on and begins the calls that are due, without waiting for any.
-func (t *Teller) look(ctx, calling context.Context) {
+// look reads on and begins the calls that are due, without waiting for any. It returns
+// whether there was anything to look at.
+func (t *Teller) look(ctx, calling context.Context) bool {
 	query, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	workspaces, err := t.cfg.Queue.ReadyWebhookWorkspaces(query, workspacesPerLook)
@@ -140,6 +146,7 @@ func (t *Teller) look(ctx, calling context.Context) {
 			t.cfg.Log.ErrorContext(ctx, "results.interrupted", "workspace_id", workspace, "error", err)
 		}
 	}
+	return len(workspaces) > 0
 }
 
 func (t *Teller) serve(ctx, calling context.Context, workspace string) error {
