@@ -680,9 +680,13 @@ values
 	('orphans', 'error', 'rows refer to nothing', 'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
 	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing', 'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log (monitor.audit_head)'),
 	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error by: autopost alert target list --workspace {workspace}; try it by: autopost alert target test ID'),
+	('rights_lost', 'error', 'the bot may not post in a chat any more', 'give it back its rights in the chat: the channel goes on by itself; or disable it by: autopost channel disable ID --workspace {workspace}'),
+	('subscription', 'error', 'a platform does not tell what happens to a bot', 'see the error here; compare AUTOPOST_PUBLIC_URL with the address that the platform can reach'),
+	('webhook_disabled', 'error', 'a result webhook was disabled', 'mend its receiver; then: autopost webhook set ID --workspace {workspace}, and autopost webhook replay ID for what it missed'),
 	('no_dispatcher', 'critical', 'no daemon sends posts', 'start autopost serve; see its log if it ends by itself'),
 	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines'),
+	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP; what waited waits as long as it was to, dates that people set stay'),
 	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
 	('events_without_partition', 'warning', 'events lie in the default partition', 'the monitor was late; they go with time, see: autopost doctor'),
 	('config_differs', 'warning', 'daemons are configured differently', 'give all daemons the same environment (docs/reference/config.md), and restart them')
@@ -10933,7 +10937,7 @@ CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp wit
     LANGUAGE plpgsql STABLE
     AS $$
 -- What concerns all workspaces: daemons, their duties, their clocks, the partitions of events.
--- Reads: dispatch_runs, monitor_duties, events (its partitions).
+-- Reads: dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
 declare
 	v_late constant interval := interval '15 minutes'; -- a monitor that says nothing for longer is gone, and so are its failures
 begin
@@ -10951,6 +10955,11 @@ begin
 		format('a daemon''s clock is %s ms off', c.skew_ms))
 	from (
 		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
+		format('the clock of the database jumped by %s', j.jump))
+	from (
+		select x.jump from autopost.clock_jumps x where x.observed_at between p_now - interval '1 hour' and p_now
+		order by x.observed_at desc limit 1) j;
 	return query select autopost.finding('config_differs', 'daemons', c.n - 1, 1, format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;

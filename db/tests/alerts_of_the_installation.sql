@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(36);
+select plan(38);
 update autopost.workspaces set created_at = '2026-01-02' where workspace_id = 'w';
 insert into autopost.workspaces (workspace_id, created_at) values ('older', '2026-01-01');
 -- The clock of this test stands in a month without partitions.
@@ -75,6 +75,11 @@ select test.report('watch', null, 'one', '1700 milliseconds');
 select is(test.over(), '{"older clock_skew clocks 1700"}', 'not yet by far enough');
 select test.report('watch');
 select is(test.over(), '{}');
+insert into autopost.clock_jumps values (autopost.new_id(), autopost.now_ts(), '-1 day', 'one');
+select is(test.look(), '{"older clock_jumped clocks 86400000"}');
+select test.tick('61 minutes');
+select test.report('watch');
+select is(test.over(), '{}', 'told for an hour');
 select test.report('watch', null, 'two', '0', 'd');
 select is(test.look(), '{"older config_differs daemons 1"}');
 select test.report('watch', null, 'two');

@@ -153,7 +153,7 @@ create or replace function autopost.look_at_installation(p_level jsonb, p_now ti
 language plpgsql stable
 as $$
 -- What concerns all workspaces: daemons, their duties, their clocks, the partitions of events.
--- Reads: dispatch_runs, monitor_duties, events (its partitions).
+-- Reads: dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
 declare
 	v_late constant interval := interval '15 minutes'; -- a monitor that says nothing for longer is gone, and so are its failures
 begin
@@ -171,6 +171,11 @@ begin
 		format('a daemon''s clock is %s ms off', c.skew_ms))
 	from (
 		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
+		format('the clock of the database jumped by %s', j.jump))
+	from (
+		select x.jump from autopost.clock_jumps x where x.observed_at between p_now - interval '1 hour' and p_now
+		order by x.observed_at desc limit 1) j;
 	return query select autopost.finding('config_differs', 'daemons', c.n - 1, 1, format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
