@@ -95,7 +95,7 @@ insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('w',
 select test.on_x('free again', 'tg');
 select test.tick('1 second');
 select is(test.claimed(), '{tg}');
-select is(test.held_by('y'), 'budget,queue');
+select is(test.held_by('y'), 'budget', 'what was handed back has its place again, ahead of what is tried again later');
 select test.tick(autopost.month_begin(autopost.now_ts()) + interval '1 month' - autopost.now_ts());
 select is(test.spent(), 0::bigint, 'a new month');
 select is(array(select distinct unnest(test.claimed()) order by 1), '{x,y}');

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"sync"
 
 	"autopost"
 )
@@ -20,12 +21,21 @@ type Form struct {
 	parts  []io.Reader
 	files  []*autopost.Content
 	length int64
+	// close closes the files once: net/http may close a body on two goroutines.
+	close func() error
 }
 
 // NewForm makes an empty form.
 func NewForm() *Form {
 	f := &Form{}
 	f.writer = multipart.NewWriter(&f.head)
+	f.close = sync.OnceValue(func() error {
+		var err error
+		for _, file := range f.files {
+			err = errors.Join(err, file.Close())
+		}
+		return err
+	})
 	return f
 }
 
@@ -64,14 +74,7 @@ func (f *Form) Attach(req *http.Request) {
 }
 
 // Close closes the files of a form that was not attached.
-func (f *Form) Close() error {
-	var err error
-	for _, file := range f.files {
-		err = errors.Join(err, file.Close())
-	}
-	f.files = nil
-	return err
-}
+func (f *Form) Close() error { return f.close() }
 
 type body struct {
 	io.Reader
