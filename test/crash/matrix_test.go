@@ -67,11 +67,6 @@ func walk(t *testing.T, point crash.Point, policy string, random *rand.Rand) hou
 	station(h, 4, house.Channel{Parallel: 2})
 	h.Exec(`update autopost.channels set on_unknown = $1`, policy)
 	h.Exec(`update autopost.settings set value = '2' where key in ('submission_lease_seconds', 'pull_lease_seconds')`)
-	feed(t, h)
-	h.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json)
-		values ('news', 'wire', 'rss', jsonb_build_object('url', $1::text, 'interval_seconds', 1, 'backfill_items', $2::int))`, h.WorldURL+"/feeds/wire", items)
-	h.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('news', 'wire', 'pull_source', 'wire')`)
-
 	nth := 1 + random.IntN(max(1, most[point]))
 	if point == crash.InsideRecovery {
 		nth++ // the first is when the daemon starts, before it is ready
@@ -79,10 +74,14 @@ func walk(t *testing.T, point crash.Point, policy string, random *rand.Rand) hou
 	order := fmt.Sprintf("AUTOPOST_CRASH=%s:%d:%dus", point, nth, random.IntN(6000))
 	t.Log(order)
 	if point == crash.InsideRecovery { // there must be something to recover
+		sourced(t, h)
 		before := h.Serve(append(quick, fmt.Sprintf("AUTOPOST_CRASH=%s:%d", crash.ReplyRead, 1+random.IntN(4)))...)
 		require.True(t, before.Died(30*time.Second))
 	}
 	d := h.Serve(append(quick, order)...)
+	if point != crash.InsideRecovery {
+		sourced(t, h)
+	}
 	s := newSource(h, d)
 	s.send = func(url string, n int) (house.Answer, error) {
 		post := []any{"source_ref", fmt.Sprint("cms-", n), "text", fmt.Sprintf("Post %d", n)}
@@ -110,10 +109,14 @@ func walk(t *testing.T, point crash.Point, policy string, random *rand.Rand) hou
 	return toll
 }
 
-func feed(t *testing.T, h *house.House) {
+// sourced gives the house a source of items; the daemon finds it while it runs, so that it does not die before it is ready.
+func sourced(t *testing.T, h *house.House) {
 	raw, err := feeds.RSS{Items: items}.Document()
 	require.NoError(t, err)
 	h.World.Feeds.Set("wire", "application/rss+xml", raw)
+	h.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json)
+		values ('news', 'wire', 'rss', jsonb_build_object('url', $1::text, 'interval_seconds', 1, 'backfill_items', $2::int))`, h.WorldURL+"/feeds/wire", items)
+	h.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('news', 'wire', 'pull_source', 'wire')`)
 }
 
 // tally adds up what the walks cost.
