@@ -87,7 +87,7 @@ func told(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...results.
 	}
 	q := &queue{due: calls, committed: make(chan results.Outcome, len(calls))}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := run(t, ctx, q, atOnce)
+	ended := run(ctx, t, q, atOnce)
 	var outcomes []results.Outcome
 	for range len(calls) {
 		outcomes = append(outcomes, <-q.committed)
@@ -97,7 +97,7 @@ func told(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...results.
 	return outcomes
 }
 
-func run(t *testing.T, ctx context.Context, q *queue, atOnce int) <-chan error {
+func run(ctx context.Context, t *testing.T, q *queue, atOnce int) <-chan error {
 	t.Helper()
 	teller, err := results.New(results.Config{
 		Queue: q, Keys: keys{"key": key, "old": key, "bad": "whsec_short"}, AtOnce: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
@@ -174,7 +174,7 @@ func TestEndWaitsForCalls(t *testing.T) {
 	t.Cleanup(server.Close)
 	q := &queue{broken: true, committed: make(chan results.Outcome, 1), due: []results.Call{{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", Timeout: time.Minute, Body: "{}"}}}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := run(t, ctx, q, 1)
+	ended := run(ctx, t, q, 1)
 	q.mu.Lock()
 	q.broken = false
 	q.mu.Unlock()

@@ -33,10 +33,10 @@ func TestKilledBeforeAnActIsAnswered(t *testing.T) {
 		request.Header.Set("Authorization", "Bearer "+key.Key)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", "once")
-		return http.DefaultClient.Do(request) //nolint:bodyclose // the caller does
+		return http.DefaultClient.Do(request)
 	}
 	d := h.Serve(append(quick, "AUTOPOST_CRASH="+string(crash.ActCommitted))...)
-	_, err := pause(d) //nolint:bodyclose // there is none
+	_, err := pause(d)
 	require.Error(t, err)
 	require.True(t, d.Died(10*time.Second))
 	until := pgtest.Value[time.Time](h.DB, `select paused_until from autopost.channels`)

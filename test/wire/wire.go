@@ -153,7 +153,7 @@ func (l *Line) serve() {
 }
 
 func (l *Line) connect(near net.Conn) {
-	far, err := new(net.Dialer).Dial(l.network, l.target) //nolint:noctx // the far end is on this machine
+	far, err := new(net.Dialer).Dial(l.network, l.target)
 	if err != nil {
 		_ = near.Close()
 		return
