@@ -2,7 +2,6 @@ package crash
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -17,17 +16,7 @@ import (
 	"autopost/test/house"
 )
 
-// atOnce is how many tests run at once: they wait for leases more than they work.
-const atOnce = "6"
-
-func TestMain(m *testing.M) {
-	defer house.Leave()
-	flag.Parse()
-	if err := flag.Set("test.parallel", atOnce); err != nil {
-		panic(err)
-	}
-	m.Run()
-}
+func TestMain(m *testing.M) { house.Main(m) }
 
 const seed = 20261120
 

@@ -14,10 +14,7 @@ import (
 	"autopost/test/house"
 )
 
-func TestMain(m *testing.M) {
-	defer house.Leave()
-	m.Run()
-}
+func TestMain(m *testing.M) { house.Main(m) }
 
 const (
 	posts    = 25

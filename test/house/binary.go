@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -28,8 +30,20 @@ var built struct {
 	folders []string
 }
 
-// Leave removes what tests of this process shared; TestMain of a package defers it.
-func Leave() {
+// atOnce is how many tests of houses run at once: they wait for leases and slots more than they work.
+const atOnce = "5"
+
+// Main runs the tests of a package and removes what they shared; it is what TestMain does.
+func Main(m *testing.M) {
+	defer leave()
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+func leave() {
 	built.Lock()
 	defer built.Unlock()
 	for _, folder := range built.folders {
