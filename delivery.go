@@ -64,6 +64,11 @@ type Delivery struct {
 	LastProviderMessageID *string
 	// KnownPosts are there after an unknown outcome alone.
 	KnownPosts *KnownPosts
+	// DueAt is since when it could go; ScheduledFor when its sender wanted it to, nil for at once.
+	DueAt        time.Time
+	ScheduledFor *time.Time
+	// Together is how many deliveries its claim gave; 0 where nobody counted.
+	Together int
 }
 
 // KnownPosts are the channel's other posts, as far as they are known, for an adapter that

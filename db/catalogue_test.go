@@ -41,6 +41,8 @@ var crossWorkspace = []string{
 	"list_settings", "list_unknown_media", "list_workspaces", "next_wake_ms", "observe_clock", "put_setting", "ready_act_workspaces",
 	"ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces",
 	"ready_workspaces_after", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
+	"ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces", "ready_workspaces_after", "report_duty",
+	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal

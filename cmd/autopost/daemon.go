@@ -46,6 +46,7 @@ type daemon struct {
 	speakers map[autopost.Platform]autopost.Adapter
 	bells    pg.Bells
 	http     net.Listener
+	watch    *watch
 	group    service.Group
 	log      *slog.Logger
 }
@@ -64,7 +65,10 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
-	if d.store, err = db.store(ctx); err != nil {
+	if d.watch, err = newWatch(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if d.store, err = db.watchedStore(ctx, d.watch); err != nil {
 		return nil, err
 	}
 	if err := d.store.Ready(ctx); err != nil {
@@ -94,6 +98,7 @@ func (d *daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
 	runID := uuid.NewString()
 	d.group.Add("http", service.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	d.watch.serve(&d.group)
 	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
 	if on("ingest") {
 		if err := d.addIngest(runID); err != nil {
@@ -114,8 +119,8 @@ func (d *daemon) addStages(only []string) error {
 func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	mux := http.NewServeMux()
 	if withIngest {
-		mux.Handle("/hooks/push", push.New(pushStore{d.store}, d.log))
-		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(signedStore{d.store, d.vault, d.log}, d.log))
+		mux.Handle("/hooks/push", push.New(watchedPush{pushStore{d.store}, d.watch.Watch}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(watchedSigned{signedStore{d.store, d.vault, d.log}, d.watch.Watch}, d.log))
 		hooks := updateStore{pushStore{d.store}}
 		mux.Handle("/hooks/telegram", updates.New(autopost.Telegram, hooks, d.log))
 		mux.Handle("/hooks/max", updates.New(autopost.MAX, hooks, d.log))
@@ -124,7 +129,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 	api := admin.Handler(admin.Deps{
 		Keys: records, Records: records, Log: d.log,
 		Media:  flow.Media{Uploads: d.depository(), Limits: mediaLimits(d.cfg), Platforms: handovers{d.speakers, d.vault, d.depository(), d.library(), new(singleflight.Group)}},
-		Checks: []admin.Check{{Name: "database", Part: d.store}, {Name: "storage", Part: d.blobs}},
+		Checks: d.checks(),
 	})
 	if withWeb {
 		mux.Handle("/", api)
@@ -132,7 +137,8 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/healthz", api)
 		mux.Handle("/readyz", api)
 	}
-	return mux
+	d.watch.mount(mux)
+	return d.watch.Served(area, mux)
 }
 
 func (d *daemon) addIngest(runID string) error {
@@ -141,7 +147,7 @@ func (d *daemon) addIngest(runID string) error {
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	})
 	worker, err := ingest.NewWorker(ingest.Config{
-		Queue: submissionStore{d.store}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Queue: watchedSubmissions{submissionStore{d.store}, d.watch.Watch}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
 		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
@@ -155,7 +161,7 @@ func (d *daemon) addIngest(runID string) error {
 	sources := pullStore{d.store}
 	loop, err := pull.NewLoop(pull.Config{
 		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
-		Fetchers: fetchers(guarded, d.vault),
+		Fetchers: watchedFetchers(d.watch.Watch, fetchers(guarded, d.vault)),
 	})
 	if err != nil {
 		return err
@@ -190,11 +196,12 @@ func (d *daemon) addDispatch(runID string) error {
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
 		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
-		Media: d.library(), Adapters: d.speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log,
+		Media: d.library(), Adapters: d.speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log, Watch: d.watch.Watch,
 	})
 	if err != nil {
 		return err
 	}
+	d.watch.dispatches = true
 	d.group.Add("dispatch", dispatcher)
 	teller, err := results.New(results.Config{
 		Queue: resultQueue{d.store}, Keys: d.vault, Log: d.log,
@@ -213,7 +220,7 @@ func (d *daemon) addMonitor(runID string) error {
 		return err
 	}
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
-		Workspaces: d.store, Clock: d.store, Leases: d.store, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
+		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
 		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},
 		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
@@ -242,6 +249,7 @@ func (d *daemon) Close() {
 	if d.store != nil {
 		d.store.Close()
 	}
+	d.watch.close()
 }
 
 // serveHTTP serves until ctx ends, then lets requests in flight finish.

@@ -63,6 +63,15 @@ func (d *database) store(ctx context.Context) (*pg.Store, error) {
 	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
 }
 
+// watchedStore is store, with a watch that is told of each call.
+func (d *database) watchedStore(ctx context.Context, w *watch) (*pg.Store, error) {
+	store, err := pg.Open(ctx, pg.Options{URL: d.url, Pooled: d.url != d.directURL, Asked: w.Asked})
+	if err == nil {
+		w.observe(store)
+	}
+	return store, err
+}
+
 // withDatabase runs work over the configured database as it is.
 func withDatabase(ctx context.Context, work func(context.Context, config.Config, *database) error) (err error) {
 	cfg, err := loadConfig()

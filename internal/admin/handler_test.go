@@ -225,14 +225,18 @@ func TestReadiness(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				w := ask(deps(&store{}, admin.Check{Name: "database", Part: c.database},
+				w := ask(deps(&store{}, admin.Check{Name: "database", Part: c.database, Remedy: "look at it"},
 					admin.Check{Name: "schema", Part: c.schema}, admin.Check{Name: "storage", Part: c.storage}), "GET", "/readyz", "")
 				require.Equal(t, c.within, time.Since(began))
 				if c.want == "" {
 					require.Equal(t, 200, w.Code)
+					require.JSONEq(t, `{"status":"ready","checks":[{"name":"database","ok":true},{"name":"schema","ok":true},{"name":"storage","ok":true}]}`, w.Body.String())
 					return
 				}
+				body := w.Body.String()
 				require.Equal(t, c.want, requireProblem(t, w, 503))
+				require.Equal(t, strings.Contains(c.want, "database"), strings.Contains(body, `{"name":"database","ok":false,"detail":"look at it"}`), body)
+				require.NotContains(t, body, errGone.Error(), "an error may name hosts")
 			})
 		})
 	}

@@ -22,21 +22,29 @@ type Ready interface {
 // Check is one part that readiness depends on: the database, its schema's
 // version, the storage of media.
 type Check struct {
-	// Name is shown to anyone who asks; the error is only logged, as it may name hosts.
-	Name string
-	Part Ready
+	// Name and Remedy are shown to anyone who asks; the error is only logged, as it may name hosts.
+	Name   string
+	Remedy string
+	Part   Ready
 }
+
+// ReadyFunc is a function as a Ready.
+type ReadyFunc func(ctx context.Context) error
+
+// Ready implements Ready.
+func (f ReadyFunc) Ready(ctx context.Context) error { return f(ctx) }
 
 // alive says that the process answers, and nothing else: a database that is gone
 // is not cured by a restart.
 func alive(w http.ResponseWriter, _ *http.Request) {
-	writeStatus(w, "ok")
+	writeAs(w, http.StatusOK, "application/json", map[string]string{"status": "ok"})
 }
 
-func writeStatus(w http.ResponseWriter, status string) {
-	w.Header().Set("Content-Type", "application/json")
+func writeAs(w http.ResponseWriter, status int, contentType string, body any) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
 	// A caller that is gone cannot be told so.
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": status})
+	_ = json.NewEncoder(w).Encode(body)
 }
 
 type readiness struct {
@@ -52,18 +60,41 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answers[i] = make(chan error, 1)
 		go func() { answers[i] <- c.Part.Ready(ctx) }()
 	}
+	verdict := verdict{Status: "ready"}
 	var missing []string
 	for i, c := range h.checks {
+		found := finding{Name: c.Name, OK: true}
 		if err := answer(ctx, answers[i]); err != nil {
+			found.OK, found.Detail = false, c.Remedy
 			missing = append(missing, c.Name)
 			h.log.Warn("admin.not_ready", "part", c.Name, "error", err)
 		}
+		verdict.Checks = append(verdict.Checks, found)
 	}
 	if len(missing) > 0 {
-		door.WriteProblem(w, door.NewProblem(http.StatusServiceUnavailable, "Not ready: "+strings.Join(missing, ", ")+"."))
+		writeAs(w, http.StatusServiceUnavailable, "application/problem+json",
+			unready{door.NewProblem(http.StatusServiceUnavailable, "Not ready: "+strings.Join(missing, ", ")+"."), verdict.Checks})
 		return
 	}
-	writeStatus(w, "ready")
+	writeAs(w, http.StatusOK, "application/json", verdict)
+}
+
+// finding is what is said of one check; Detail is what to do about it.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type verdict struct {
+	Status string    `json:"status"`
+	Checks []finding `json:"checks"`
+}
+
+type unready struct {
+	*door.Problem
+
+	Checks []finding `json:"checks"`
 }
 
 // answer waits for a part until ctx ends; an answer that has come by then counts.

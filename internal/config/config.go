@@ -44,6 +44,8 @@ type Config struct {
 	MetricsListen string
 	// PublicURL is where platforms reach Listen, without a trailing slash; "" when nobody said.
 	PublicURL string
+	// TracesEndpoint is the base URL of an OTLP collector for traces; empty means that there are none.
+	TracesEndpoint string
 	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
 	// first needed, unless the operator named it.
 	MasterKeyFile string

@@ -60,6 +60,8 @@ var variables = []Variable{
 		baseURL(func(c *Config) *string { return &c.PublicURL })},
 	{"AUTOPOST_METRICS_LISTEN", "", "host:port of Prometheus /metrics. Not set: on AUTOPOST_LISTEN",
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
+	{"OTEL_EXPORTER_OTLP_ENDPOINT", "", "base URL of an OpenTelemetry collector (OTLP over HTTP, like http://127.0.0.1:4318) that traces are sent to. Not set: no traces",
+		baseURL(func(c *Config) *string { return &c.TracesEndpoint })},
 	{"AUTOPOST_BLOB_URL", "", "media origin: file:///folder, s3://bucket?region=…, gs://bucket (by its interoperability keys), azblob://container. Not set: a folder in AUTOPOST_DATA_DIR",
 		blobURL},
 	{MasterKeyFile, "", "the keys that wrap sealed credentials, readable by its owner alone. Not set: master.key in AUTOPOST_DATA_DIR, made when it is first needed",

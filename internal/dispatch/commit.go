@@ -29,6 +29,8 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 		d.room.resume(p.WorkspaceID)
 	}
 	crash.Here(crash.Committed)
+	p.seen.Ended(p.Delivery, rep.outcome, answer.Status, answer.Applied, err)
+	d.deps.Watch.Attempted(&p.seen)
 	d.logAttempt(p, rep, answer, err)
 }
 
@@ -41,6 +43,7 @@ func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
 		"duration_ms", rep.took.Milliseconds(),
 		"slot_late_ms", rep.late.Milliseconds(),
 	)
+	attrs = append(attrs, p.seen.Fields()...)
 	if rep.outcome.OK {
 		attrs = append(attrs, "provider_message_id", rep.outcome.ProviderMessageID)
 	}

@@ -26,6 +26,7 @@ import (
 	"autopost"
 	"autopost/internal/crash"
 	"autopost/internal/service"
+	"autopost/internal/telemetry"
 )
 
 const (
@@ -200,6 +201,7 @@ type round struct {
 
 // runOnce claims once for each ready workspace and sets off what it got.
 func (d *Dispatcher) runOnce(l life) round {
+	d.deps.Watch.Round()
 	full, all := d.room.full()
 	if all {
 		return round{crowded: true}
@@ -265,7 +267,9 @@ func (d *Dispatcher) claim(l life, workspace string, limit int, rooms []Room) (i
 	if len(deliveries) > 0 {
 		crash.Here(crash.Claimed)
 	}
+	d.deps.Watch.Batch("claim_deliveries", len(deliveries))
 	for _, delivery := range deliveries {
+		delivery.Together = len(deliveries)
 		d.take(l, delivery, asked.add(d.cfg.Lease))
 	}
 	return len(deliveries), nil
@@ -277,6 +281,7 @@ func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd moment) {
 		adapter:  d.deps.Adapters[delivery.Platform],
 		leaseEnd: leaseEnd,
 		decided:  sync.OnceFunc(d.undecided.Done),
+		seen:     telemetry.Attempt{Claimed: time.Now()},
 	}
 	d.room.enter(delivery)
 	d.undecided.Add(1)

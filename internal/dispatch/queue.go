@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/telemetry"
 )
 
 // Queue tells what is due and leases it.
@@ -131,7 +132,7 @@ type Commit struct {
 	NextRetryAt *time.Time
 }
 
-// Deps is what a Dispatcher works with. All but the wakes and Boot are required.
+// Deps is what a Dispatcher works with. All but the wakes, Boot and Watch are required.
 type Deps struct {
 	Queue       Queue
 	Calls       Calls
@@ -148,4 +149,6 @@ type Deps struct {
 	// Boot reads a clock that goes on while the machine sleeps. Default: service.SinceBoot.
 	Boot func() time.Duration
 	Log  *slog.Logger
+	// Watch is told what happens; nil is nobody.
+	Watch *telemetry.Watch
 }

@@ -10,6 +10,7 @@ import (
 	"autopost"
 	"autopost/internal/crash"
 	"autopost/internal/outbound"
+	"autopost/internal/telemetry"
 )
 
 const (
@@ -39,6 +40,8 @@ type pass struct {
 	moved bool
 	// used is what the attempt took of the platform that has a price of its own, whatever came of it.
 	used autopost.Used
+	// seen is what is told of the attempt when it is over.
+	seen telemetry.Attempt
 }
 
 // untilSlot is how long the delivery has to wait before it asks to start.
@@ -60,6 +63,7 @@ type report struct {
 func (d *Dispatcher) deliver(l life, p *pass) {
 	defer d.room.leave(p.Delivery)
 	defer p.decided()
+	defer d.deps.Watch.InHand()()
 	if p.adapter == nil {
 		d.commit(l, p, report{outcome: autopost.Failed(noAdapter(p.Platform))})
 		return
@@ -96,8 +100,10 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	if l.run.Err() != nil {
 		return report{}, abandoned
 	}
+	p.seen.Asked = time.Now()
 	start, late, err := d.begin(l, p)
 	p.decided()
+	d.deps.Watch.Started(start.Applied, start.Reason, err)
 	if err != nil {
 		d.log.Warn("delivery.start_unanswered", append(ids(p), "error", err)...)
 		return report{outcome: autopost.Failed(notCalled())}, ended
@@ -111,6 +117,7 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 	outcome := d.call(l.call, p, secret)
 	crash.Here(crash.ReplyRead)
 	outcome.Used = p.used
+	p.seen.Called(began, late, start.Limited)
 	return report{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
@@ -196,7 +203,7 @@ func (d *Dispatcher) speak(ctx context.Context, p *pass, secret autopost.Secret,
 	call := autopost.Call{
 		Delivery: p.Delivery,
 		Secret:   secret,
-		Media:    d.deps.Media.MaterialsFor(p.Delivery),
+		Media:    p.seen.Weigh(d.deps.Media.MaterialsFor(p.Delivery)),
 		Emit: func(_ context.Context, step autopost.Acknowledged) error {
 			limit.hold()
 			if err := d.acknowledge(ctx, p, step, limit); err != nil {

@@ -104,7 +104,7 @@ func TestPutStoresUnderTheDigestAndOpens(t *testing.T) {
 	require.Equal(t, int64(len(content)), opened.Size)
 	require.Equal(t, "image/png", opened.ContentType)
 	require.Equal(t, digest[:16]+".png", opened.Filename)
-	require.NoError(t, store.Ready(t.Context()))
+	require.NoError(t, store.Writable(t.Context()))
 }
 
 func TestPutIsIdempotentAlsoAtOnce(t *testing.T) {

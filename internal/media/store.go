@@ -62,14 +62,12 @@ type Origin struct {
 // Close releases the bucket.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// Ready reports whether the origin can be reached.
-func (s *Store) Ready(ctx context.Context) error {
-	ok, err := s.bucket.IsAccessible(ctx)
-	if err == nil && !ok {
-		err = errors.New("the bucket does not exist")
-	}
-	if err != nil {
-		return fmt.Errorf("reach media origin: %w", err)
+// Writable writes a small object and deletes it.
+func (s *Store) Writable(ctx context.Context) error {
+	key := temporaryFolder + uuid.NewString()
+	defer s.discard(ctx, key)
+	if err := s.bucket.WriteAll(ctx, key, []byte("autopost is alive"), &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
+		return fmt.Errorf("write to the media origin: %w", err)
 	}
 	return nil
 }

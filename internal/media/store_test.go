@@ -201,7 +201,7 @@ func TestObjectsAreListedByAge(t *testing.T) {
 
 func TestProbeTellsWhatTheOriginCannotDo(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store *media.Store, plain *blob.Bucket) {
-		require.NoError(t, store.Ready(t.Context()))
+		require.NoError(t, store.Writable(t.Context()))
 		require.NoError(t, store.Probe(t.Context()))
 		require.Empty(t, keys(t, plain), "it leaves nothing")
 	})
@@ -209,7 +209,7 @@ func TestProbeTellsWhatTheOriginCannotDo(t *testing.T) {
 	missing, err := media.OpenStore(t.Context(), strings.Replace(objects, "//media", "//nowhere", 1))
 	require.NoError(t, err)
 	require.ErrorContains(t, missing.Probe(t.Context()), "write: ")
-	require.Error(t, missing.Ready(t.Context()))
+	require.Error(t, missing.Writable(t.Context()))
 }
 
 func TestOpenStoreRefusesWhatItCannotKeep(t *testing.T) {

@@ -31,6 +31,7 @@ var looks = map[string]string{
 	"get_run":          `autopost.get_run(@workspace, @run_id::text::uuid)`,
 	"get_message":      `autopost.get_message(@workspace, @message_id::text::uuid)`,
 	"get_delivery":     `autopost.get_delivery(@workspace, @delivery_id::text::uuid)`,
+	"forecast":         `autopost.forecast(@workspace)`,
 	"health_snapshot":  `autopost.health_snapshot(@workspace)`,
 	"plan":             `autopost.plan(@workspace, @post, @at::text::timestamptz)`,
 	"get_media_origin": `autopost.get_media_origin(@workspace, @blob_ref)`,
@@ -106,7 +107,7 @@ func (s *Store) List(ctx context.Context, function, workspace, kind string, filt
 	return list, nil
 }
 
-// Look asks a function that answers one thing: get_run, get_message, get_delivery, get_media_origin, health_snapshot, plan, preview_template or
+// Look asks a function that answers one thing: get_run, get_message, get_delivery, get_media_origin, forecast, health_snapshot, plan, preview_template or
 // begin_request. nil: there is none.
 func (s *Store) Look(ctx context.Context, function, workspace string, args map[string]any) (json.RawMessage, error) {
 	call, known := looks[function]

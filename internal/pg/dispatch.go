@@ -56,7 +56,7 @@ func list[T any](items []T) []T {
 
 const claimColumns = `workspace_id, delivery_id, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt, claim_token,
 	sending_lease_until, send_at, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at,
-	last_provider_message_id, known_posts`
+	last_provider_message_id, known_posts, due_at, scheduled_for`
 
 // ClaimWithin leases up to limit due deliveries of a workspace to a run, of each group no more than rooms say.
 func (s *Store) ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error) {
@@ -86,7 +86,7 @@ func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
 	var d autopost.Delivery
 	err := row.Scan(&d.WorkspaceID, &d.DeliveryID, &d.MessageID, &d.ChannelID, &d.Platform, &d.TargetID, &d.AuthRef, &d.RateGroup, &d.Attempt,
 		&d.ClaimToken, &d.LeaseUntil, &d.SendAt, &d.RenderedText, &d.RenderMeta, &d.Payload, &d.Settings, &d.TraceID, &d.OnUnknown,
-		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts)
+		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts, &d.DueAt, &d.ScheduledFor)
 	return d, err
 }
 

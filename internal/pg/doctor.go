@@ -76,13 +76,10 @@ func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
 
 // diagnoseClock compares the database's clock with this machine's.
 func (s *Store) diagnoseClock(ctx context.Context) (Check, error) {
-	asked := time.Now()
-	var theirs time.Time
-	if err := s.pool.QueryRow(ctx, `select clock_timestamp()`).Scan(&theirs); err != nil {
-		return Check{}, fmt.Errorf("check clock: %w", err)
+	skew, trip, err := s.Skew(ctx)
+	if err != nil {
+		return Check{}, err
 	}
-	trip := time.Since(asked)
-	skew := theirs.Sub(asked.Add(trip / 2))
 	return Check{
 		Name: "clock", OK: skew.Abs() <= time.Second+trip, Found: fmt.Sprintf("%s apart", skew.Abs().Round(time.Millisecond)),
 		Remedy: "set both machines' clocks by NTP; the database's clock decides",

@@ -54,6 +54,15 @@ func (s *Store) Why(ctx context.Context, workspace, delivery string) (json.RawMe
 	return a, nil
 }
 
+// Forecast tells when what waits in a workspace will have gone.
+func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.forecast($1)`, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("forecast ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // Plan tells what an enqueue of a post would do at an instant, or now where at is zero; it writes nothing.
 func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at time.Time) (json.RawMessage, error) {
 	var instant *time.Time

@@ -32,6 +32,8 @@ type Options struct {
 	Pooled bool
 	// MaxConns bounds the pool; 0 means 16.
 	MaxConns int
+	// Asked, if there is one, is told of each statement.
+	Asked Asked
 }
 
 // trusted is how long an idle connection is used again without a ping.
@@ -59,6 +61,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		config.ConnConfig.RuntimeParams["role"] = "autopost_engine"
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = "autopost"
+	if o.Asked != nil {
+		config.ConnConfig.Tracer = observer{o.Asked}
+	}
 	// A cancelled context cancels the query and keeps the connection.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 5 * time.Second}

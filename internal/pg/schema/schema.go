@@ -178,13 +178,18 @@ func functionsSource() (string, error) {
 	return source.String(), nil
 }
 
-// FunctionsDigest is the digest of what this program would install: the functions and their grants.
+// FunctionsDigest is the digest of what this program would install: the functions and their grants, and the
+// names of the migrations below them.
 func FunctionsDigest() (string, error) {
 	source, err := functionsSource()
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(source))
+	migrations, err := fs.Glob(db.Migrations, "migrations/*.sql")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(source + strings.Join(migrations, "\n")))
 	return hex.EncodeToString(sum[:]), nil
 }
 

@@ -256,6 +256,8 @@ var readers = []string{
 	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces",
 	"ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
 	"verify", "why",
+	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces",
+	"ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {

@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/sim"
+	"autopost/test/house"
+)
+
+// samples are what a scraper reads, by "name{labels}".
+type samples map[string]float64
+
+func scrape(t *testing.T, url string) samples {
+	t.Helper()
+	status, text := fetch(t, url+"/metrics")
+	require.Equal(t, http.StatusOK, status, text)
+	read := samples{}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		if line := lines.Text(); !strings.HasPrefix(line, "#") {
+			at := strings.LastIndexByte(line, ' ')
+			value, err := strconv.ParseFloat(line[at+1:], 64)
+			require.NoError(t, err, line)
+			read[line[:at]] = value
+		}
+	}
+	return read
+}
+
+func fetch(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
+}
+
+// sum adds up the samples of a name whose labels hold all of these pairs.
+func (s samples) sum(name string, pairs ...string) float64 {
+	total := 0.0
+next:
+	for key, value := range s {
+		if key != name && !strings.HasPrefix(key, name+"{") {
+			continue
+		}
+		for _, pair := range pairs {
+			if !strings.Contains(key, pair) {
+				continue next
+			}
+		}
+		total += value
+	}
+	return total
+}
+
+// What the metrics say of a run is what the receivers' log and the database say.
+func TestMetricsAgreeWithTheReceivers(t *testing.T) {
+	t.Parallel()
+	h := house.New(t, house.AsEngine)
+	h.Workspace("news")
+	h.Endpoint("news", "cms", "secret-cms")
+	for i := range 6 {
+		c := house.Channel{ID: fmt.Sprintf("channel-%d", i), Platform: house.Telegram, Parallel: 4}
+		if i%2 == 1 {
+			c.Platform, c.Rate = house.MAX, 20
+		}
+		h.Channel("news", c)
+	}
+	h.Channel("news", house.Channel{ID: "rests", Platform: house.Telegram, Group: "resting"})
+	h.Exec(`update autopost.channels set paused_until = now() + interval '1 hour' where channel_id = 'rests'`)
+	h.Fault(sim.Fault{Platform: house.Telegram, Method: "sendMessage", To: 1, Effect: sim.EffectStatus, Status: 429, RetryAfter: 1})
+	d := h.Serve()
+	for i := range posts {
+		require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", fmt.Sprintf("Post %d", i))).Status)
+	}
+	require.Equal(t, 401, h.Push(d, "guess", house.Post("text", "no")).Status)
+	h.UntilTrue(time.Minute, `select count(*) = $1 from autopost.deliveries where status = 'sent'`, posts*6)
+
+	sends, accepted := h.Sends(), h.Accepted()
+	require.Len(t, accepted, posts*6)
+	var m samples
+	h.Until("the last commit is counted", 10*time.Second, func() bool {
+		m = scrape(t, d.URL)
+		return m.sum("autopost_attempts_total", `outcome="sent"`) == posts*6
+	})
+	require.EqualValues(t, posts, m.sum("autopost_posts_total", `answer="enqueued"`))
+	require.EqualValues(t, posts*7, m.sum("autopost_deliveries_total", `verdict="enqueued"`))
+	require.EqualValues(t, posts, m.sum("autopost_http_requests_total", `area="push"`, `code="202"`))
+	require.EqualValues(t, 1, m.sum("autopost_http_requests_total", `area="push"`, `code="401"`))
+	require.EqualValues(t, len(sends), m.sum("autopost_attempts_total"), "each call that came to a receiver")
+	require.EqualValues(t, len(sends)-len(accepted), m.sum("autopost_attempts_total", `platform="telegram"`, `outcome="retry"`, `failure="limited"`))
+	for _, platform := range []string{house.Telegram, house.MAX} {
+		label := fmt.Sprintf("platform=%q", platform)
+		require.EqualValues(t, posts*3, m.sum("autopost_attempts_total", label, `outcome="sent"`, `failure="none"`))
+		require.EqualValues(t, len(h.Sends(sim.Filter{Platform: platform})), m.sum("autopost_call_seconds_count", label))
+		require.EqualValues(t, posts*3, m.sum("autopost_accept_to_first_byte_seconds_count", label), "each delivery once")
+		// By the receivers' clock: from when the database took the post to its first request there.
+		accepts := map[string]time.Time{}
+		for _, row := range pgtest.Column[[]string](h.DB, `select array[payload ->> 'text', to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.USZ')] from autopost.messages`) {
+			at, err := time.Parse(time.RFC3339, row[1])
+			require.NoError(t, err)
+			accepts[row[0]] = at
+		}
+		seen, total := map[house.Place]bool{}, 0.0
+		for _, e := range h.Sends(sim.Filter{Platform: platform}) {
+			if at := (house.Place{Platform: platform, Chat: e.Chat, Text: e.Text}); !seen[at] {
+				seen[at] = true
+				total += e.Start.Sub(accepts[e.Text]).Seconds()
+			}
+		}
+		require.InDelta(t, total, m.sum("autopost_accept_to_first_byte_seconds_sum", label), posts*3*.1, "a tenth of a second off at most, on average")
+	}
+	require.EqualValues(t, posts*3, m.sum("autopost_slot_late_seconds_count"), "calls with a slot")
+	require.EqualValues(t, len(sends), m.sum("autopost_batch_size_sum", `function="claim_deliveries"`), "claimed once for each call")
+	require.GreaterOrEqual(t, m.sum("autopost_starts_total", `answer="applied"`), float64(len(sends)))
+	require.Zero(t, m.sum("autopost_senders_in_use"))
+	require.Positive(t, m.sum("autopost_database_seconds_count", `function="commit_outcome`))
+	require.Zero(t, m.sum("autopost_database_errors_total"))
+	require.Positive(t, m.sum("go_goroutines"))
+	require.Positive(t, m.sum("process_resident_memory_bytes"))
+
+	resting := []string{`workspace="news"`, `platform="telegram"`, `rate_group="resting"`}
+	require.EqualValues(t, posts, m.sum("autopost_queue_deliveries", resting...))
+	require.EqualValues(t, posts, m.sum("autopost_queue_due_deliveries", resting...))
+	require.Positive(t, m.sum("autopost_queue_oldest_due_seconds", resting...))
+	require.EqualValues(t, 1, m.sum("autopost_queue_channels", `gate="channel_paused"`))
+	require.Zero(t, m.sum("autopost_queue_unreadable"))
+	for key := range m {
+		require.NotContains(t, key, "channel-", "no label grows with channels")
+		require.NotContains(t, key, "canary")
+	}
+	attemptsAreToldWhole(t, d.Log(), len(sends))
+	require.Zero(t, d.Stop())
+	h.Verified()
+}
+
+// attemptsAreToldWhole looks at the one log line of each attempt.
+func attemptsAreToldWhole(t *testing.T, log string, attempts int) {
+	t.Helper()
+	told := 0
+	for line := range strings.Lines(log) {
+		var attempt map[string]any
+		if !strings.Contains(line, `"delivery.attempted"`) || json.Unmarshal([]byte(line), &attempt) != nil {
+			continue
+		}
+		told++
+		for _, key := range []string{
+			"workspace_id", "delivery_id", "channel_id", "trace_id", "run_id", "attempt", "outcome", "duration_ms", "slot_late_ms", "auth_ref", "rate_group",
+			"queue_age_ms", "accept_to_first_byte_ms", "steps", "steps_done", "bytes", "batch", "unknown_outcomes",
+		} {
+			require.Contains(t, attempt, key)
+		}
+		require.Positive(t, attempt["bytes"])
+		require.Positive(t, attempt["batch"])
+	}
+	require.Equal(t, attempts, told)
+}
+
+// The metrics stand where they are told to, and nowhere else.
+func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	free, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	d := h.Serve("AUTOPOST_METRICS_LISTEN=" + address)
+	require.Positive(t, scrape(t, "http://"+address).sum("go_goroutines"))
+	status, _ := fetch(t, d.URL+"/metrics")
+	require.Equal(t, http.StatusNotFound, status)
+	status, _ = fetch(t, "http://"+address+"/readyz")
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+// Ready says of each part whether it is there, and what to do about one that is not.
+func TestReadinessMeansIt(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	status, body := fetch(t, d.URL+"/readyz")
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"status": "ready", "checks": [{"name": "database", "ok": true}, {"name": "schema", "ok": true}, {"name": "clock", "ok": true},
+		{"name": "storage", "ok": true}, {"name": "dispatcher", "ok": true}]}`, body)
+	h.Exec(`update autopost.installed_functions set digest = 'another'`)
+	status, body = fetch(t, d.URL+"/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, `"detail":"Not ready: schema."`)
+	require.Contains(t, body, `{"name":"schema","ok":false,"detail":"the schema is not of this program: run autopost migrate of the same version"}`)
+	require.NotRegexp(t, regexp.MustCompile(`postgres://|/tmp/`), body)
+	status, _ = fetch(t, d.URL+"/healthz")
+	require.Equal(t, http.StatusOK, status, "a restart would not cure it")
+}
+
+// Traces go to the collector that is named, under the ids of the posts; one that is away holds up nothing.
+func TestTracesGoToTheCollector(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	var mu sync.Mutex
+	var received bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path != "/v1/traces" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.Copy(&received, r.Body)
+	}))
+	d := h.Serve("OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL)
+	answer := h.Push(d, "secret-cms", house.Post("text", "traced"))
+	h.Drained("news")
+	require.Zero(t, d.Stop(), "what is left is sent")
+	collector.Close()
+	id, err := hex.DecodeString(strings.ReplaceAll(answer.Text("trace_id"), "-", ""))
+	require.NoError(t, err)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, 2+2*5, bytes.Count(received.Bytes(), id), "receive and enqueue, and five spans of each attempt")
+	require.NotContains(t, received.String(), "canary")
+
+	away := h.Serve("OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL)
+	require.Equal(t, 202, h.Push(away, "secret-cms", house.Post("text", "untraced")).Status)
+	h.UntilTrue(time.Minute, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	require.Zero(t, away.Stop())
+	refused := h.Run([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"}, "doctor")
+	require.Equal(t, 2, refused.Code)
+	require.Contains(t, refused.Stderr, "OTEL_EXPORTER_OTLP_ENDPOINT")
+}
