@@ -190,7 +190,7 @@ func (d *daemon) library() media.Library {
 }
 
 func (d *daemon) addDispatch(runID string) error {
-	queue := dispatchStore{d.store}
+	queue := watchedDispatch{dispatchStore{d.store}, d.watch.Watch}
 	dispatcher, err := dispatch.New(dispatch.Config{
 		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autopost/internal/config"
+	"autopost/internal/dispatch"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/pg"
 	"autopost/internal/service"
@@ -134,6 +135,22 @@ func tellPush(ctx context.Context, w *telemetry.Watch, p telemetry.Push, answer 
 	}
 	p.Began, p.Answered, p.Posts = telemetry.Began(ctx), time.Now(), told.Results
 	w.Pushed(ctx, p)
+}
+
+type watchedDispatch struct {
+	dispatchStore
+
+	watch *telemetry.Watch
+}
+
+func (s watchedDispatch) StartCallBatch(ctx context.Context, workspace string, claims []dispatch.Claim) ([]dispatch.Start, error) {
+	s.watch.Batch("start_call_batch", len(claims))
+	return s.dispatchStore.StartCallBatch(ctx, workspace, claims)
+}
+
+func (s watchedDispatch) CommitOutcomeBatch(ctx context.Context, workspace string, settlements []dispatch.Settlement) ([]dispatch.Commit, error) {
+	s.watch.Batch("commit_outcome_batch", len(settlements))
+	return s.dispatchStore.CommitOutcomeBatch(ctx, workspace, settlements)
 }
 
 type watchedSubmissions struct {

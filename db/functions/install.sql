@@ -296,6 +296,11 @@
 \ir admin/list_audit.sql
 \ir admin/get_message.sql
 \ir admin/queue_snapshot.sql
+\ir lib/posting_spans.sql
+\ir lib/drain.sql
+\ir admin/forecast.sql
+\ir admin/list_daemons.sql
+\ir monitor/queue_metrics.sql
 
 -- Explain: what would become of a post, and what has become of a delivery.
 \ir lib/holds.sql

@@ -379,7 +379,7 @@ from unnest('{list_deliveries,list_events}'::text[]) f, (values
 	('autopost.%s(null, ''{}'', 1)', 'workspace_id'), ('autopost.%s(''w'', null, 1)', 'filter'), ('autopost.%s(''w'', ''[]'', 1)', 'filter'),
 	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{}'', 0)', 'limit'), ('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
 insert into calls values ('list_channels', 'autopost.list_channels(null, 1)', 'workspace_id'), ('list_channels', 'autopost.list_channels(''w'', 0)', 'limit'),
-	('queue_snapshot', 'autopost.queue_snapshot(null)', 'workspace_id'), ('verify', 'autopost.verify(null)', 'workspace_id');
+	('queue_snapshot', 'autopost.queue_snapshot(null)', 'workspace_id'), ('forecast', 'autopost.forecast(null)', 'workspace_id'), ('verify', 'autopost.verify(null)', 'workspace_id');
 insert into calls
 select a.f, format('autopost.%s(%s, %s)', a.f, a.args, x.c), x.a
 from (values ('pause_channel', '''w'', ''c'', 60'), ('resume_channel', '''w'', ''c'''), ('disable_group', '''w'', ''p'', ''g'''), ('enable_group', '''w'', ''p'', ''g'''),
@@ -684,8 +684,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,ready_sources,resolve_api_key,resolve_endpoint}', 'every function is asked');
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_master_keys,list_settings,list_workspaces,next_wake_ms,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,next_wake_ms,queue_metrics,ready_sources,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

@@ -85,3 +85,44 @@ func (s *Store) diagnoseClock(ctx context.Context) (Check, error) {
 		Remedy: "set both machines' clocks by NTP; the database's clock decides",
 	}, nil
 }
+
+// QueueLine is a row of queue_metrics.
+type QueueLine struct {
+	WorkspaceID, Platform, RateGroup, Gate string
+	Channels, Waiting, Due, InFlight       int64
+	OldestDueAt                            *time.Time
+}
+
+// QueueMetrics tells what waits, in all workspaces, in few rows.
+func (s *Store) QueueMetrics(ctx context.Context) ([]QueueLine, error) {
+	return read[QueueLine](ctx, s, "queue metrics", `
+		select workspace_id, platform, rate_group, gate, channels, waiting, due, in_flight, oldest_due_at from autopost.queue_metrics()`)
+}
+
+// Skew is how far the clock of the database is ahead of this machine's, at most off by half of the trip there and back.
+func (s *Store) Skew(ctx context.Context) (skew, trip time.Duration, err error) {
+	asked := time.Now()
+	var theirs time.Time
+	if err := s.pool.QueryRow(ctx, `select pg_catalog.clock_timestamp()`).Scan(&theirs); err != nil {
+		return 0, 0, fmt.Errorf("ask for the clock: %w", translate(err))
+	}
+	trip = time.Since(asked)
+	return theirs.Sub(asked.Add(trip / 2)), trip, nil
+}
+
+// DaemonRow is a daemon that was seen during the last day.
+type DaemonRow struct {
+	RunID  string
+	SeenAt time.Time
+	Alive  bool
+	// Config is a digest of how its monitor is configured, nil for one without a monitor; SkewMS how far its clock is before the
+	// database's; Failing the duties that it cannot do.
+	Config  *string
+	SkewMS  *int64
+	Failing []string
+}
+
+// ListDaemons returns the daemons of the last day, the latest first.
+func (s *Store) ListDaemons(ctx context.Context) ([]DaemonRow, error) {
+	return read[DaemonRow](ctx, s, "list daemons", `select run_id, seen_at, alive, config, skew_ms, failing from autopost.list_daemons()`)
+}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -204,4 +205,52 @@ func jsonArguments(args []any) ([]any, error) {
 		bound[i] = json.RawMessage(raw)
 	}
 	return bound, nil
+}
+
+// Asked is told of each statement: which function of ours it called, "other" for none,
+// how long it took, and whether it failed.
+type Asked func(function string, took time.Duration, failed bool)
+
+// observer is a pgx.QueryTracer that tells of what was asked.
+type observer struct{ tell Asked }
+
+type askedKey struct{}
+
+type question struct {
+	function string
+	began    time.Time
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (observer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, askedKey{}, question{functionOf(q.SQL), time.Now()})
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (o observer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryEndData) {
+	if asked, ok := ctx.Value(askedKey{}).(question); ok {
+		o.tell(asked.function, time.Since(asked.began), q.Err != nil)
+	}
+}
+
+// functionOf is the first function of ours that a statement calls. Statements are constants
+// of this package, so that there are few.
+func functionOf(sql string) string {
+	for rest := sql; ; {
+		_, after, found := strings.Cut(rest, "autopost.")
+		if !found {
+			return "other"
+		}
+		end := strings.IndexFunc(after, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+		if end > 0 && after[end] == '(' {
+			return after[:end]
+		}
+		rest = after
+	}
+}
+
+// Connections is how many connections are in use, idle, and the most that there may be.
+func (s *Store) Connections() (inUse, idle, most int32) {
+	stat := s.pool.Stat()
+	return stat.AcquiredConns(), stat.IdleConns(), stat.MaxConns()
 }

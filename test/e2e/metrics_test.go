@@ -134,6 +134,7 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 	}
 	require.EqualValues(t, posts*3, m.sum("autopost_slot_late_seconds_count"), "calls with a slot")
 	require.EqualValues(t, len(sends), m.sum("autopost_batch_size_sum", `function="claim_deliveries"`), "claimed once for each call")
+	require.EqualValues(t, len(sends), m.sum("autopost_batch_size_sum", `function="commit_outcome_batch"`), "and committed once")
 	require.GreaterOrEqual(t, m.sum("autopost_starts_total", `answer="applied"`), float64(len(sends)))
 	require.Zero(t, m.sum("autopost_senders_in_use"))
 	require.Positive(t, m.sum("autopost_database_seconds_count", `function="commit_outcome`))

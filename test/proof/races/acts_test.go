@@ -246,18 +246,17 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "begin_request", "describe_workspaces", "export_config", "functions_digest", "get_channel", "get_credential",
-	"get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
-	"get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
-	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credential_bindings", "list_credentials", "list_deliveries",
-	"list_due_refreshes", "list_endpoints", "list_events", "list_master_keys", "list_media_origins", "list_media_removals", "list_messages",
-	"list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_templates", "list_unknown_media",
-	"list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template",
-	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces",
-	"ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint",
-	"verify", "why",
-	"queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_workspaces",
-	"ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
+	"audit_head", "begin_request", "describe_workspaces", "export_config", "forecast", "functions_digest", "get_channel",
+	"get_credential", "get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message",
+	"get_run", "get_source", "get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces",
+	"list_api_keys", "list_audit", "list_budgets", "list_channels", "list_chats", "list_configuration", "list_credential_bindings",
+	"list_credentials", "list_daemons", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events", "list_master_keys",
+	"list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets",
+	"list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries",
+	"list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_metrics", "queue_snapshot",
+	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces",
+	"ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
+	"resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -284,6 +283,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"begin_request":               `'w', {apikey}, 'other', repeat('a', 64)`,
 		"describe_workspaces":         `10`,
 		"export_config":               `'w'`,
+		"forecast":                    `'w'`,
 		"functions_digest":            ``,
 		"get_channel":                 `'w', 'a'`,
 		"get_credential":              `'w', 'bot'`,
@@ -309,6 +309,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"list_configuration":          `'w', 'channel', '{}', 10`,
 		"list_credential_bindings":    `'w', 10`,
 		"list_credentials":            `'w', 10`,
+		"list_daemons":                ``,
 		"list_deliveries":             `'w', '{}', 10`,
 		"list_due_refreshes":          `'w', 10`,
 		"list_endpoints":              `'w', 10`,
@@ -331,6 +332,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"manual_requeue_preview":      `'w', array[{dead}]::uuid[]`,
 		"next_wake_ms":                ``,
 		"preview_template":            `'w', 'image', 'telegram', null, '{"template": {"name": "image", "vars": {"avatar_name": "A", "prompt": "p", "short_hash": "h"}}}'`,
+		"queue_metrics":               ``,
 		"queue_snapshot":              `'w'`,
 		"ready_act_workspaces":        `10`,
 		"ready_fanout_workspaces":     `10`,
