@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,11 +44,15 @@ func doctor(ctx context.Context, cfg config.Config, db *database, asJSON bool) e
 		if err != nil {
 			return err
 		}
+		house, err := diagnoseHouse(ctx, cfg, store)
+		if err != nil {
+			return err
+		}
 		alerts, err := diagnoseAlerts(ctx, store)
 		if err != nil {
 			return err
 		}
-		checks = append(append(checks, credentials...), alerts...)
+		checks = slices.Concat(checks, credentials, house, alerts)
 	}
 	rows := make([][]any, 0, len(checks))
 	ill := 0

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(55);
+select plan(65);
 
 create function test.why(p_channel_id text) returns jsonb
 language sql
@@ -111,6 +111,34 @@ end
 $$;
 select is((select count(*)::int from foretold f join autopost.events e on e.delivery_id = f.delivery_id and e.action = 'send_attempt'
 	where e.meta ->> 'send_at' is not null and (e.meta ->> 'send_at')::timestamptz = f.send_at), 3, 'each at the very instant');
+
+-- What holds a channel, its group or its credential back: used-up quotas, a breaker, a budget, a refused credential, a pause without an end.
+select test.channel('k', p_rate_group => 'k');
+select test.post('{"text": "kept back", "routing": {"include_channels": ["k"]}}');
+insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'k', 3600, 1);
+insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at) values ('w', gen_random_uuid(), 1, 'channel:k', autopost.now_ts() - interval '30 minutes');
+select is(test.held('k'), 'channel_quota ' || to_char((autopost.now_ts() + interval '30 minutes') at time zone 'UTC', 'HH24:MI:SS'), 'until the use leaves its window');
+delete from autopost.quotas;
+insert into autopost.platform_limits (workspace_id, platform, rate_group, quota_until) values ('w', 'telegram', 'k', '2026-06-01 18:00+00');
+select is(test.held('k'), 'group_quota 18:00:00');
+update autopost.platform_limits set quota_until = null, breaker_opened_at = autopost.now_ts(), probe_at = '2026-06-01 19:00+00' where rate_group = 'k';
+select is(test.held('k'), 'breaker 19:00:00');
+select is(test.why('k') -> 'now' -> 'held_by' -> 0 ->> 'lifts', 'a probe that succeeds: the platform is taken to be down');
+delete from autopost.platform_limits;
+update autopost.platforms set post_micros = 10 where platform = 'telegram';
+insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('w', 'k', 5);
+select is(test.held('k'), 'budget 00:00:00', 'the next month');
+delete from autopost.budgets;
+update autopost.platforms set post_micros = 0 where platform = 'telegram';
+update autopost.channels set paused_until = '2026-06-01 20:00+00', auth_held = true, auth_lost_at = autopost.now_ts() where channel_id = 'k';
+select is(test.held('k'), 'auth_lost 20:00:00');
+select matches(test.why('k') -> 'now' -> 'held_by' -> 0 ->> 'lifts', 'autopost credential set');
+update autopost.channels set auth_held = false, paused_until = 'infinity' where channel_id = 'k';
+select is(test.held('k'), 'channel_paused', 'without an end');
+select is(test.why('k') -> 'now' -> 'send_at', 'null');
+select autopost.resume_channel('w', 'k', 'olga', 'over', false);
+update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'k';
+select is(test.held('k'), '', 'nothing is left');
 
 -- Unknown: a person must look.
 select test.channel('h');

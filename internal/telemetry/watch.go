@@ -3,8 +3,6 @@ package telemetry
 import (
 	"context"
 	"net/http"
-	"regexp"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -43,29 +41,6 @@ func (w *Watch) Handler() http.Handler {
 		ErrorHandling: promhttp.ContinueOnError, Timeout: scrapeTimeout, MaxRequestsInFlight: scrapesAtOnce,
 	})
 }
-
-// Names are the names of all metrics that this package makes, in their order.
-func Names() []string {
-	w := NewWatch(nil)
-	w.Queue(nil)
-	w.Connections(nil)
-	descriptions := make(chan *prometheus.Desc)
-	go func() {
-		defer close(descriptions)
-		w.registry.Describe(descriptions)
-	}()
-	var names []string
-	for d := range descriptions {
-		if found := ourName.FindStringSubmatch(d.String()); found != nil {
-			names = append(names, found[1])
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// ourName finds the name in the text of a description, which is all that there is of it.
-var ourName = regexp.MustCompile(`fqName: "(autopost_\w+)"`)
 
 // Round says that the dispatcher has looked for work.
 func (w *Watch) Round() {

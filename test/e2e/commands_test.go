@@ -53,7 +53,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	h := house.New(t)
 	for _, command := range [][]string{
-		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"health"}, {"alert"}, {"alert", "list"}, {"alert", "ack"}, {"alert", "target"}, {"alert", "target", "list"}, {"alert", "target", "add"},
+		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"forecast"}, {"health"}, {"alert"}, {"alert", "list"}, {"alert", "ack"}, {"alert", "target"}, {"alert", "target", "list"}, {"alert", "target", "add"},
 		{"alert", "target", "set"}, {"alert", "target", "remove"}, {"alert", "target", "test"}, {"verify"}, {"apikey"}, {"apikey", "add"},
 		{"plan"}, {"post"}, {"why"}, {"deliveries"}, {"deliveries", "list"}, {"deliveries", "requeue"}, {"deliveries", "skip"}, {"channel"}, {"channel", "pause"}, {"channel", "resume"},
 		{"source"}, {"source", "add"}, {"source", "list"}, {"source", "show"}, {"source", "set"}, {"source", "enable"}, {"source", "disable"}, {"source", "fetch"}, {"source", "test"}, {"source", "import"},

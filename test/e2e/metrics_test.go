@@ -214,6 +214,77 @@ func TestReadinessMeansIt(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "a restart would not cure it")
 }
 
+// The doctor sees the daemon that runs, and what is missing when none does.
+func TestDoctorLooksAtTheHouse(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t, house.AsEngine)
+	diagnosis := func(env ...string) map[string]diagnosed {
+		result := h.Run(env, "doctor", "--json")
+		found, ill := map[string]diagnosed{}, false
+		for _, c := range decode[[]diagnosed](t, result.Stdout) {
+			found[c.Check] = c
+			ill = ill || !c.OK
+			require.Equal(t, c.OK, c.Remedy == "", c)
+		}
+		require.Equal(t, ill, result.Code == 1)
+		return found
+	}
+	d := h.Serve()
+	h.UntilTrue(10*time.Second, `select count(*) = 1 from autopost.dispatch_runs`)
+	well := diagnosis("AUTOPOST_PUBLIC_URL=" + d.URL)
+	for _, name := range []string{
+		"version", "isolation", "autovacuum", "statement timeout", "connections", "daemon role", "clock", "schema", "media origin",
+		"master key", "credential news/telegram", "credential news/max", "daemons", "daemon settings", "duties", "queue", "public URL", "disk",
+	} {
+		require.True(t, well[name].OK, "%s: %+v", name, well[name])
+	}
+	require.Equal(t, "1 alive", well["daemons"].Found)
+	require.Zero(t, d.Stop())
+
+	ok(t, h, "post", "--text", "Nobody is there")
+	h.Exec(`update autopost.dispatch_runs set seen_at = now() - interval '1 minute'`)
+	h.Exec(`update autopost.deliveries set not_before = now() - interval '3 minutes'`)
+	ill := diagnosis("AUTOPOST_PUBLIC_URL=" + d.URL)
+	require.Contains(t, ill["daemons"].Found, "0 alive, the last one was seen at")
+	require.Contains(t, ill["daemons"].Remedy, "run autopost serve: 2 deliveries are due")
+	require.Contains(t, ill["queue"].Found, "2 channels could be served")
+	require.False(t, ill["public URL"].OK)
+	h.Exec(`update autopost.dispatch_runs set seen_at = now()`)
+	h.Exec(`insert into autopost.dispatch_runs (run_id) values ('another')`)
+	h.Exec(`insert into autopost.monitor_duties (run_id, duty, reported_at, skew_ms, config, failures) values ('another', 'retention', now(), 0, 'other', 3)`)
+	ill = diagnosis()
+	require.Equal(t, "2 configurations", ill["daemon settings"].Found)
+	require.Equal(t, "retention of run another", ill["duties"].Found)
+}
+
+type diagnosed struct {
+	Check, Found, Remedy string
+	OK                   bool
+}
+
+// A forecast says when a queue will have gone, and it has gone then.
+func TestForecastKeepsItsWord(t *testing.T) {
+	t.Parallel()
+	h := house.New(t, house.AsEngine)
+	h.Workspace("news")
+	h.Endpoint("news", "cms", "secret-cms")
+	h.Channel("news", house.Channel{ID: "slow", Platform: house.Telegram, Rate: 5})
+	for i := range posts {
+		ok(t, h, "post", "--text", fmt.Sprintf("Post %d", i))
+	}
+	require.Regexp(t, `slow.*telegram.*25.*channel rate`, ok(t, h, "forecast"))
+	told := decode[struct {
+		AsOf     time.Time `json:"as_of"`
+		DrainsAt time.Time `json:"drains_at"`
+	}](t, ok(t, h, "forecast", "--json"))
+	require.InDelta(t, (posts-1)/5.0, told.DrainsAt.Sub(told.AsOf).Seconds(), .001)
+	h.Serve()
+	h.Drained("news")
+	sends := h.Sends()
+	require.Len(t, sends, posts)
+	require.InDelta(t, told.DrainsAt.Sub(told.AsOf).Seconds(), sends[posts-1].Start.Sub(sends[0].Start).Seconds(), 1)
+}
+
 // Traces go to the collector that is named, under the ids of the posts; one that is away holds up nothing.
 func TestTracesGoToTheCollector(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,9 @@ from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
 	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
 	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
-	(4, 'channel_paused', p_channel.paused_until, case when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
+	(4, case when p_channel.auth_held then 'auth_lost' else 'channel_paused' end, p_channel.paused_until, case
+		when p_channel.auth_held then 'another secret for its credential (autopost credential set), or rotate_auth, and requeue_auth_lost; the platform refused the present one'
+		when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
 		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
@@ -106,6 +108,9 @@ begin
 	end if;
 	if not p_channel.enabled then
 		v_held := v_held || autopost.hold('channel_disabled', null, 'resume_channel');
+	end if;
+	if p_channel.paused_until = 'infinity' then
+		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
 		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');

@@ -118,9 +118,10 @@ var access = map[string]Need{
 	"test-alert-target":  {Operator, "alerts:write"},
 	"get-health":         {Viewer, "health:read"},
 
-	"get-queue":   {Viewer, "queue:read"},
-	"list-events": {Viewer, "events:read"},
-	"list-audit":  {Operator, "audit:read"},
+	"get-queue":    {Viewer, "queue:read"},
+	"get-forecast": {Viewer, "queue:read"},
+	"list-events":  {Viewer, "events:read"},
+	"list-audit":   {Operator, "audit:read"},
 
 	"list-keys":   {Owner, "keys:read"},
 	"get-key":     {Owner, "keys:read"},

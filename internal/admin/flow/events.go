@@ -57,7 +57,25 @@ type queue struct {
 	Items []queueRow `json:"items" nullable:"false"`
 }
 
+// forecast is when the queue will have gone.
+type forecast struct {
+	Status   string           `json:"status" enum:"forecast" example:"forecast"`
+	AsOf     time.Time        `json:"as_of"`
+	Waiting  int              `json:"waiting" example:"120"`
+	Held     int              `json:"held" doc:"Those that wait for a person." example:"0"`
+	DrainsAt instant          `json:"drains_at" nullable:"true" doc:"When the last goes that goes by itself."`
+	Groups   []map[string]any `json:"groups" nullable:"false" doc:"platform, rate_group, channels, waiting, drains_at and limited_by of each rate group."`
+	Channels []map[string]any `json:"channels" nullable:"false" doc:"The first 1,000 with a queue: channel_id, platform, rate_group, waiting, held, starts_at, drains_at (null where time alone does not do it) and limited_by, what is the slowest on its way."`
+	More     int              `json:"more" doc:"Channels that are not listed." example:"0"`
+}
+
 func registerQueue(d *door.Door) {
+	door.Register(d, door.Operation{
+		ID: "get-forecast", Method: http.MethodGet, Path: "/queue/forecast", Summary: "When what waits will have gone", Answer: forecast{},
+		Description: "Channel by channel, given rates, quotas and posting windows, if nothing new comes and nothing fails.",
+	}, func(ctx context.Context, _ *struct{}) (door.Reply, error) {
+		return d.Look(ctx, "forecast", "There is no forecast.", map[string]any{})
+	})
 	door.Register(d, door.Operation{
 		ID: "get-queue", Method: http.MethodGet, Path: "/queue", Summary: "What waits now", Answer: queue{},
 		Description: "How many deliveries wait, are in flight or need a person, by status, and since when the oldest is due. Exact.",
