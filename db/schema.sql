@@ -76,7 +76,9 @@ CREATE TYPE autopost.claimed_delivery AS (
 	unknown_outcomes integer,
 	last_call_at timestamp with time zone,
 	last_provider_message_id text,
-	known_posts jsonb
+	known_posts jsonb,
+	due_at timestamp with time zone,
+	scheduled_for timestamp with time zone
 );
 
 
@@ -653,6 +655,22 @@ exception when unique_violation then
 	return null;
 end
 $_$;
+
+
+--
+-- Name: after_open_time(tstzmultirange, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_open_time(p_spans tstzmultirange, p_work interval) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The instant at which this much time has been open; null where the spans are over before.
+select min(lower(s.span) + (p_work - s.before))
+from (
+	select u.span, coalesce(sum(upper(u.span) - lower(u.span)) over (order by u.span rows between unbounded preceding and 1 preceding), interval '0') as before
+	from unnest(p_spans) u (span)) s
+where p_work >= s.before and (upper_inf(s.span) or p_work < s.before + (upper(s.span) - lower(s.span)))
+$$;
 
 
 --
@@ -3423,12 +3441,12 @@ begin
 		where d.workspace_id = p_workspace_id
 		and d.delivery_id = any (v_ids)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at
+			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload, c.settings, d.trace_id,
 		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end
+		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id, d.last_call_at) end, d.due_at, d.scheduled_for
 	from claimed d
 	cross join lateral (select c.* from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	cross join lateral (select g.* from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
@@ -4559,6 +4577,58 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
 		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
+end
+$$;
+
+
+--
+-- Name: drain_of(text, autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.drain_of(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the last of the deliveries that wait in a channel goes, if nothing comes or fails, and what is the slowest on its way. Closed forms: the
+-- rate over the open time of the posting window, the group's rate over its channels in turn, the quotas over their windows, the last
+-- scheduled time. How long calls take is not reckoned with. p_row: queue_rows, with "group_slots": the slots that the group gives until this
+-- channel has had all of its own. Returns {"starts_at", "drains_at": null where time alone does not do it, "limited_by"}.
+declare
+	v_sends int := (p_row ->> 'waiting')::int - (p_row ->> 'held')::int;
+	v_cost numeric := (p_row ->> 'cost')::numeric;
+	v_stuck text := case
+		when p_status <> 'active' then 'workspace' when p_channel.auth_held then 'auth_lost' when not p_channel.enabled then 'channel_disabled'
+		when v_sends = 0 then 'unknown_outcome' when p_channel.paused_until = 'infinity' then 'channel_paused' end;
+	v_from timestamptz;
+	v_spans tstzmultirange;
+	v_until timestamptz;
+	v_end record;
+begin
+	if v_stuck is not null then
+		return jsonb_build_object('starts_at', null, 'drains_at', null, 'limited_by', v_stuck);
+	end if;
+	v_from := greatest(p_now, (p_row ->> 'first_due_at')::timestamptz, p_channel.paused_until, p_channel.cooldown_until, p_limit.cooldown_until, p_limit.quota_until,
+		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end, autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now));
+	v_spans := case when p_channel.window_mode = 'windowed' then autopost.posting_spans(coalesce(p_channel.timezone, 'UTC'), p_channel.posting_window, v_from, 92)
+		else tstzmultirange(tstzrange(v_from, null)) end;
+	v_from := lower(v_spans);
+	select e.name, o.at, bool_or(o.at is null and e.counts) over () as beyond into v_end
+	from (values
+		(1, 'nothing', v_from, true),
+		(2, 'channel_rate', autopost.after_open_time(v_spans,
+			greatest(coalesce(p_channel.next_allowed_at, v_from) - v_from, interval '0') + (v_sends * v_cost - v_cost) * autopost.slot_step(p_channel.rate_rps, 1)), p_channel.rate_rps > 0),
+		(3, 'group_rate', autopost.after_open_time(v_spans,
+			greatest(coalesce(p_limit.next_allowed_at, v_from) - v_from, interval '0') + ((p_row ->> 'group_slots')::numeric - v_cost) * autopost.slot_step(p_limit.rate_rps, 1)), p_limit.rate_rps > 0),
+		(4, 'channel_quota', autopost.quota_ends_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_sends, v_from), false),
+		(5, 'group_quota', autopost.quota_ends_at(p_channel.workspace_id, autopost.group_subject(p_channel.platform, p_channel.rate_group),
+			(p_row ->> 'group_slots')::numeric / v_cost, v_from), false),
+		(6, 'scheduled_for', (p_row ->> 'last_due_at')::timestamptz, true)
+	) e (n, name, at, counts)
+	cross join lateral (select case when e.at > v_from
+		then autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, e.at) else e.at end as at) o
+	order by o.at desc nulls last, e.n
+	limit 1;
+	v_until := case when not v_end.beyond and isfinite(v_end.at) then v_end.at end;
+	return jsonb_build_object('starts_at', v_from, 'drains_at', v_until, 'limited_by', case when v_until is null then 'window' else v_end.name end);
 end
 $$;
 
@@ -6646,6 +6716,65 @@ $$;
 
 
 --
+-- Name: forecast(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.forecast(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- When what waits will have gone, given rates, quotas and posting windows, if nothing new comes and nothing fails. As long as calls are shorter
+-- than their rates and budgets last, it is as good as that; see drain_of for how it reckons.
+-- Returns {"status": "forecast", "as_of", "waiting", "held": those that wait for a person, "drains_at": of all that time alone brings,
+-- "groups": [{"platform", "rate_group", "channels", "waiting", "drains_at", "limited_by"}], "channels": [the first 1,000 by their ids, of those
+-- with a queue: {"channel_id", "platform", "rate_group", "waiting", "held", "starts_at", "drains_at", "limited_by"}], "more": channels that are not listed}.
+-- Reads: channels, deliveries, platform_limits, quotas, quota_uses.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := autopost.now_ts();
+begin
+	return (
+		with recursive found as (
+			(select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry')
+			order by d.channel_id limit 1)
+			union all
+			select n.channel_id from found, lateral (
+				select d.channel_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry') and d.channel_id > found.channel_id
+				order by d.channel_id limit 1) n
+		), counted as materialized (
+			select c.channel_id, c.platform, c.rate_group, c as channel, q.row, ((q.row ->> 'waiting')::int - (q.row ->> 'held')::int) * (q.row ->> 'cost')::numeric as slots
+			from (select f.channel_id from found f limit 1000) f
+			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = f.channel_id
+			cross join lateral (select autopost.queue_rows(p_workspace_id, c.channel_id) as row offset 0) q
+		), shared as (
+			-- The channels of a group have its slots in turn: when one has had all of its own, those with more have had as many.
+			select k.*, sum(k.slots) over w + k.slots * (count(*) over (partition by k.platform, k.rate_group) - count(*) over w) as group_slots
+			from counted k
+			window w as (partition by k.platform, k.rate_group order by k.slots, k.channel_id)
+		), told as materialized (
+			select s.channel_id, s.platform, s.rate_group, (s.row ->> 'waiting')::int as waiting, (s.row ->> 'held')::int as held,
+				autopost.drain_of(v_status, s.channel, l.row, s.row || jsonb_build_object('group_slots', s.group_slots), v_now) as drain
+			from shared s
+			left join lateral (
+				select l from autopost.platform_limits l
+				where l.workspace_id = p_workspace_id and l.platform = s.platform and l.rate_group = s.rate_group limit 1) l (row) on true
+		)
+		select jsonb_build_object('status', 'forecast', 'as_of', v_now, 'waiting', coalesce(sum(t.waiting), 0), 'held', coalesce(sum(t.held), 0),
+			'drains_at', max((t.drain ->> 'drains_at')::timestamptz), 'more', (select count(*) from found) - count(*),
+			'groups', (select coalesce(jsonb_agg(to_jsonb(g) order by g.platform, g.rate_group), '[]') from (
+				select x.platform, x.rate_group, count(*) as channels, sum(x.waiting) as waiting, max((x.drain ->> 'drains_at')::timestamptz) as drains_at,
+					(array_agg(x.drain ->> 'limited_by' order by (x.drain ->> 'drains_at')::timestamptz desc nulls last))[1] as limited_by
+				from told x group by x.platform, x.rate_group) g),
+			'channels', coalesce(jsonb_agg(jsonb_build_object('channel_id', t.channel_id, 'platform', t.platform, 'rate_group', t.rate_group,
+				'waiting', t.waiting, 'held', t.held) || t.drain order by t.channel_id), '[]'))
+		from told t);
+end
+$$;
+
+
+--
 -- Name: forget_media_origin(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6789,6 +6918,58 @@ CREATE FUNCTION autopost.functions_digest() RETURNS text
 begin
 	return (select f.digest from autopost.installed_functions f);
 end
+$$;
+
+
+--
+-- Name: channel_gates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.channel_gates (
+    workspace_id text NOT NULL,
+    channel_id text NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    ready_at timestamp with time zone DEFAULT 'infinity'::timestamp with time zone NOT NULL,
+    inflight integer DEFAULT 0 NOT NULL,
+    last_provider_message_id text,
+    CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY autopost.channel_gates ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: gate_of(text, autopost.channels, autopost.platform_limits, autopost.channel_gates, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.gate_of(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_gate autopost.channel_gates, p_oldest_due_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- The one gate that keeps the oldest waiting delivery of a channel, by the names of holds; ready when it goes with the next claim. One word a
+-- channel, told from its rows alone: why tells of all that holds one delivery. Reads: quotas, quota_uses, budgets.
+select case
+	when p_status <> 'active' then 'workspace'
+	when p_channel.auth_held then 'auth_lost'
+	when not p_channel.enabled then 'channel_disabled'
+	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
+	when p_channel.paused_until > p_now then 'channel_paused'
+	when p_oldest_due_at > p_now then 'not_due'
+	when p_limit.breaker_opened_at is not null then 'breaker'
+	when p_channel.cooldown_until > p_now then 'channel_cooldown'
+	when p_limit.cooldown_until > p_now then 'group_cooldown'
+	when p_limit.quota_until > p_now then 'group_quota'
+	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now then 'window'
+	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
+	when p_channel.rate_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
+	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
+	when p_gate.ready_at <= p_now then 'ready'
+	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null then 'channel_quota'
+	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
+		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
+	else 'gate' end
 $$;
 
 
@@ -7664,6 +7845,9 @@ begin
 	end if;
 	if not p_channel.enabled then
 		v_held := v_held || autopost.hold('channel_disabled', null, 'resume_channel');
+	end if;
+	if p_channel.paused_until = 'infinity' then
+		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
 		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
@@ -9087,26 +9271,6 @@ ALTER TABLE ONLY autopost.channel_auth FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: channel_gates; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.channel_gates (
-    workspace_id text NOT NULL,
-    channel_id text NOT NULL,
-    platform text NOT NULL,
-    rate_group text NOT NULL,
-    ready_at timestamp with time zone DEFAULT 'infinity'::timestamp with time zone NOT NULL,
-    inflight integer DEFAULT 0 NOT NULL,
-    last_provider_message_id text,
-    CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
-)
-WITH (fillfactor='50');
-ALTER TABLE ONLY autopost.channel_gates ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: list_channels; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -9382,6 +9546,34 @@ begin
 	where v.workspace_id = p_workspace_id
 	order by v.auth_ref
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_daemons(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_daemons() RETURNS TABLE(run_id text, seen_at timestamp with time zone, alive boolean, config text, skew_ms bigint, failing text[])
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The daemons that were seen during the last day, the latest first, a hundred at most: whether each is alive, by the heartbeat of its dispatcher; and
+-- of its monitor a digest of how it is configured, how far its clock is before the database's, and the duties that it cannot do.
+-- Reads: dispatch_runs, monitor_duties, settings.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return query
+	select r.run_id, r.seen_at, r.seen_at > v_now - autopost.setting_interval('run_silence_seconds'), d.config, d.skew_ms, coalesce(d.failing, '{}')
+	from autopost.dispatch_runs r
+	left join lateral (
+		select (array_agg(m.config order by m.reported_at desc))[1] as config, (array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
+			array_agg(m.duty order by m.duty) filter (where m.failures > 0) as failing
+		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
+	where r.seen_at > v_now - interval '1 day'
+	order by r.seen_at desc, r.run_id
+	limit 100;
 end
 $$;
 
@@ -13332,6 +13524,31 @@ $$;
 
 
 --
+-- Name: posting_spans(text, jsonb, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posting_spans(p_timezone text, p_window jsonb, p_from timestamp with time zone, p_days integer) RETURNS tstzmultirange
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When a posting window is open from p_from on, for p_days days: its spans as next_open understands them, those that touch in one.
+declare
+	v_names constant text[] := array['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+	v_first date := (p_from at time zone p_timezone)::date;
+begin
+	return (
+		select coalesce(range_agg(tstzrange(s.begins, s.ends)), '{}') * tstzmultirange(tstzrange(p_from, p_from + make_interval(days => p_days)))
+		from generate_series(-1, p_days) day (n)
+		cross join lateral jsonb_array_elements(p_window -> v_names[extract(isodow from v_first + day.n)::int]) w
+		cross join lateral (
+			select autopost.zoned_instant(p_timezone, v_first + day.n + (w.value ->> 0)::time) as begins,
+				autopost.zoned_instant(p_timezone, v_first + day.n + (w.value ->> 1)::time
+					+ case when (w.value ->> 1)::time <= (w.value ->> 0)::time then interval '1 day' else interval '0' end) as ends) s
+		where s.begins < s.ends);
+end
+$$;
+
+
+--
 -- Name: posting_window_error(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14778,6 +14995,70 @@ $$;
 
 
 --
+-- Name: queue_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_metrics() RETURNS TABLE(workspace_id text, platform text, rate_group text, gate text, channels bigint, waiting bigint, due bigint, in_flight bigint, oldest_due_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- The queue in numbers, for gauges: of each workspace, platform and rate group, by the gate that keeps its channels (gate_of; sending where nothing
+-- waits), how many channels, how many deliveries wait, are due and are in flight, and since when the oldest is due. What can grow without
+-- bounds does not: all but the fifty workspaces with most deliveries, and of each of them all but its twenty largest groups, are told together as _other.
+-- Looks across workspaces. Reads two indexes of what waits and of what is in flight, and the channels found there.
+-- Reads: deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses, budgets.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	return query
+	with counted as materialized (
+		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due, 0::bigint as in_flight, min(d.due_at) as oldest
+		from autopost.deliveries d
+		where d.status in ('queued', 'retry')
+		group by d.workspace_id, d.channel_id
+		union all
+		select d.workspace_id, d.channel_id, 0, 0, count(*), null
+		from autopost.deliveries d
+		where d.status in ('claimed', 'sending')
+		group by d.workspace_id, d.channel_id
+	), judged as materialized (
+		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
+			case when k.waiting = 0 then 'sending' else autopost.gate_of(w.status, c, l.row, g, k.oldest, v_now) end as gate
+		from (
+			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due, sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
+			from counted u
+			group by u.workspace_id, u.channel_id) k
+		join autopost.workspaces w on w.workspace_id = k.workspace_id
+		join autopost.channels c on c.workspace_id = k.workspace_id and c.channel_id = k.channel_id
+		join autopost.channel_gates g on g.workspace_id = k.workspace_id and g.channel_id = k.channel_id
+		left join lateral (
+			select l from autopost.platform_limits l
+			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l (row) on true
+		where autopost.may_speak_for(k.workspace_id)
+	), named as (
+		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
+			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
+			case when p.place <= 50 and s.place <= 20 then j.rate_group else '_other' end as rate_group
+		from judged j
+		join (
+			select x.workspace_id, row_number() over (order by sum(x.waiting + x.in_flight) desc, x.workspace_id) as place
+			from judged x group by x.workspace_id) p on p.workspace_id = j.workspace_id
+		join (
+			select x.workspace_id, x.platform, x.rate_group,
+				row_number() over (partition by x.workspace_id order by sum(x.waiting + x.in_flight) desc, x.platform, x.rate_group) as place
+			from judged x group by x.workspace_id, x.platform, x.rate_group) s
+			on s.workspace_id = j.workspace_id and s.platform = j.platform and s.rate_group = j.rate_group
+	)
+	select n.workspace_id, n.platform, n.rate_group, n.gate, count(*), sum(n.waiting)::bigint, sum(n.due)::bigint, sum(n.in_flight)::bigint,
+		nullif(min(n.oldest), 'infinity')
+	from named n
+	group by n.workspace_id, n.platform, n.rate_group, n.gate;
+end
+$$;
+
+
+--
 -- Name: queue_of(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14821,6 +15102,31 @@ begin
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_queued = row_count;
 	return v_queued;
+end
+$$;
+
+
+--
+-- Name: queue_rows(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_rows(p_workspace_id text, p_channel_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What waits in a channel: {"waiting", "held": those that only a person lets go, "first_due_at", "last_due_at", "cost": rate slots of one, of the
+-- first hundred on average}. Ten thousand stands for that many or more. Reads: deliveries.
+begin
+	return (
+		select jsonb_build_object('waiting', count(*), 'held', count(*) filter (where q.due_at = 'infinity'), 'first_due_at', nullif(min(q.due_at), 'infinity'),
+			'last_due_at', max(q.due_at) filter (where isfinite(q.due_at)), 'cost', (
+				select coalesce(avg(autopost.step_cost(f.render_meta)), 1) from (
+					select d.render_meta from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+					order by d.due_at limit 100) f))
+		from (
+			select d.due_at from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+			order by d.due_at limit 10000) q);
 end
 $$;
 
@@ -14872,6 +15178,29 @@ begin
 	select v.* from autopost.queue_snapshot v
 	where v.workspace_id = p_workspace_id
 	order by v.status;
+end
+$$;
+
+
+--
+-- Name: quota_ends_at(text, text, numeric, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_ends_at(p_workspace_id text, p_subject text, p_sends numeric, p_from timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- When the last of so many calls may begin under the quotas of a subject, if they begin as soon as they may from p_from on; null without a quota.
+-- What was used before leaves its window during the first one, so this is the latest that it can be. Reads: quotas, quota_uses.
+begin
+	return (
+		select max(p_from + make_interval(secs => q.window_seconds) * greatest(0, ceil((p_sends - (q.max_sends - least(q.max_sends, u.n))) / q.max_sends))::int)
+		from autopost.quotas q
+		cross join lateral (
+			select count(*) as n from (
+				select 1 from autopost.quota_uses u
+				where u.workspace_id = p_workspace_id and u.subject = p_subject and u.used_at > p_from - make_interval(secs => q.window_seconds)
+				limit q.max_sends) x) u
+		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end
 $$;
 
@@ -20280,7 +20609,9 @@ from (values
 	(1, 'not_before', (p_row ->> 'not_before')::timestamptz, 'nothing but time'),
 	(2, 'scheduled_for', (p_row ->> 'scheduled_for')::timestamptz, 'the time it is scheduled for'),
 	(3, 'retry', (p_row ->> 'next_retry_at')::timestamptz, 'the end of the wait after its last failure'),
-	(4, 'channel_paused', p_channel.paused_until, case when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
+	(4, case when p_channel.auth_held then 'auth_lost' else 'channel_paused' end, p_channel.paused_until, case
+		when p_channel.auth_held then 'another secret for its credential (autopost credential set), or rotate_auth, and requeue_auth_lost; the platform refused the present one'
+		when p_channel.rights_held is null then 'resume_channel, or the end of the pause'
 		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
