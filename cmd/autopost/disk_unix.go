@@ -17,5 +17,5 @@ func diskOf(dir string) (free, size uint64, ok bool) {
 		}
 		dir = parent
 	}
-	return stat.Bavail * uint64(stat.Bsize), stat.Blocks * uint64(stat.Bsize), true //nolint:gosec // a block has no negative size
+	return stat.Bavail * uint64(stat.Bsize), stat.Blocks * uint64(stat.Bsize), true
 }

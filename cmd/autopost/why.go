@@ -21,7 +21,9 @@ func whyCommand() *cobra.Command {
 		Use:   "why DELIVERY_ID",
 		Short: "The causal chain of one delivery and what holds it now",
 		Long: `Explain one delivery: where it came from, what has happened to it, what holds it
-now, until when, and what would lift that. "autopost deliveries list" shows ids.`,
+now, until when, and what would lift that. "autopost deliveries list" shows ids. The id of
+a submission tells how the fetch of its media stands, that of a message how far it
+has fanned out.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || len(args[0]) != 36 || uuid.Validate(args[0]) != nil {
 				return misuse{fmt.Errorf("%s takes the id of one delivery: autopost deliveries list shows them", cmd.CommandPath())}
@@ -91,7 +93,10 @@ func tellWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 	if asJSON {
 		fmt.Fprintln(os.Stdout, string(raw))
 	}
-	if e.Status != "found" {
+	if !asJSON && (e.Status == "submission" || e.Status == "fanout") {
+		return e.tellNow()
+	}
+	if e.Status == "unknown_delivery" {
 		return fmt.Errorf("workspace %s has no delivery %s", workspace, id)
 	}
 	if asJSON {

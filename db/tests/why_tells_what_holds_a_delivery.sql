@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(65);
+select plan(71);
 
 create function test.why(p_channel_id text) returns jsonb
 language sql
@@ -184,6 +184,21 @@ select is((select count(*)::int from autopost.events e where autopost.event_text
 insert into autopost.workspaces (workspace_id) values ('v');
 select is(autopost.why('v', (test.row('a')).delivery_id), '{"status": "unknown_delivery"}');
 select is((select string_agg(v.invariant, ',') from autopost.verify('w') v where v.violations > 0), null);
+
+-- Not deliveries yet: media are fetched first, or the post fans out in ranges.
+create temp table fetched on commit drop as
+select (autopost.submit_post('w', 'in', 'api', '{"media": [{"type": "image", "url": "https://example.org/a.png"}]}') ->> 'submission_id')::uuid as id;
+select is(autopost.why('w', id) -> 'now' ->> 'sentence', 'waits: its media are fetched first') from fetched;
+select is(autopost.why('w', id) -> 'now' -> 'held_by' -> 0 ->> 'gate', 'media') from fetched;
+update autopost.submissions set status = 'failed', last_error = '{"code": "http_404", "known": true, "message": "Not Found"}';
+select is(autopost.why('w', id) -> 'now' ->> 'sentence', 'ended without being enqueued: failed: http_404: Not Found') from fetched;
+delete from autopost.submissions;
+select is(autopost.why('w', id), '{"status": "unknown_delivery"}') from fetched;
+insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned, enqueued)
+select 'w', gen_random_uuid(), m.message_id, gen_random_uuid(), gen_random_uuid(), '{}', 100, 40 from autopost.messages m order by m.message_id limit 1;
+select is(autopost.why('w', message_id) ->> 'status', 'fanout') from autopost.fanout_jobs;
+select is(autopost.why('w', message_id) -> 'now' ->> 'sentence', 'fans out: 40 of 100 channels are through') from autopost.fanout_jobs;
+delete from autopost.fanout_jobs;
 
 select * from finish();
 rollback;
