@@ -22425,8 +22425,9 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 -- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
 -- Returns {"status": "found", "delivery", "message", "source", "acts": what was and is to be done to it since it was sent, "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
 -- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
--- may do about one that is over}} or {"status": "unknown_delivery"}.
--- Reads: deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
+-- may do about one that is over}}. Given the id of a submission, or of a message that still fans out: {"status": "submission" | "fanout", "now"}, why there
+-- are no deliveries yet. Else {"status": "unknown_delivery"}.
+-- Reads: submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_delivery autopost.deliveries;
@@ -22437,7 +22438,7 @@ begin
 	perform autopost.require('delivery_id', p_delivery_id is not null);
 	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	if v_delivery.delivery_id is null then
-		return '{"status": "unknown_delivery"}';
+		return coalesce(autopost.why_no_delivery(p_workspace_id, p_delivery_id), '{"status": "unknown_delivery"}');
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 	select m.* into v_message from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = v_delivery.message_id;
@@ -22461,6 +22462,44 @@ begin
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
 			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_no_delivery(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_no_delivery(p_workspace_id text, p_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What keeps a post, or a part of it, from being deliveries yet: its media are fetched first (p_id: of the submission), or it fans out to very many
+-- channels in ranges (of the message). Null for any other id. Reads: submissions, fanout_jobs.
+declare
+	v_submission autopost.submissions;
+	v_job autopost.fanout_jobs;
+begin
+	select s.* into v_submission from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = p_id;
+	if v_submission.submission_id is not null then
+		return jsonb_build_object('status', 'submission', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case
+			when v_submission.status = 'enqueued' then jsonb_build_object('sentence', format('enqueued as message %s', v_submission.message_id), 'lifts', 'ask for one of its deliveries: autopost deliveries list')
+			when v_submission.status in ('new', 'fetching') then jsonb_build_object('sentence', 'waits: its media are fetched first'
+					|| case when v_submission.last_error is null then '' else ', the last try failed: ' || autopost.failure_text(v_submission.last_error) end,
+				'held_by', jsonb_build_array(autopost.hold('media', case when v_submission.claim_token is null then v_submission.next_attempt_at end,
+					case when v_submission.claim_token is null then 'the next try to fetch them' else 'the end of the fetch that is under way' end, jsonb_build_object('attempt', v_submission.attempt))))
+			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case when v_submission.last_error is null then '' else ': ' || autopost.failure_text(v_submission.last_error) end,
+				'lifts', 'post it again, with media that can be fetched') end);
+	end if;
+	select j.* into v_job from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
+	order by j.job_id limit 1;
+	if v_job.job_id is not null then
+		return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
+			'sentence', format('fans out: %s of %s channels are through%s', v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
+				case when v_job.last_error is null then '' else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
+			'held_by', jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at, 'a daemon with the stage ingest works off range after range'))));
+	end if;
+	return null;
 end
 $$;
 
