@@ -38,8 +38,10 @@ as $$
 -- Reads: deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses, budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_all boolean;
 begin
 	perform autopost.enter_all_workspaces();
+	v_all := autopost.may_speak_for('*');
 	return query
 	with counted as materialized (
 		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due, 0::bigint as in_flight, min(d.due_at) as oldest
@@ -64,7 +66,7 @@ begin
 		left join lateral (
 			select l from autopost.platform_limits l
 			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l (row) on true
-		where autopost.may_speak_for(k.workspace_id)
+		where v_all or autopost.may_speak_for(k.workspace_id)
 	), named as (
 		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
