@@ -246,17 +246,16 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "begin_request", "describe_workspaces", "export_config", "forecast", "functions_digest", "get_channel",
-	"get_credential", "get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message",
-	"get_run", "get_source", "get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces",
-	"list_api_keys", "list_audit", "list_budgets", "list_channels", "list_chats", "list_configuration", "list_credential_bindings",
-	"list_credentials", "list_daemons", "list_deliveries", "list_due_refreshes", "list_endpoints", "list_events", "list_master_keys",
-	"list_media_origins", "list_media_removals", "list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets",
-	"list_settings", "list_sources", "list_templates", "list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries",
-	"list_workspaces", "manual_requeue_preview", "next_wake_ms", "preview_template", "queue_metrics", "queue_snapshot",
-	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces",
-	"ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans", "resolve_api_key", "resolve_endpoint",
-	"resolve_signed_endpoint", "verify", "why",
+	"audit_head", "begin_request", "describe_workspaces", "export_config", "forecast", "functions_digest", "get_channel", "get_credential",
+	"get_credential_binding", "get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
+	"get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
+	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credential_bindings", "list_credentials", "list_daemons",
+	"list_deliveries", "list_due_refreshes", "list_endpoints", "list_events", "list_master_keys", "list_media_origins", "list_media_removals",
+	"list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_templates",
+	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview", "next_wake_ms",
+	"preview_template", "queue_metrics", "queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
+	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "ready_workspaces_after", "report_orphans",
+	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
