@@ -71,9 +71,20 @@ type settings struct {
 // WithItsOwnServer gives the house a PostgreSQL that the test may stop and start.
 func WithItsOwnServer(s *settings) { s.alone = true }
 
+// Ordinary runs the program as it is; that is what happens without an option.
+func Ordinary(s *settings) { s.binary = ordinary }
+
 // Armed runs the program that can be told to die at a point of internal/crash, by the
 // variable AUTOPOST_CRASH.
 func Armed(s *settings) { s.binary = armed }
+
+// Overlaid runs a program in which files are replaced as the overlay says, the path of a
+// file for go build -overlay; tags are those that it is built with besides.
+func Overlaid(overlay string, tags string) Option {
+	return func(s *settings) {
+		s.binary = func() (string, error) { return build("-overlay", overlay, "-tags", tags) }
+	}
+}
 
 // AsEngine runs the programs with the daemon's own lesser rights instead of the
 // superuser's.

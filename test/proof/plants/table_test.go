@@ -1,0 +1,190 @@
+package plants
+
+// edit replaces code in a file of the repository. The old text stands there once.
+type edit struct{ file, old, new string }
+
+// plant is a bug in the program's Go code.
+type plant struct {
+	bug   string
+	edits []edit
+	// scenario must complain, in words that caught finds.
+	scenario string
+	caught   string
+}
+
+// fixed are those that an ordinary run plants, by their bug; a long run plants all.
+var fixed = []string{
+	"the outcome of a success is not committed",
+	"the answers of a batch are shifted by one",
+	"a call whose bytes were written counts as not made",
+}
+
+var plants = []plant{
+	{
+		bug: "the outcome of a success is not committed",
+		edits: []edit{{
+			"internal/dispatch/commit.go", "\tvar answer Commit\n\tstalled := false\n",
+			"\tvar answer Commit\n\tif rep.outcome.OK {\n\t\treturn\n\t}\n\tstalled := false\n",
+		}},
+		scenario: "commits that come together", caught: "commit_outcome_batch",
+	},
+	{
+		bug: "a stale answer is not taken, and the outcome is committed again",
+		edits: []edit{{
+			"internal/dispatch/commit.go", "\t\treturn err\n\t})\n\tif stalled {",
+			"\t\tif err == nil && !answer.Applied {\n\t\t\terr = errors.New(answer.Reason)\n\t\t}\n\t\treturn err\n\t})\n\tif stalled {",
+		}},
+		scenario: "claim that is taken away", caught: "a stale outcome is told once",
+	},
+	{
+		bug: "a batch is committed under the token of its first delivery",
+		edits: []edit{{
+			"cmd/autopost/wire.go", "convert(settlements, func(x dispatch.Settlement) pg.Settlement { return pg.Settlement(x) })",
+			"convert(settlements, func(x dispatch.Settlement) pg.Settlement { x.ClaimToken = settlements[0].ClaimToken; return pg.Settlement(x) })",
+		}},
+		scenario: "commits that come together", caught: "each is sent, once|nothing is in doubt|select not exists",
+	},
+	{
+		bug: "the answers of a batch are shifted by one",
+		edits: []edit{{
+			"internal/dispatch/batch.go", "value: answers[i]}", "value: answers[(i+1)%len(answers)]}",
+		}},
+		scenario: "starts that come together", caught: "copies|copy|each is sent, once|nothing is in doubt|not within",
+	},
+	{
+		bug: "a step that was made is not recorded",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\t\t\tlimit.hold()\n\t\t\tif err := d.acknowledge(ctx, p, step, limit); err != nil {\n\t\t\t\tlimit.end()\n\t\t\t\treturn err\n\t\t\t}\n\t\t\treturn nil\n",
+			"\t\t\treturn nil\n",
+		}},
+		scenario: "series that is interrupted", caught: "copy 2 began",
+	},
+	{
+		bug: "a lease is not renewed while a series goes on",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\treturn d.extend(ctx, p, d.cfg.Lease+goesOnIn)\n", "\treturn nil\n",
+		}},
+		scenario: "series that outlasts its lease", caught: "it is sent at its first attempt",
+	},
+	{
+		bug: "a start that was refused is made all the same",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\t\treturn report{}, refused\n\t}\n\tcrash.Here(crash.Started)", "\t}\n\tcrash.Here(crash.Started)",
+		}},
+		scenario: "starts that come together", caught: "copies|copy|each is sent, once|nothing is in doubt|not within",
+	},
+	{
+		bug: "the slot of a start is not waited for",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\t\tsleep(l.call, min(start.SendIn, slotHorizon))\n", "",
+		}},
+		scenario: "starts that come together", caught: "too fast: the group",
+	},
+	{
+		bug: "the client makes a POST again when its answer is lost",
+		edits: []edit{
+			{"internal/outbound/client.go", "\t\treq.GetBody = nil\n", "\t\t_ = req.GetBody\n"},
+			{
+				"internal/outbound/client.go", "\tresp, err := c.http.Do(req)\n",
+				"\tresp, err := c.http.Do(req)\n\tif err != nil && req.GetBody != nil {\n\t\tagain := req.Clone(ctx)\n\t\tagain.Body, _ = req.GetBody()\n\t\tresp, err = c.http.Do(again)\n\t}\n",
+			},
+		},
+		scenario: "answers that are lost", caught: "copies under hold|copy 2 began",
+	},
+	{
+		bug: "a call whose bytes were written counts as not made",
+		edits: []edit{{
+			"internal/adapter/exchange.go", "case !ok || failure.Written:", "case !ok || !failure.Written:",
+		}},
+		scenario: "answers that are lost", caught: "copies under hold|copy 2 began",
+	},
+	{
+		bug: "the pause that a platform asks for is dropped",
+		edits: []edit{{
+			"internal/adapter/telegram/answer.go", "\tif r.Parameters.RetryAfter > 0 {\n\t\tfailure.RetryAfterMS = r.Parameters.RetryAfter * 1000\n\t}\n",
+			"\tfailure.RetryAfterMS = 0\n",
+		}},
+		scenario: "pause that is asked for", caught: "inside the platform's pause",
+	},
+	{
+		bug: "a message to people is finished and not sent",
+		edits: []edit{{
+			"internal/monitor/alerts.go", "\t\t\tfailure := m.deps.Teller.Tell(send, workspace, notice)\n", "\t\t\tvar failure *autopost.Error\n\t\t\t_ = send\n",
+		}},
+		scenario: "message to people", caught: "people have the message",
+	},
+	{
+		bug: "a result is committed as told and not sent",
+		edits: []edit{{
+			"internal/results/tell.go", "\toutcome := t.call(ctx, workspace, call)\n", "\toutcome := Outcome{HTTPStatus: 200}\n",
+		}},
+		scenario: "results that are told", caught: "the receiver has all",
+	},
+	{
+		bug: "the cursor of a source moves before its chunk is committed",
+		edits: []edit{{
+			"internal/ingest/pull/loop.go", "\tcrash.During(crash.InsideChunk)\n",
+			"\t_ = l.setCursor(ctx, source, chunk[len(chunk)-1].Cursor)\n\tcrash.During(crash.InsideChunk)\n",
+		}},
+		scenario: "chunk that is cut off", caught: "every item comes in",
+	},
+	{
+		bug: "a push is answered before it is committed",
+		edits: []edit{{
+			"internal/ingest/push/door.go", "\t\traw, err := take(ctx, join(sound))\n",
+			"\t\tgo func() { _, _ = take(context.WithoutCancel(ctx), join(sound)) }()\n\t\tw.WriteHeader(http.StatusAccepted)\n\t\t_ = http.NewResponseController(w).Flush()\n\t\traw, err := json.RawMessage(`{\"results\":[{\"status\":\"accepted\"}]}`), error(nil)\n",
+		}},
+		scenario: "push that is cut off", caught: "not before: 202",
+	},
+	{
+		bug: "a push that could not be taken is answered as taken",
+		edits: []edit{{
+			"internal/ingest/push/door.go", "\tseconds := retryAfter(w, comeAgain)\n", "\tseconds := retryAfter(w, comeAgain)\n\tw.WriteHeader(http.StatusAccepted)\n",
+		}},
+		scenario: "push that is cut off", caught: "what is not taken is to come again",
+	},
+	{
+		bug: "a medium that breaks off is taken for whole",
+		edits: []edit{{
+			"internal/media/store.go", "\tif err != nil && !errors.Is(err, io.EOF) {\n\t\tt.err = err\n\t}\n\treturn n, err\n",
+			"\tif err != nil {\n\t\terr = io.EOF\n\t}\n\treturn n, err\n",
+		}},
+		scenario: "medium that breaks off", caught: "what is registered is whole",
+	},
+	{
+		bug: "a stop gives up what has begun",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\trep, end := d.attempt(l, p)\n", "\trep, end := d.attempt(l, p)\n\tif l.run.Err() != nil {\n\t\tend = abandoned\n\t}\n",
+		}},
+		scenario: "stop over calls", caught: "nothing stays claimed",
+	},
+	{
+		bug: "a stop hands nothing back",
+		edits: []edit{{
+			"internal/dispatch/dispatcher.go", "\td.handBack(l.settle)\n", "",
+		}},
+		scenario: "stop over calls", caught: "nothing stays claimed",
+	},
+	{
+		bug: "leases are ended by a clock that nobody looked at",
+		edits: []edit{{
+			"internal/monitor/leases.go", "\tif !m.watchClock(ctx) {", "\tif m.cfg.RunID == \"\" {",
+		}},
+		scenario: "clock that jumps", caught: "nothing is in doubt|nothing goes out twice",
+	},
+	{
+		bug: "a secret is in a line of the log",
+		edits: []edit{{
+			"internal/dispatch/send.go", "\tcall := autopost.Call{\n", "\td.log.Info(\"delivery.called\", \"secret\", secret.Reveal())\n\tcall := autopost.Call{\n",
+		}},
+		scenario: "commits that come together", caught: "a secret is in the output of the daemon",
+	},
+	{
+		bug: "a party may hold all places",
+		edits: []edit{{
+			"internal/dispatch/room.go", "\tfree, share := r.places-r.taken, p.share()\n\treturn max(0, min(free, (share*free-r.held[p]+share)/(share+1)))\n",
+			"\treturn max(0, r.places-r.taken)\n",
+		}},
+		scenario: "neighbour of a dead platform", caught: "the neighbour is served at once",
+	},
+}
