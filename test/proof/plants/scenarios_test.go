@@ -74,8 +74,10 @@ func undoubted(t testing.TB, h *house.House) {
 
 // blocked waits until a call of the daemon waits for what a session has locked.
 func blocked(h *house.House, by *pgtest.Session, call string) {
-	h.UntilTrue(patience, `select exists (select 1 from pg_stat_activity a where a.datname = current_database() and a.application_name = 'autopost'
-		and a.query like '%' || $1 || '%' and $2::int = any (pg_blocking_pids(a.pid)))`, call, int(by.PID()))
+	h.Until(call+" waits for its row", patience, func() bool {
+		return pgtest.Value[bool](h.DB, `select exists (select 1 from pg_stat_activity a where a.datname = current_database() and a.application_name = 'autopost'
+			and a.query like '%' || $1 || '%' and $2::int = any (pg_blocking_pids(a.pid)))`, call, int(by.PID()))
+	})
 }
 
 // ended says that n calls have been made, and that none goes on.
@@ -128,15 +130,20 @@ var scenarios = []scenario{
 		orderly(t, h, channels)
 		h.WithinRate("the group", h.Sends(), rate, 150*time.Millisecond)
 	}},
-	// The last step of a series is refused once.
-	{name: "series that is interrupted", play: func(t testing.TB, program house.Option) {
+	// A daemon is killed over the last step of a series.
+	{name: "series that is cut off", play: func(t testing.TB, program house.Option) {
 		h := station(t, program, 1, house.Channel{}, house.Telegram)
-		h.Fault(sim.Fault{Platform: house.Telegram, Method: "sendMessage", To: 1, Effect: sim.EffectStatus, Status: 503, Description: "Service Unavailable"})
-		d := h.Serve(quick...)
+		h.Fault(sim.Fault{Platform: house.Telegram, Method: "sendMessage", To: 1, Effect: sim.EffectHang})
+		d := h.Serve("SENDING_LEASE_SECONDS=4", "MONITOR_INTERVAL_SECONDS=1", "ADAPTER_TIMEOUT_MS=3000")
 		h.Push(d, "secret-cms", house.Post("text", "Picture "+strings.Repeat("and more of it ", 100)+"end",
 			"media", []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/photo-1.png"}}))
-		h.UntilTrue(patience, `select count(*) = 1 from autopost.deliveries`)
-		orderly(t, h, 1)
+		h.Until("the last step is on its way", patience, func() bool { return len(h.Sends(sim.Filter{Method: "sendMessage"})) == 1 })
+		d.Kill()
+		h.Serve(quick...)
+		settled(h)
+		require.Len(t, h.Accepted(sim.Filter{Method: "sendPhoto"}), 1, "a step that was made is not made again")
+		require.Equal(t, house.Toll{Deliveries: 1, Sent: 1}, h.Judge("news"), "it is sent")
+		h.Verified()
 	}},
 	// A text in many slow parts takes longer than a lease.
 	{name: "series that outlasts its lease", play: func(t testing.TB, program house.Option) {
@@ -189,8 +196,10 @@ var scenarios = []scenario{
 		h.Exec(`update autopost.deliveries set sending_lease_until = now() - interval '1 minute'`)
 		h.UntilTrue(patience, `select status = 'retry' from autopost.deliveries`)
 		h.Until("the call is over", patience, func() bool { return ended(h, 1) })
-		require.Zero(t, d.Stop(), "the daemon stops in order")
+		h.UntilTrue(patience, `select exists (select 1 from autopost.events where action = 'stale_commit')`)
+		code := d.Stop()
 		require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'stale_commit'`), "a stale outcome is told once")
+		require.Zero(t, code, "the daemon stops in order")
 	}},
 	// A daemon is asked to stop over its calls.
 	{name: "stop over calls", play: func(t testing.TB, program house.Option) {
