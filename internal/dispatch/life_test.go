@@ -285,3 +285,44 @@ func TestStopIsNotHeldUpByADatabaseThatIsGone(t *testing.T) {
 		require.LessOrEqual(t, time.Since(stopped), 9*time.Second)
 	})
 }
+
+// Another slot may lie behind those of many others.
+func TestASlotThatIsAskedForAgainIsWaitedForHoweverFar(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		starts := 0
+		w.onStart = func(string) (dispatch.Start, error) {
+			start := dispatch.Start{Applied: true, Limited: true, Deadline: time.Minute, SendIn: 3 * time.Second}
+			if starts++; starts == 1 {
+				<-time.After(200 * time.Millisecond) // its slot is over when it is answered
+				start.SendIn = 0
+			}
+			return start, nil
+		}
+		defer w.start(dispatch.Config{})()
+		after(10 * time.Second)
+		require.Equal(t, []time.Duration{3200 * time.Millisecond}, w.when("send acme-0"))
+	})
+}
+
+func TestAStepThatIsLateForItsSlotGetsAnother(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.put("acme", 1)
+		recorded := 0
+		w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
+			if recorded++; recorded == 1 {
+				<-time.After(200 * time.Millisecond)
+				return dispatch.Progress{Applied: true, SendIn: 50 * time.Millisecond}, nil
+			}
+			return dispatch.Progress{Applied: true, SendIn: 700 * time.Millisecond}, nil
+		}
+		w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			require.NoError(t, c.Emit(ctx, autopost.Acknowledged{Step: "text", IDs: []string{"76"}}))
+			w.note("next step")
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		defer w.start(dispatch.Config{})()
+		after(10 * time.Second)
+		require.Equal(t, []time.Duration{950 * time.Millisecond}, w.when("next step"))
+	})
+}

@@ -34,6 +34,8 @@ type pass struct {
 	leaseEnd moment
 	// decided is called once the call has begun or has been given up.
 	decided func()
+	// asked counts how often it was asked whether the call may begin.
+	asked int
 	// verdict is what the platform said about an earlier attempt, "" when it was not asked.
 	verdict string
 	// moved says that the present secret was good for a step, or for a part of one.
@@ -133,14 +135,24 @@ func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 		if err != nil || !start.Applied || !start.Limited {
 			return start, 0, err
 		}
-		// No slot is further ahead; one that seems to be is from before the database's clock was put back.
-		sleep(l.call, min(start.SendIn, slotHorizon))
+		sleep(l.call, d.untilStart(p, start))
 		// The database read its clock after it was asked, so this is the most that it can be late.
 		if late = d.clock.since(asked) - start.SendIn; late <= slotTolerance {
 			break
 		}
 	}
 	return start, late, nil
+}
+
+// untilStart is how long to wait for the slot of a start. The slot of a claim is no further
+// ahead than the horizon; one that seems to be is from before the database's clock was put
+// back. Who asked again and was late has got another, however far ahead; it is waited for
+// as long as the lease lives.
+func (d *Dispatcher) untilStart(p *pass, start Start) time.Duration {
+	if p.asked > 1 {
+		return min(start.SendIn, d.clock.until(p.leaseEnd))
+	}
+	return min(start.SendIn, slotHorizon)
 }
 
 // start asks until it is answered: a start that was committed and not answered
@@ -151,6 +163,7 @@ func (d *Dispatcher) start(l life, p *pass) (Start, moment, error) {
 	var asked moment
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
 		asked = d.clock.now()
+		p.asked++
 		start, err = d.starts.do(l.call, laneOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
 		if err == nil && start.Applied {
 			p.leaseEnd = asked.add(start.Deadline)
@@ -235,34 +248,54 @@ func (d *Dispatcher) callTime(p *pass) time.Duration {
 }
 
 // acknowledge records a step, renews the lease when half of it is spent, and
-// waits for the slot of the next step.
+// waits for the slot of the next step. One that it then missed is asked for again: to
+// record a step twice changes nothing but the slot.
 func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Acknowledged, limit *limit) error {
 	crash.Here(crash.StepAcknowledged)
+	for range startTries {
+		progress, asked, err := d.record(ctx, p, step)
+		if err != nil {
+			return err
+		}
+		answered := d.clock.now()
+		if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
+			return err
+		}
+		if !sleep(limit, progress.SendIn-d.clock.since(answered)) {
+			return fmt.Errorf("wait for the step after %s of delivery %s: %w", step.Step, p.DeliveryID, limit.Err())
+		}
+		if progress.SendIn == 0 || d.clock.since(asked)-progress.SendIn <= slotTolerance {
+			break
+		}
+	}
+	limit.renew(d.callTime(p))
+	return nil
+}
+
+// record keeps a step that the platform has. It also returns when the answered question was asked.
+func (d *Dispatcher) record(ctx context.Context, p *pass, step autopost.Acknowledged) (Progress, moment, error) {
 	var progress Progress
+	var asked moment
 	err := d.insist(ctx, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
+		asked = d.clock.now()
 		var err error
 		progress, err = d.deps.Calls.RecordSeriesProgress(ctx, p.WorkspaceID, p.DeliveryID, p.ClaimToken, step)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("record step %s of delivery %s: %w", step.Step, p.DeliveryID, err)
+		return Progress{}, asked, fmt.Errorf("record step %s of delivery %s: %w", step.Step, p.DeliveryID, err)
 	}
 	if !progress.Applied {
-		return fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
+		return Progress{}, asked, fmt.Errorf("record step %s of delivery %s: refused: %s", step.Step, p.DeliveryID, progress.Reason)
 	}
 	crash.Here(crash.BetweenSteps)
-	p.RenderMeta.Progress = p.RenderMeta.Progress.With(step)
+	if !p.RenderMeta.Progress.Done(step.Step) {
+		p.RenderMeta.Progress = p.RenderMeta.Progress.With(step)
+	}
 	p.moved = true
-	if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
-		return err
-	}
-	if !sleep(limit, progress.SendIn) {
-		return fmt.Errorf("wait for the step after %s of delivery %s: %w", step.Step, p.DeliveryID, limit.Err())
-	}
-	limit.renew(d.callTime(p))
-	return nil
+	return progress, asked, nil
 }
 
 // prolong gives a step that goes on the time of one call anew.

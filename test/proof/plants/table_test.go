@@ -26,7 +26,7 @@ var plants = []plant{
 			"internal/dispatch/commit.go", "\tvar answer Commit\n\tstalled := false\n",
 			"\tvar answer Commit\n\tif rep.outcome.OK {\n\t\treturn\n\t}\n\tstalled := false\n",
 		}},
-		scenario: "pause that is asked for", caught: "each is sent, once|nothing is in doubt",
+		scenario: "answers that are lost", caught: "what is in doubt is held",
 	},
 	{
 		bug: "a stale answer is not taken, and the outcome is committed again",

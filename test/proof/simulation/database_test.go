@@ -214,7 +214,7 @@ func (d *daemon) delivery(r *row) autopost.Delivery {
 		meta.Steps = append(meta.Steps, autopost.Step{Name: fmt.Sprint("part-", n), Text: true})
 	}
 	return autopost.Delivery{
-		WorkspaceID: "news", DeliveryID: r.id, ClaimToken: r.token, ChannelID: r.channel.name, Platform: autopost.Telegram, AuthRef: "bot",
+		WorkspaceID: "news", DeliveryID: r.id, ClaimToken: r.token, ChannelID: r.channel.name, Platform: autopost.Telegram, AuthRef: r.id,
 		RateGroup: r.channel.group.name, Attempt: r.attempt, SendAt: &slot, RenderMeta: meta,
 	}
 }
@@ -227,8 +227,12 @@ func (d *daemon) StartCallBatch(ctx context.Context, _ string, claims []dispatch
 				starts = append(starts, dispatch.Start{Reason: "stale"})
 				continue
 			}
-			if r.slot.Before(now.Add(-tolerance)) {
-				r.slot = d.reserve(r, now)
+			if late := r.slot.Before(now.Add(-tolerance)); late && !r.started && d.slot(r.channel, now).Sub(now) >= horizon {
+				r.status, r.due = "retry", now // no slot is free within the horizon
+				starts = append(starts, dispatch.Start{Reason: "rate"})
+				continue
+			} else if late {
+				r.slot = d.reserve(r, now) // however far, for one that is under way
 			}
 			r.started = true
 			starts = append(starts, dispatch.Start{Applied: true, Limited: true, SendIn: r.slot.Sub(now), Deadline: r.lease.Sub(now)})
@@ -240,14 +244,15 @@ func (d *daemon) StartCallBatch(ctx context.Context, _ string, claims []dispatch
 func (d *daemon) RecordSeriesProgress(ctx context.Context, _, id, token string, ack autopost.Acknowledged) (dispatch.Progress, error) {
 	return ask(ctx, d, "progress", token+" "+ack.Step, func(now time.Time) dispatch.Progress {
 		r := d.row(id)
-		if !r.holds(token, now) {
+		if !r.final() && !r.progress.Done(ack.Step) {
+			r.progress = r.progress.With(ack) // the platform has the step, whoever says so
+		}
+		if r.status != "sending" || r.token != token {
 			return dispatch.Progress{Reason: "stale"}
 		}
-		if !r.progress.Done(ack.Step) {
-			r.progress = r.progress.With(ack)
-			r.slot = d.reserve(r, now)
-		}
-		return dispatch.Progress{Applied: true, SendIn: max(0, r.slot.Sub(now))}
+		r.slot = d.reserve(r, now)
+		r.lease = r.slot.Add(lease)
+		return dispatch.Progress{Applied: true, SendIn: r.slot.Sub(now)}
 	})
 }
 

@@ -135,7 +135,13 @@ func (d *daemon) arrives(delivery autopost.Delivery, step string, began time.Tim
 }
 
 // Credential and Renew implement dispatch.Credentials; MaterialsFor dispatch.Media.
-func (d *daemon) Credential(context.Context, string, string, autopost.Platform) (autopost.Secret, error) {
+// Each delivery has a credential of its own, which takes a time of its own: those of one claim do not begin at one instant.
+func (d *daemon) Credential(ctx context.Context, _, authRef string, _ autopost.Platform) (autopost.Secret, error) {
+	d.mu.Lock()
+	d.made[authRef]++
+	luck := d.draw("credential", d.run, authRef, d.made[authRef])
+	d.mu.Unlock()
+	wait(ctx, time.Duration(luck.IntN(2_000_000)))
 	return autopost.NewSecret("canary"), nil
 }
 
