@@ -20,10 +20,7 @@ import (
 	"autopost/test/house"
 )
 
-func TestMain(m *testing.M) {
-	defer house.Leave()
-	m.Run()
-}
+func TestMain(m *testing.M) { house.Main(m) }
 
 const (
 	bot   = "7001009:AAnthTelegramToken"

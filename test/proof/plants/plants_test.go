@@ -18,10 +18,7 @@ import (
 	"autopost/test/house"
 )
 
-func TestMain(m *testing.M) {
-	defer house.Leave()
-	m.Run()
-}
+func TestMain(m *testing.M) { house.Main(m) }
 
 // repository is the folder of the source.
 func repository(t testing.TB) string {
