@@ -76,7 +76,7 @@ var plants = []plant{
 	{
 		bug: "the slot of a start is not waited for",
 		edits: []edit{{
-			"internal/dispatch/send.go", "\t\tsleep(l.call, min(start.SendIn, slotHorizon))\n", "",
+			"internal/dispatch/send.go", "\t\tsleep(l.call, d.untilStart(p, start))\n", "",
 		}},
 		scenario: "starts that come together", caught: "too fast: the group",
 	},
