@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -37,7 +38,14 @@ begun, what was begun is finished, the rest is handed back.`,
 	return cmd
 }
 
+// collectAt is how far the heap may grow over what is in use before it is cleared, in percent: a daemon
+// waits more than it computes, and memory is what people have least of. GOGC overrules it.
+const collectAt = 50
+
 func serve(ctx context.Context, only []string) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
 	return withDatabase(ctx, func(ctx context.Context, cfg config.Config, db *database) error {
 		log := telemetry.NewLogger(os.Stderr, cfg.LogLevel)
 		d, err := newDaemon(ctx, cfg, db, only, log)

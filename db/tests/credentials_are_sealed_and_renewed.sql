@@ -110,7 +110,7 @@ select is((select autopost.fail_refresh('w', 'x', l.token, 4, '', '{}') from lea
 -- Linked again, the channels go on in their order.
 select is(test.put(5, 'bmV3ZXI=', 'link', 7200) - 'version', '{"applied": true, "dry_run": false, "created": false, "resumed": 2, "auth_lost": 0}');
 select is(test.held(), '{}');
-select is((select array_agg(e.channel_id order by e.ctid) from autopost.events e where e.action = 'channel_enabled'), '{a,b}');
+select is((select array_agg(e.channel_id order by e.cmin::text::int, e.ctid) from autopost.events e where e.action = 'channel_enabled'), '{a,b}');
 select ok((select a.ended_at is not null from autopost.list_alerts('w', 10) a), 'the alert is over');
 select is((select array[c.lost_at::text, c.error::text, c.failures::text] from autopost.list_credentials('w', 10) c), array[null, null, '0']);
 select is((test.health('x')).next_refresh_at, autopost.now_ts() + interval '110 minutes', 'what was linked is renewed in time');

@@ -67,7 +67,7 @@ select is((select array_agg(distinct status) from autopost.deliveries where chan
 select is((select array_agg(distinct status) from autopost.deliveries where delivery_id in (select delivery_id from failed)), '{failed_permanent}', 'what failed before, or otherwise, is not');
 select is(test.count_events('manual_requeue'), 6);
 select is(test.count_events('channel_enabled'), 6);
-select is((select array_agg(l.action || ' ' || l.subject order by l.ctid) from autopost.admin_audit_log l where l.reason = 'linked again' and l.action <> 'resume_channel'),
+select is((select array_agg(l.action || ' ' || l.subject order by l.seq) from autopost.admin_audit_log l where l.reason = 'linked again' and l.action <> 'resume_channel'),
 	'{"requeue_auth_lost auth:bot","manual_requeue deliveries"}', 'it is recorded who did it');
 select is(test.again(false) -> 'applied', 'false', 'a second time there is nothing to do');
 select is((select array_agg(distinct c order by c) from unnest(test.claimed()) c), '{a,b,c,stranger}', 'it is claimed at once');

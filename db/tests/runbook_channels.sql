@@ -18,7 +18,7 @@ create function test.note(p_action text) returns jsonb
 language sql
 as $$
 -- The latest event of an action, without its ids.
-select to_jsonb(e) - '{id,workspace_id,delivery_id,message_id,ts,payload_ref,error}'::text[] from autopost.events e where e.action = p_action order by e.ctid desc limit 1
+select to_jsonb(e) - '{id,workspace_id,delivery_id,message_id,ts,payload_ref,error}'::text[] from autopost.events e where e.action = p_action order by e.cmin::text::int desc, e.ctid desc limit 1
 $$;
 create function test.logged() returns autopost.admin_audit_log
 language sql

@@ -110,7 +110,7 @@ create function test.actions(p_channel_id text) returns text[]
 language sql
 as $$
 -- What happened to the channel's newest delivery, in the order of writing where the clock stands still.
-select coalesce(array_agg(e.action order by e.ts, e.ctid), '{}') from autopost.events e, test.row(p_channel_id) r
+select coalesce(array_agg(e.action order by e.ts, e.cmin::text::int, e.ctid), '{}') from autopost.events e, test.row(p_channel_id) r
 where e.workspace_id = 'w' and e.delivery_id = r.delivery_id
 $$;
 

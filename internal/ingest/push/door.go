@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"mime"
@@ -120,8 +121,13 @@ func (d door) tooLarge(w http.ResponseWriter, r *http.Request, e Endpoint, size 
 	if _, err := d.judge(r, e, int(min(size, math.MaxInt32)), 1); err != nil {
 		d.log.Error("push.drop_not_recorded", "error", err)
 	}
+	// A sender that still writes when the connection is closed hears of a reset, and not why.
+	_, _ = io.CopyN(io.Discard, r.Body, heardOut)
 	writeProblem(w, oversize(e.MaxPayloadBytes))
 }
+
+// heardOut is how much of a body that is too large is read for its sender to hear the answer, in bytes.
+const heardOut = 4 << 20
 
 func oversize(limit int) *problem {
 	return bodyTooLarge.says("This endpoint takes bodies of up to %d bytes. Send large media by URL, or posts in several requests.", limit)
