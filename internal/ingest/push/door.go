@@ -121,12 +121,14 @@ func (d door) tooLarge(w http.ResponseWriter, r *http.Request, e Endpoint, size 
 	if _, err := d.judge(r, e, int(min(size, math.MaxInt32)), 1); err != nil {
 		d.log.Error("push.drop_not_recorded", "error", err)
 	}
-	// A sender that still writes when the connection is closed hears of a reset, and not why.
-	_, _ = io.CopyN(io.Discard, r.Body, heardOut)
+	if r.ContentLength <= heardOut {
+		// A sender that still writes when the connection is closed hears of a reset, and not why.
+		_, _ = io.CopyN(io.Discard, r.Body, heardOut)
+	}
 	writeProblem(w, oversize(e.MaxPayloadBytes))
 }
 
-// heardOut is how much of a body that is too large is read for its sender to hear the answer, in bytes.
+// heardOut is how much of a body that is too large is read for its sender to hear the answer, in bytes; one that is announced as longer is refused unread.
 const heardOut = 4 << 20
 
 func oversize(limit int) *problem {
