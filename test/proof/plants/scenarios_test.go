@@ -305,7 +305,7 @@ var scenarios = []scenario{
 		}
 		answered := make(chan told, 1)
 		go func() {
-			answer, _ := h.TryPush(d.URL, "secret-cms", house.Post("text", "Held up")) //nolint:errcheck // no answer is status 0
+			answer, _ := h.TryPush(d.URL, "secret-cms", house.Post("text", "Held up")) // no answer is status 0
 			answered <- told{answer.Status, time.Now()}
 		}()
 		h.UntilTrue(patience, `select exists (select 1 from pg_stat_activity where datname = current_database() and query like '%receive_push%' and wait_event_type = 'Lock')`)

@@ -88,7 +88,7 @@ func play(t *testing.T, seed uint64) (w *world, took time.Duration) {
 				for n := 0; ctx.Err() == nil; n++ {
 					run := fmt.Sprintf("run-%d-%d", slot, n)
 					wait(ctx, time.Duration(w.draw("rest", run).Int64N(int64(5*time.Second))))
-					w.live(t, ctx, run, &zombies)
+					w.live(ctx, t, run, &zombies)
 				}
 			})
 		}

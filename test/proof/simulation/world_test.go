@@ -157,7 +157,7 @@ type acts struct{ dispatch.Acts }
 func (acts) ReadyActWorkspaces(context.Context, int) ([]string, error) { return nil, nil }
 
 // live runs one daemon for a while: it is stopped in the end, or dies.
-func (w *world) live(t *testing.T, ctx context.Context, run string, zombies *sync.WaitGroup) {
+func (w *world) live(ctx context.Context, t *testing.T, run string, zombies *sync.WaitGroup) {
 	luck := w.draw("life", run)
 	d := &daemon{world: w, run: run, made: map[string]int{}}
 	dispatcher, err := dispatch.New(dispatch.Config{RunID: run, Senders: 16, Poll: time.Second, Lease: lease, AdapterTimeout: 8 * time.Second, Drain: 10 * time.Second}, dispatch.Deps{
