@@ -149,7 +149,7 @@ func (w *Watch) Attempted(a *Attempt) {
 	if !a.Began.IsZero() {
 		w.metrics.callSeconds.WithLabelValues(platform).Observe(a.Answered.Sub(a.Began).Seconds())
 	}
-	if d, ok := a.since(a.Began); ok && a.Attempt == 1 {
+	if d, ok := a.since(a.Began); ok && a.LastCallAt == nil { // its first call; an attempt that was handed back made none
 		w.metrics.firstByte.WithLabelValues(platform).Observe(d.Seconds())
 	}
 	if d, ok := a.since(a.Answered); ok && a.Outcome.OK {
