@@ -56,7 +56,7 @@ func open(t *testing.T) *stage {
 	posttest.Channel(s.db, "w", "b", posttest.Group("g"), posttest.MaxParallel(5), posttest.Rate(1000))
 	posttest.Channel(s.db, "w", "c", posttest.Group("h"), posttest.MaxParallel(2))
 	s.db.Exec(`update autopost.channels set on_unknown = 'hold' where channel_id = 'c'`)
-	s.words = strings.NewReplacer(s.subjects()...)
+	words := s.subjects()
 	// A webhook that has been told something, is being told something, and is to be told more.
 	s.db.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://example.org/results", "signing_ref": "key"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
@@ -67,6 +67,15 @@ func open(t *testing.T) *stage {
 		from (values ('ops', 'dead'), ('spare', 'orphans')) t (id, kind)`)
 	s.db.Exec(`select autopost.check_alerts('w')`)
 	s.db.Exec(`select autopost.claim_notices('w', 10)`)
+	for name, claimed := range map[string]string{
+		"notice": `select message_id::text, claim_token from autopost.alert_messages`,
+		"told":   `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
+	} {
+		var id, token string
+		require.NoError(t, s.db.QueryRow(claimed).Scan(&id, &token), name)
+		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'")
+	}
+	s.words = strings.NewReplacer(words...)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
 	s.db.Exec(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "to very many"}')`)
