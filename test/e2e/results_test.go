@@ -158,10 +158,12 @@ func TestWebhookThatIsTriedByHandAndGoes(t *testing.T) {
 	require.Contains(t, h.Run(nil, "webhook", "test", "crm", because).Stderr, "scheme is not allowed", "nothing inside is reached")
 
 	ok(t, h, "webhook", "set", "crm", "--url", h.WorldURL+"/webhook/crm", because)
-	h.World.Webhook.SetStatus("crm", 410)
+	h.World.Webhook.SetStatus("crm", 500)
 	h.Channel("news", house.Channel{ID: "tg", Platform: house.Telegram})
 	h.Push(d, "secret-cms", house.Post("text", "Hello"))
-	h.Drained("news")
+	// What happens while it is disabled is told by a replay alone: all of it is queued before.
+	h.UntilTrue(time.Minute, `select count(*) = 3 from autopost.webhook_sends where event_type <> 'webhook.test' and attempt > 0`)
+	h.World.Webhook.SetStatus("crm", 410)
 	h.UntilTrue(time.Minute, `select not enabled and disabled_reason = 'gone' from autopost.result_webhooks`)
 	h.UntilTrue(time.Minute, `select count(*) = 1 from autopost.alerts where kind = 'webhook_disabled' and subject = 'webhook:crm' and ended_at is null`)
 	require.Contains(t, ok(t, h, "webhook", "list"), "gone")
