@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -145,9 +144,6 @@ func (d *Daemon) Stop() error {
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
 
-// clockTick is the unit of times in /proc, the same on every Linux that Go runs on.
-const clockTick = 10 * time.Millisecond
-
 // Usage is what a daemon takes.
 type Usage struct {
 	// Processor is its time so far.
@@ -158,7 +154,7 @@ type Usage struct {
 
 // Usage asks the kernel. Linux alone tells.
 func (d *Daemon) Usage() (Usage, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
+	times, err := TimesOf(d.cmd.Process.Pid)
 	if err != nil {
 		return Usage{}, err
 	}
@@ -166,21 +162,18 @@ func (d *Daemon) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	// The name may hold spaces; the fields are counted behind it: utime is the 12th, stime the 13th.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	pages := strings.Fields(string(memory)) // size, resident, shared (of files), …
-	if len(fields) < 13 || len(pages) < 3 {
-		return Usage{}, fmt.Errorf("/proc/%d tells less than expected", d.cmd.Process.Pid)
+	if len(pages) < 3 {
+		return Usage{}, fmt.Errorf("/proc/%d/statm tells less than expected", d.cmd.Process.Pid)
 	}
-	var numbers [4]int64
-	for i, text := range []string{fields[11], fields[12], pages[1], pages[2]} {
-		if numbers[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return Usage{}, err
-		}
+	resident, err := strconv.ParseInt(pages[1], 10, 64)
+	if err != nil {
+		return Usage{}, err
+	}
+	shared, err := strconv.ParseInt(pages[2], 10, 64)
+	if err != nil {
+		return Usage{}, err
 	}
 	page := int64(os.Getpagesize())
-	return Usage{
-		Processor: time.Duration(numbers[0]+numbers[1]) * clockTick,
-		Own:       (numbers[2] - numbers[3]) * page, Program: numbers[3] * page,
-	}, nil
+	return Usage{Processor: times.Own, Own: (resident - shared) * page, Program: shared * page}, nil
 }
