@@ -1339,12 +1339,12 @@ $$;
 -- Name: begin_calls(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_begun jsonb, OUT o_late boolean, OUT o_status text) RETURNS record
+CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_begun jsonb, OUT o_status text) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
--- Returns {place in p_items: answer}; whether any was late, so that groups and channels are locked for new slots; the workspace's status once all
--- is locked: it may have been paused meanwhile. Locks: see lock_for_start.
+-- Who is late for a slot has got the next one, begun or not. Returns {place in p_items: answer}; the workspace's status once all is locked: it may have been
+-- paused meanwhile. Locks: see lock_for_start.
 -- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
 declare
 	v_tokens jsonb;
@@ -1359,6 +1359,8 @@ declare
 	v_known jsonb;
 	v_doubtful jsonb;
 	v_slots jsonb := '{}';
+	v_overdue boolean;
+	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
@@ -1370,11 +1372,11 @@ begin
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
-	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, o_late
+	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, v_overdue
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
-	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, o_late);
+	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, v_overdue);
 	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
 	v_now := autopost.now_ts();
 	if v_now > v_asked + v_tolerance then -- it had to wait
@@ -1384,14 +1386,21 @@ begin
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
-	if o_late then
-		v_slots := autopost.retake_slots(p_workspace_id, array(
-			select d.delivery_id
-			from unnest(v_ids) u (id)
-			cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-			where d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
-			and d.sending_lease_until > v_now and not v_known ? (d.delivery_id || '/' || d.attempt)
-			order by d.send_at, d.delivery_id), v_now);
+	if v_overdue then
+		for v_late in -- who has begun, waits for a slot however far it is
+			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
+			from (
+				select d.delivery_id, d.send_at, v_known ? (d.delivery_id || '/' || d.attempt) as begun
+				from unnest(v_ids) u (id)
+				cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+				where d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+				and d.sending_lease_until > v_now) l
+			group by l.begun
+			order by l.begun desc
+		loop
+			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now,
+				case when v_late.begun then 315360000000000 else autopost.setting('slot_horizon_ms')::bigint * 1000 end);
+		end loop;
 		update autopost.deliveries d
 		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
@@ -1485,19 +1494,17 @@ $$;
 
 
 --
--- Name: begin_or_hand_back(text, text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: begin_or_hand_back(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_or_hand_back(p_workspace_id text, p_status text, p_item jsonb, p_late boolean) RETURNS jsonb
+CREATE FUNCTION autopost.begin_or_hand_back(p_workspace_id text, p_status text, p_item jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- start_call for one claim of which begin_calls began nothing: it is stale, or it began before, or something is in the way. All is locked; groups
--- and channels for a new slot only if p_late.
--- Writes: deliveries, channel_gates, events(released), channels and platform_limits for a new slot.
+-- start_call for one claim of which begin_calls began nothing: it is stale, or it began before and has the slot that it had or got, or something is in the way.
+-- All is locked. Writes: deliveries, channel_gates, events(released).
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_delivery autopost.deliveries;
-	v_slot timestamptz;
 	v_obstacle text;
 begin
 	select d.* into v_delivery from autopost.deliveries d
@@ -1505,15 +1512,8 @@ begin
 	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_item ->> 'claim_token' or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;
-	v_slot := v_delivery.send_at;
 	if autopost.call_started_at(v_delivery) is not null then
-		if p_late and v_slot < v_now - autopost.setting_interval('slot_tolerance_ms') then
-			v_slot := autopost.reserve_slot(p_workspace_id, v_delivery.channel_id, autopost.step_cost(v_delivery.render_meta));
-			update autopost.deliveries d
-			set send_at = v_slot
-			where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
-		end if;
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_slot, 'deadline',
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline',
 			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at, autopost.setting_interval('lease_margin_seconds')));
 	end if;
 	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate'); -- late, and no slot is free within the horizon
@@ -17736,16 +17736,15 @@ $$;
 
 
 --
--- Name: retake_slots(text, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retake_slots(text, uuid[], timestamp with time zone, bigint); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone, p_latest bigint) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- New slots for claimed deliveries that came too late for theirs, in this order, within slot_horizon_ms from p_now. Groups and channels are locked.
+-- New slots for claimed deliveries that came too late for theirs, in this order, p_latest microseconds from p_now at the latest. Groups and channels are locked.
 -- Returns {delivery_id: slot}, null where nothing limits any more, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
 declare
-	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
 	v_late record;
 	v_limit autopost.platform_limits;
 	v_next bigint[];
@@ -17776,7 +17775,7 @@ begin
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
 		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
-			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon);
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), p_latest);
 		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
@@ -19687,7 +19686,7 @@ begin
 			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
 	end if;
 	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun from jsonb_array_elements(p_items) with ordinality i loop
-		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, v_done.o_status, v_item.value, v_done.o_late));
+		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, v_done.o_status, v_item.value));
 	end loop;
 	return coalesce(to_jsonb(v_answers), '[]');
 end

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost/internal/bench/live"
 )
 
 // walByTable says which table the log of a stretch was written for, by the first
@@ -228,4 +232,90 @@ func (b *bench) profile(ctx context.Context, q *queue) ([]Figure, error) {
 		err := row.Scan(&name, &micros)
 		return figure("  in "+name, "µs/row", micros), err
 	})
+}
+
+// spent is what a drain took, a sample a drain: processor times of a row in microseconds, and how many rows
+// a claim, a start and a commit had.
+type spent struct {
+	database, daemons, rest []float64
+	together                [3][]float64
+}
+
+// stages are the functions that take rows through.
+var stages = [3]string{"claim", "start", "commit"}
+
+// figures tell them, and how many rows a second the processors would do with nothing else to do.
+func (s *spent) figures(who string) []Figure {
+	var most []float64
+	for i := range s.database {
+		most = append(most, float64(runtime.NumCPU())*1e6/(s.database[i]+s.daemons[i]+s.rest[i]))
+	}
+	all := []Figure{figure(who+": of a processor, the database", "µs/row", s.database...)}
+	if s.daemons[0] > 0 {
+		all = append(all, figure(who+": the daemons", "µs/row", s.daemons...))
+	}
+	all = append(all, figure(who+": the benchmark itself", "µs/row", s.rest...), figure(who+": what the processors have room for", "rows/s", most...))
+	for i, stage := range stages {
+		all = append(all, figure(who+": rows a "+stage, "", s.together[i]...))
+	}
+	return all
+}
+
+// spending runs what takes rows through, and notes what that took of the processors.
+func (w *whole) spending(ctx context.Context, daemons []*live.Daemon, s *spent, rows float64, through func() error) error {
+	before, err := w.taken(ctx, daemons)
+	if err != nil {
+		return err
+	}
+	if err := through(); err != nil {
+		return err
+	}
+	after, err := w.taken(ctx, daemons)
+	if err != nil {
+		return err
+	}
+	for i := range stages {
+		s.together[i] = append(s.together[i], rows/max(1, after.calls[i]-before.calls[i]))
+	}
+	each := func(part int) float64 { return float64((after.times[part] - before.times[part]).Microseconds()) / rows }
+	s.database, s.daemons, s.rest = append(s.database, each(0)), append(s.daemons, each(1)), append(s.rest, each(2))
+	return nil
+}
+
+// taken is what the database, the daemons and this process have taken so far, and how often the stages were called.
+type taken struct {
+	times [3]time.Duration
+	calls [3]float64
+}
+
+func (w *whole) taken(ctx context.Context, daemons []*live.Daemon) (t taken, err error) {
+	backend, err := value[int](ctx, w.base, `select pg_backend_pid()`)
+	if err != nil {
+		return t, err
+	}
+	times, err := live.TimesOf(backend)
+	if err != nil {
+		return t, fmt.Errorf("the server must be one of this machine: %w", err)
+	}
+	if t.times[0], err = live.Family(times.Parent); err != nil {
+		return t, err
+	}
+	for _, d := range daemons {
+		usage, err := d.Usage()
+		if err != nil {
+			return t, err
+		}
+		t.times[1] += usage.Processor
+	}
+	if times, err = live.TimesOf(os.Getpid()); err != nil {
+		return t, err
+	}
+	t.times[2] = times.Own
+	for i, stage := range stages {
+		t.calls[i], err = value[float64](ctx, w.base, `select coalesce(sum(calls), 0)::float8 from pg_stat_user_functions where funcname ~ '^`+stage+`_(deliveries|within|call_batch|outcome_batch)$'`)
+		if err != nil {
+			return t, err
+		}
+	}
+	return t, nil
 }

@@ -59,7 +59,7 @@ type Dispatcher struct {
 	wake <-chan struct{}
 	room *room
 	// starts and outcomes are the calls that come in numbers.
-	starts   *batches[Claim, Start]
+	starts   *batches[Claim, started]
 	outcomes *batches[Settlement, Commit]
 	secrets  *batches[autopost.Delivery, autopost.Secret]
 	clock    clock
@@ -115,7 +115,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cutCalls()
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
-	d.starts = newBatches(settle, queryTimeout, inWorkspace(d.deps.Calls.StartCallBatch))
+	d.starts = newBatches(settle, queryTimeout, d.startBatch)
 	d.outcomes = newBatches(settle, queryTimeout, inWorkspace(d.deps.Commits.CommitOutcomeBatch))
 	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
 

@@ -127,21 +127,20 @@ func (d *Dispatcher) attempt(l life, p *pass) (report, ending) {
 // missed is asked for again, so that it gets a slot of its own.
 func (d *Dispatcher) begin(l life, p *pass) (Start, time.Duration, error) {
 	var late time.Duration
-	var start Start
+	var start started
 	for range startTries {
 		var err error
-		var asked moment
-		start, asked, err = d.start(l, p)
+		start, err = d.start(l, p)
 		if err != nil || !start.Applied || !start.Limited {
-			return start, 0, err
+			return start.Start, 0, err
 		}
-		sleep(l.call, d.untilStart(p, start))
+		sleep(l.call, d.untilStart(p, start.Start))
 		// The database read its clock after it was asked, so this is the most that it can be late.
-		if late = d.clock.since(asked) - start.SendIn; late <= slotTolerance {
+		if late = d.clock.since(start.asked) - start.SendIn; late <= slotTolerance {
 			break
 		}
 	}
-	return start, late, nil
+	return start.Start, late, nil
 }
 
 // untilStart is how long to wait for the slot of a start. The slot of a claim is no further
@@ -157,24 +156,38 @@ func (d *Dispatcher) untilStart(p *pass, start Start) time.Duration {
 
 // start asks until it is answered: a start that was committed and not answered
 // would, left alone, be taken for a call with an unknown outcome.
-// It also returns when the answered question was asked.
-func (d *Dispatcher) start(l life, p *pass) (Start, moment, error) {
-	var start Start
-	var asked moment
+func (d *Dispatcher) start(l life, p *pass) (started, error) {
+	var start started
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
-		asked = d.clock.now()
 		p.asked++
 		start, err = d.starts.do(l.call, laneOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
 		if err == nil && start.Applied {
-			p.leaseEnd = asked.add(start.Deadline)
+			p.leaseEnd = start.asked.add(start.Deadline)
 		}
 		return err
 	})
 	d.room.hint()
 	if err != nil {
-		return Start{}, asked, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
+		return started{}, fmt.Errorf("start call ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err)
 	}
-	return start, asked, nil
+	return start, nil
+}
+
+// started is the answer of a start, and when the database was asked for it.
+type started struct {
+	Start
+	asked moment
+}
+
+// startBatch asks for the starts of a lane.
+func (d *Dispatcher) startBatch(ctx context.Context, in lane, claims []Claim) ([]started, error) {
+	asked := d.clock.now()
+	answers, err := d.deps.Calls.StartCallBatch(ctx, in.workspace, claims)
+	all := make([]started, 0, len(answers))
+	for _, answer := range answers {
+		all = append(all, started{answer, asked})
+	}
+	return all, err
 }
 
 // call lets the adapter speak, until it is done or its time is over. When the

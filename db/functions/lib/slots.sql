@@ -113,13 +113,12 @@ begin
 end
 $$;
 
-create or replace function autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamptz) returns jsonb
+create or replace function autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamptz, p_latest bigint) returns jsonb
 language plpgsql
 as $$
--- New slots for claimed deliveries that came too late for theirs, in this order, within slot_horizon_ms from p_now. Groups and channels are locked.
+-- New slots for claimed deliveries that came too late for theirs, in this order, p_latest microseconds from p_now at the latest. Groups and channels are locked.
 -- Returns {delivery_id: slot}, null where nothing limits any more, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
 declare
-	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
 	v_late record;
 	v_limit autopost.platform_limits;
 	v_next bigint[];
@@ -150,7 +149,7 @@ begin
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
 		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
-			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), v_horizon);
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), p_latest);
 		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
