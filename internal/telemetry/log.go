@@ -2,6 +2,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"os"
@@ -53,8 +54,11 @@ func redactKeys(groups []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
+// separators are what parts the words of a key.
+var separators = strings.NewReplacer("_", "", "-", "", ".", "")
+
 func namesSecret(key string) bool {
-	key = strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(key))
+	key = strings.ToLower(separators.Replace(key))
 	for _, word := range []string{"token", "secret", "password", "passwd", "authorization", "apikey", "cookie"} {
 		if strings.HasSuffix(key, word) {
 			return true
@@ -63,26 +67,36 @@ func namesSecret(key string) bool {
 	return false
 }
 
-// credentials finds what may stand within a message, an error or a URL; the first
-// group is kept.
-var credentials = []*regexp.Regexp{
-	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@"]*:)[^\s/"]*@`),
-	regexp.MustCompile(`(/bot\d+(?::|%3[Aa]))[\w%-]+`),
-	regexp.MustCompile(`(?i)(\b(?:bearer|basic|oauth)\s+)[\w+/=.~-]{8,}`),
-	regexp.MustCompile(`(?i)((?:password|access_token|refresh_token|client_secret)(?:=|%3d))(?:'[^']*'|[^\s&"]+)`),
+// credential is one form in which a credential may stand within a message, an error or a URL.
+type credential struct {
+	// hints, in lower case, are of what one must be there: looking for them costs little.
+	hints []string
+	// form is replaced by its first group and what stands for the rest.
+	form *regexp.Regexp
+	rest string
+}
+
+var credentials = []credential{
+	{[]string{"://"}, regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@"]*:)[^\s/"]*@`), redacted + "@"},
+	{[]string{"/bot"}, regexp.MustCompile(`(/bot\d+(?::|%3[Aa]))[\w%-]+`), redacted},
+	{[]string{"bearer", "basic", "oauth"}, regexp.MustCompile(`(?i)(\b(?:bearer|basic|oauth)\s+)[\w+/=.~-]{8,}`), redacted},
+	{[]string{"=", "%3d"}, regexp.MustCompile(`(?i)((?:password|access_token|refresh_token|client_secret)(?:=|%3d))(?:'[^']*'|[^\s&"]+)`), redacted},
+}
+
+// in tells whether a text in lower case may hold the credential.
+func (c credential) in(text []byte) bool {
+	return slices.ContainsFunc(c.hints, func(hint string) bool { return bytes.Contains(text, []byte(hint)) })
 }
 
 // scrubber cleans each record as a whole: handlers write one at a time.
 type scrubber struct{ to io.Writer }
 
 func (s scrubber) Write(record []byte) (int, error) {
-	clean := record
-	for i, pattern := range credentials {
-		replacement := "${1}" + redacted
-		if i == 0 {
-			replacement += "@"
+	clean, lower := record, bytes.ToLower(record)
+	for _, c := range credentials {
+		if c.in(lower) {
+			clean = c.form.ReplaceAll(clean, []byte("${1}"+c.rest))
 		}
-		clean = pattern.ReplaceAll(clean, []byte(replacement))
 	}
 	if _, err := s.to.Write(clean); err != nil {
 		return 0, err
