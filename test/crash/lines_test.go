@@ -18,7 +18,7 @@ import (
 )
 
 // lines puts a line in front of the database and one in front of the platforms, and
-// returns what tells the daemon so.
+// returns the variables that tell a daemon so.
 func lines(t *testing.T, h *house.House) (database, platforms *wire.Line, variables []string) {
 	t.Helper()
 	direct, err := url.Parse(h.URL(""))
@@ -31,8 +31,10 @@ func lines(t *testing.T, h *house.House) (database, platforms *wire.Line, variab
 	query.Set("sslmode", "disable")
 	direct.RawQuery = query.Encode()
 	platforms = wire.Open(t, "tcp", strings.TrimPrefix(h.WorldURL, "http://"))
-	return database, platforms, append(quick[:len(quick):len(quick)], "DATABASE_URL="+direct.String(),
-		"AUTOPOST_TELEGRAM_API_URL=http://"+platforms.Addr()+"/telegram", "AUTOPOST_MAX_API_URL=http://"+platforms.Addr()+"/max")
+	return database, platforms, []string{
+		"DATABASE_URL=" + direct.String(),
+		"AUTOPOST_TELEGRAM_API_URL=http://" + platforms.Addr() + "/telegram", "AUTOPOST_MAX_API_URL=http://" + platforms.Addr() + "/max",
+	}
 }
 
 // swizzle is one trouble after another.
@@ -67,7 +69,7 @@ func troubled(t *testing.T, kind wire.Kind, side int, random *rand.Rand) {
 	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 40})
 	database, platforms, variables := lines(t, h)
 	line := []*wire.Line{database, platforms}[side]
-	d := h.Serve(variables...)
+	d := h.Serve(append(variables, quick...)...)
 	s := newSource(h, d)
 	done := s.pushAll(t.Context(), 0, posts)
 	h.Until("sends go on", 30*time.Second, func() bool { return len(h.Sends()) >= 3+random.IntN(20) })

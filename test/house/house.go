@@ -71,6 +71,9 @@ type settings struct {
 // WithItsOwnServer gives the house a PostgreSQL that the test may stop and start.
 func WithItsOwnServer(s *settings) { s.alone = true }
 
+// Remembering has the receivers remember n requests, where a test sends more than usual.
+func Remembering(n int) Option { return func(s *settings) { s.world.LogSize = n } }
+
 // Ordinary runs the program as it is; that is what happens without an option.
 func Ordinary(s *settings) { s.binary = ordinary }
 

@@ -1,0 +1,127 @@
+package crash
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+)
+
+// sizes are what a daemon and its tables held while time went by.
+type sizes struct {
+	after []time.Duration
+	// held are the daemon's own, by the name of the metric; tables are bytes, rows their rows.
+	held, tables, rows map[string][]float64
+}
+
+// heldBy are the metrics that must not grow, each with what it may still vary by.
+var heldBy = map[string]float64{"go_goroutines": 15, "process_open_fds": 10, "process_resident_memory_bytes": 6 << 20}
+
+// measure adds what is held now.
+func (s *soak) measure(t *testing.T, after time.Duration) {
+	t.Helper()
+	if s.sizes.held == nil {
+		s.sizes = sizes{held: map[string][]float64{}, tables: map[string][]float64{}, rows: map[string][]float64{}}
+	}
+	s.sizes.after = append(s.sizes.after, after)
+	for name, value := range metrics(t, s.steady.URL) {
+		if _, ok := heldBy[name]; ok {
+			s.sizes.held[name] = append(s.sizes.held[name], value)
+		}
+	}
+	for _, row := range pgtest.Column[map[string]any](s.DB, `
+		select jsonb_build_object('name', (coalesce(pg_partition_root(relid), relid)::regclass)::text,
+			'bytes', sum(pg_total_relation_size(relid)), 'rows', sum(n_live_tup))
+		from pg_stat_user_tables where schemaname = 'autopost' group by coalesce(pg_partition_root(relid), relid)`) {
+		name := strings.TrimPrefix(row["name"].(string), "autopost.")
+		s.sizes.tables[name] = append(s.sizes.tables[name], row["bytes"].(float64))
+		s.sizes.rows[name] = append(s.sizes.rows[name], row["rows"].(float64))
+	}
+	if len(s.sizes.after)%30 == 0 {
+		t.Log(s.sizes.now())
+	}
+}
+
+// metrics reads the samples without labels of a daemon.
+func metrics(t *testing.T, url string) map[string]float64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	found := map[string]float64{}
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if number, err := strconv.ParseFloat(value, 64); err == nil {
+			found[name] = number
+		}
+	}
+	return found
+}
+
+// now is the last measurement in a line.
+func (z *sizes) now() string {
+	last := len(z.after) - 1
+	line := []string{z.after[last].Round(time.Second).String()}
+	for _, name := range slices.Sorted(maps.Keys(z.held)) {
+		line = append(line, fmt.Sprintf("%s %.0f", name, z.held[name][last]))
+	}
+	return strings.Join(append(line, fmt.Sprintf("deliveries %.0f", z.rows["deliveries"][last])), ", ")
+}
+
+// quarter is the median of the nth quarter of a series.
+func quarter(series []float64, nth int) float64 {
+	part := slices.Clone(series[(nth-1)*len(series)/4 : nth*len(series)/4])
+	slices.Sort(part)
+	return part[len(part)/2]
+}
+
+// String is a table of the second quarter of the time beside the last.
+func (z *sizes) String() string {
+	lines := []string{fmt.Sprintf("%-32s %14s %14s", "", "2nd quarter", "4th quarter")}
+	for _, name := range slices.Sorted(maps.Keys(z.held)) {
+		lines = append(lines, fmt.Sprintf("%-32s %14.0f %14.0f", name, quarter(z.held[name], 2), quarter(z.held[name], 4)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(z.tables)) {
+		if quarter(z.rows[name], 4) > 0 {
+			lines = append(lines, fmt.Sprintf("%-32s %8.0f kB of %7.0f rows %8.0f kB of %7.0f rows", name,
+				quarter(z.tables[name], 2)/1024, quarter(z.rows[name], 2), quarter(z.tables[name], 4)/1024, quarter(z.rows[name], 4)))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fewRows is what a table has at most that does not grow by what goes out.
+const fewRows = 2_000
+
+// flat fails the test where something grew from the second quarter of the time to the
+// last: what the daemon holds, the size of a table of few rows, or that of a row.
+func (z *sizes) flat(t *testing.T) {
+	t.Helper()
+	for name, slack := range heldBy {
+		if before, after := quarter(z.held[name], 2), quarter(z.held[name], 4); after > before*1.1+slack {
+			t.Errorf("%s grew from %.0f to %.0f", name, before, after)
+		}
+	}
+	for name, bytes := range z.tables {
+		before, after := quarter(bytes, 2), quarter(bytes, 4)
+		was, is := quarter(z.rows[name], 2), quarter(z.rows[name], 4)
+		most := before*1.25 + 64<<10
+		if is > fewRows {
+			most *= is / max(was, 1)
+		}
+		if after > most {
+			t.Errorf("table %s grew from %.0f bytes with %.0f rows to %.0f with %.0f", name, before, was, after, is)
+		}
+	}
+}

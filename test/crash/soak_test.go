@@ -1,0 +1,221 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/pgtest"
+	"autopost/internal/sim"
+	"autopost/test/house"
+	"autopost/test/wire"
+)
+
+// soak is a long time with a little of everything that can go wrong: one daemon goes on
+// from its beginning to its end, another is killed now and then, the lines are
+// troubled, the receivers err.
+type soak struct {
+	*house.House
+	random    *rand.Rand
+	variables []string
+	lines     []*wire.Line
+	steady    *house.Daemon
+	mortal    *house.Daemon
+	source    *source
+	// killed says which runs were ended when.
+	killed map[string]time.Time
+	run    string // of mortal
+	sizes  sizes
+}
+
+// pace is how often each thing happens.
+type pace struct {
+	lasts, fault, line, kill, measure time.Duration
+	variables                         []string
+}
+
+const (
+	soakChannels = 12
+	soakRate     = 3 // a channel, posts a second
+	// longSoak is what AUTOPOST_LONG=1 comes to.
+	longSoak = 2 * time.Hour
+	// recoveredWithin is how soon the work of a dead daemon goes on.
+	recoveredWithin = time.Minute
+)
+
+// Everything goes on for hours as it did in the beginning: what a daemon holds does not
+// grow, nor does a table that has no more rows; nobody takes a living daemon's call for
+// dead; and all the rest is as in a short hard time.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	p := pace{lasts: 18 * time.Second, fault: time.Second, line: 5 * time.Second, kill: 6 * time.Second, measure: time.Second, variables: quick}
+	if pgtest.Long() {
+		p = pace{lasts: min(longSoak, time.Until(pgtest.Until(0))), fault: 5 * time.Second, line: time.Minute, kill: 4 * time.Minute, measure: 10 * time.Second,
+			variables: []string{"MONITOR_INTERVAL_SECONDS=10"}}
+	}
+	s := newSoak(t, p)
+	if !pgtest.Long() { // quick is for deliveries alone
+		s.Exec(`update autopost.settings set value = '2' where key = 'submission_lease_seconds'`)
+	}
+	posts := s.lived(t, p)
+	s.World.Faults.Clear()
+	posts += items
+	s.UntilTrue(10*time.Minute, `select count(*) = $1 from autopost.deliveries`, posts*soakChannels)
+	s.Drained("news")
+	toll := s.Judge("news")
+	require.Equal(t, posts-items, s.source.acknowledged())
+	require.Equal(t, posts*soakChannels, toll.Deliveries)
+	require.Equal(t, posts*soakChannels, toll.Sent+toll.Held+toll.Failed)
+	for _, chat := range pgtest.Column[string](s.DB, `select target_id from autopost.channels`) {
+		s.WithinRate("chat "+chat, s.Sends(sim.Filter{Chat: chat}), soakRate, epsilon)
+	}
+	slowest, recovered := s.noFalseRecovery(t)
+	t.Logf("%s: %d posts, %+v, answers to the source %v; %d daemons killed, %d calls recovered, %s after the death at most",
+		p.lasts.Round(time.Second), posts, toll, s.source.answers, len(s.killed), recovered, slowest.Round(100*time.Millisecond))
+	t.Log("\n" + s.sizes.String())
+	if pgtest.Long() {
+		s.sizes.flat(t)
+	}
+	require.Zero(t, s.steady.Stop())
+	s.Verified()
+}
+
+func newSoak(t *testing.T, p pace) *soak {
+	s := &soak{House: house.New(t, house.Remembering(1_000_000)), random: rand.New(rand.NewPCG(seed, 3)), killed: map[string]time.Time{}}
+	station(s.House, soakChannels, house.Channel{Rate: soakRate, Parallel: 2})
+	database, platforms, variables := lines(t, s.House)
+	s.lines, s.variables = []*wire.Line{database, platforms}, append(variables, p.variables...)
+	sourced(t, s.House)
+	s.steady = s.Serve(s.variables...)
+	s.source = newSource(s.House, s.steady)
+	s.source.send = func(url string, n int) (house.Answer, error) {
+		post := []any{"source_ref", fmt.Sprint("cms-", n), "text", fmt.Sprintf("Post %d", n)}
+		if n%10 == 0 {
+			post = append(post, "media", []any{map[string]any{"type": "image", "url": fmt.Sprintf("%s/files/photo-%d.png", s.WorldURL, n)}})
+		}
+		return s.TryPush(url, "secret-cms", house.Post(post...))
+	}
+	s.replace()
+	return s
+}
+
+// replace starts the next of the daemons that are killed.
+func (s *soak) replace() {
+	before := pgtest.Column[string](s.DB, `select run_id from autopost.list_daemons()`)
+	s.mortal = s.Serve(s.variables...)
+	for _, run := range pgtest.Column[string](s.DB, `select run_id from autopost.list_daemons()`) {
+		if !slices.Contains(before, run) {
+			s.run = run
+		}
+	}
+}
+
+// lived is the time itself: a post a second, and what goes wrong. It returns how many posts were acknowledged.
+func (s *soak) lived(t *testing.T, p pace) (posts int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	pushed := make(chan int, 1)
+	go func() { pushed <- s.push(ctx, p.lasts) }()
+	next := map[string]time.Time{"fault": began, "line": began.Add(p.line), "kill": began.Add(p.kill), "measure": began}
+	due := func(what string, every time.Duration) bool {
+		if time.Now().Before(next[what]) {
+			return false
+		}
+		next[what] = time.Now().Add(every)
+		return true
+	}
+	s.Until("the time is over", p.lasts+5*time.Minute, func() bool {
+		if due("fault", p.fault) {
+			s.err()
+		}
+		if due("line", p.line) {
+			s.trouble(ctx)
+		}
+		if due("kill", p.kill) {
+			s.kill()
+		}
+		if due("measure", p.measure) {
+			s.measure(t, time.Since(began))
+		}
+		select {
+		case posts = <-pushed:
+			return true
+		default:
+			return false
+		}
+	})
+	return posts
+}
+
+// push pushes a post a second until the time is over and all are acknowledged.
+func (s *soak) push(ctx context.Context, lasts time.Duration) (posts int) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for over := time.Now().Add(lasts); time.Now().Before(over); posts++ {
+		s.source.push(ctx, posts)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return posts
+		}
+	}
+	return posts
+}
+
+// err has one call of a platform go wrong.
+func (s *soak) err() {
+	s.World.Faults.Clear()
+	one := sim.Fault{Platform: []string{house.Telegram, house.MAX}[s.random.IntN(2)], From: 1, To: 1}
+	switch s.random.IntN(7) {
+	case 0:
+		one.Effect, one.Status = sim.EffectStatus, 502
+	case 1:
+		one.Effect, one.Status, one.RetryAfter = sim.EffectStatus, 429, 1
+	case 2:
+		one.Effect, one.DelayMS = sim.EffectSlow, 900
+	default:
+		one.Effect = []sim.Effect{sim.EffectAcceptThenDrop, sim.EffectReset, sim.EffectGarbage, sim.EffectHang}[s.random.IntN(4)]
+	}
+	s.Fault(one)
+}
+
+// trouble has a line be bad for half a second.
+func (s *soak) trouble(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	line := s.lines[s.random.IntN(len(s.lines))]
+	line.Swizzle(ctx, s.random, 100*time.Millisecond)
+	line.HangUp()
+}
+
+// kill ends a daemon as a power cut does; another takes its place.
+func (s *soak) kill() {
+	s.mortal.Kill()
+	s.killed[s.run] = time.Now()
+	s.replace()
+}
+
+// noFalseRecovery fails the test where a call was taken for dead whose daemon lived, or
+// where the work of a dead one waited for long.
+func (s *soak) noFalseRecovery(t *testing.T) (slowest time.Duration, recovered int) {
+	t.Helper()
+	rows := pgtest.Column[map[string]any](s.DB, `
+		select jsonb_build_object('run', e.meta ->> 'run_id', 'at', extract(epoch from e.ts)) from autopost.events e where e.action = 'sending_lease_expired'`)
+	for _, row := range rows {
+		at := time.UnixMicro(int64(row["at"].(float64) * 1e6))
+		died, dead := s.killed[row["run"].(string)]
+		if !dead || at.Before(died) {
+			t.Errorf("a call of run %s was recovered at %s; %v were killed", row["run"], at, slices.Collect(maps.Keys(s.killed)))
+		}
+		slowest = max(slowest, at.Sub(died))
+	}
+	require.Less(t, slowest, recoveredWithin)
+	return slowest, len(rows)
+}
