@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"autopost/db"
 	"autopost/internal/pgtest"
 )
 
@@ -20,7 +21,8 @@ func TestSoundWorkspaceHasNoFindings(t *testing.T) {
 	happened := pgtest.Column[string](h.db, `select distinct e.action from autopost.events e where e.workspace_id = 'w'`)
 	require.Subset(t, happened, []string{"enqueue", "validation_failed", "send_attempt", "sent", "retry_scheduled", "dedup_suppressed",
 		"failed_permanent", "dead_letter", "channel_paused", "channel_disabled", "sending_lease_expired", "manual_requeue",
-		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit"}, "the history is not lively any more")
+		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit",
+		"act_requested", "act_done", "act_retry_scheduled", "act_failed", "act_void"}, "the history is not lively any more")
 	waiting := pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
 	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent"}, waiting)
 }
@@ -45,6 +47,21 @@ func TestBackfilledDeliveryIsNoFinding(t *testing.T) {
 	h.do(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, provider_message_id, sent_at, created_at)
 		select d.workspace_id, gen_random_uuid(), d.message_id, 'archive', d.hash_version, d.content_hash, 'sent', '9', d.created_at - interval '1 hour', d.created_at - interval '1 hour'
 		from autopost.deliveries d`)
+	h.clean()
+}
+
+// Acts from before the calls were told whose lease ran out are counted by what was told.
+func TestActsFromBeforeTheirLapsesWereTold(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.lively()
+	h.raw(`delete from autopost.events where action = 'act_retry_scheduled' and error ->> 'code' = 'lease_expired'`)
+	_, broken := h.verify()
+	require.Len(t, broken, 1)
+	require.Contains(t, broken, "I42")
+	migration, err := db.Migrations.ReadFile("migrations/0040_lapsed_acts.sql")
+	require.NoError(t, err)
+	h.all(`set role autopost_owner`, string(migration), `reset role`)
 	h.clean()
 }
 
