@@ -138,13 +138,18 @@ func (d *Dispatcher) attemptAct(l life, p *pass, act autopost.Act) (failure *aut
 }
 
 // beginAct waits for the slot of an act; who is late for it asks for another. True
-// means: the call is to be made now.
+// means: the call is to be made now. It asks until it is answered, as for a delivery.
 func (d *Dispatcher) beginAct(l life, p *pass, act autopost.Act) bool {
 	for range startTries {
-		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		asked := d.clock.now()
-		start, err := d.deps.Acts.StartAct(ctx, p.WorkspaceID, act.ActID, p.ClaimToken)
-		cancel()
+		var start Start
+		var asked moment
+		err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
+			ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+			defer cancel()
+			asked = d.clock.now()
+			start, err = d.deps.Acts.StartAct(ctx, p.WorkspaceID, act.ActID, p.ClaimToken)
+			return err
+		})
 		if err != nil || !start.Applied {
 			d.log.Info("act.not_started", append(actIDs(p, act), "reason", start.Reason, "error", err)...)
 			return false

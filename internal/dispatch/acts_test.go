@@ -138,6 +138,28 @@ func TestAnActThatMayNotBeginIsLeftToTheDatabase(t *testing.T) {
 	})
 }
 
+func TestAStartOfAnActThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAfterlife(t, autopost.ActEdit)
+		a.adapter, a.afterwards = a, a
+		starts := 0
+		a.onStart = func() (dispatch.Start, error) {
+			if starts++; starts < 3 {
+				return dispatch.Start{}, errGone
+			}
+			return dispatch.Start{Applied: true, Deadline: time.Minute}, nil
+		}
+		stop := a.start(dispatch.Config{})
+		after(time.Second)
+		stop()
+		require.Len(t, a.when("start act"), 3)
+		require.Len(t, a.when("edit"), 1)
+		failure, committed := a.failure("edit")
+		require.True(t, committed)
+		require.Nil(t, failure)
+	})
+}
+
 func TestAnActInHandIsFinishedWhenTheDaemonStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAfterlife(t, autopost.ActEdit)
