@@ -233,7 +233,7 @@ func TestAnActBeginsNoCallAfterTheMachineSleptThroughItsLease(t *testing.T) {
 			a := newAfterlife(t, autopost.ActEdit)
 			a.onAct = func(ctx context.Context, _ autopost.Call) *autopost.Error {
 				a.slept.Store(int64(time.Hour))
-				require.ErrorIs(t, request(t, ctx), context.DeadlineExceeded)
+				require.ErrorIs(t, request(ctx, t), context.DeadlineExceeded)
 				return nil
 			}
 			asleep(t, a)
@@ -264,7 +264,7 @@ func TestAnActBeginsNoCallAfterTheMachineSleptThroughItsLease(t *testing.T) {
 			}
 			a.onAct = func(ctx context.Context, c autopost.Call) *autopost.Error {
 				if c.Secret.Reveal() == "another" {
-					require.ErrorIs(t, request(t, ctx), context.DeadlineExceeded)
+					require.ErrorIs(t, request(ctx, t), context.DeadlineExceeded)
 				}
 				return &autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "tg_unauthorized", Known: true, Message: "no"}
 			}
@@ -275,11 +275,11 @@ func TestAnActBeginsNoCallAfterTheMachineSleptThroughItsLease(t *testing.T) {
 }
 
 // request makes one to where nobody listens: if it goes out, it is refused.
-func request(t *testing.T, ctx context.Context) error {
+func request(ctx context.Context, t *testing.T) error {
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:1/", nil)
 	require.NoError(t, err)
-	_, err = client.Do(req) //nolint:bodyclose // there is no answer
+	_, err = client.Do(req)
 	return err
 }
