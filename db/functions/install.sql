@@ -168,6 +168,7 @@
 \ir monitor/verify/history.sql
 \ir monitor/verify/calls.sql
 \ir monitor/verify/audit.sql
+\ir monitor/verify/acts.sql
 
 -- Tell: what people must look at is an alert, once, and goes to those who want to know.
 \ir monitor/check_alerts.sql

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(62);
+select plan(69);
 
 create function test.ids(p_channel_id text default 'a') returns uuid[]
 language sql as $$ select array[(test.row(p_channel_id)).delivery_id] $$;
@@ -18,6 +18,12 @@ create function test.start_act(p_kind text) returns jsonb
 language sql as $$ select autopost.start_act('w', a.act_id, a.claim_token) from test.act(p_kind) a $$;
 create function test.commit_act(p_kind text, p_outcome jsonb default '{"ok": true}') returns jsonb
 language sql as $$ select autopost.commit_act('w', a.act_id, a.claim_token, p_outcome) from test.act(p_kind) a $$;
+create function test.lapses(p_kind text) returns text[]
+language sql as $$
+-- The calls of an act whose lease ran out: "call known".
+select coalesce(array_agg((e.meta ->> 'call') || ' ' || (e.error ->> 'known') order by e.ts, e.id), '{}') from autopost.events e
+where e.action = 'act_retry_scheduled' and e.error ->> 'code' = 'lease_expired' and e.meta ->> 'act_id' = (test.act(p_kind)).act_id::text
+$$;
 
 select test.channel('a');
 select test.say('<old>');
@@ -77,6 +83,7 @@ select is(test.claim_acts(), '{}');
 select test.tick('1 second');
 select is(test.start_act('pin') ->> 'reason', 'stale', 'its lease is over');
 select is(test.claim_acts(), '{pin 3}', 'a claim that died comes again');
+select is(test.lapses('pin'), '{"2 true"}', 'and that is told: its call never began');
 select is(test.commit_act('pin', test.failure('PERMANENT', 'channel', 'tg_no_rights')), '{"applied": true, "status": "failed", "attempt": 3}');
 select is((select (c.enabled, c.paused_until, c.error_streak)::text from autopost.channels c), '(t,,0)', 'that a post cannot be pinned says nothing about the channel');
 select is((select e.result || ' ' || (e.error ->> 'code') from autopost.events e where e.action = 'act_failed'), 'error tg_no_rights');
@@ -123,6 +130,17 @@ select is(autopost.cancel_acts('w', array[(test.act('delete')).act_id, (test.ids
 select is(autopost.cancel_acts('w', array[(test.act('delete')).act_id], 'olga', 'again', false) -> 'results' -> 0 ->> 'reason', 'not_waiting');
 select is((select count(*)::int from autopost.list_acts('w', jsonb_build_object('delivery_id', (test.ids())[1]), 10)), 1);
 select is((select count(*)::int from autopost.list_acts('w', '{}', 3)), 3);
+
+-- A claim that died over its call is an unknown outcome, and told as one. What it was to do is void once the post was removed.
+select test.ask('edit', '{"text": "newest"}'), test.claim_acts(), test.start_act('edit'), test.ask('delete');
+create temporary table dead as select (test.act('edit')).claim_token as token, (test.act('edit')).act_id as id;
+select test.tick('5 minutes');
+select is(test.claim_acts(1), '{"delete 1"}', 'the removal waits for a claim that lives');
+select is(test.commit_act('delete') ->> 'status', 'done');
+select is(test.claim_acts(), '{}', 'nothing is done to what was removed');
+select is((test.act('edit')).status || ' ' || (test.act('edit')).attempt, 'void 1');
+select is(test.lapses('edit'), '{"1 false"}');
+select is(autopost.commit_act('w', t.id, t.token, '{"ok": true}') ->> 'reason', 'stale', 'whoever had it comes too late') from dead t;
 
 -- What each platform takes, and what must be known of a post.
 select test.channel('x', p_platform => 'x', p_rate_group => 'x'), test.channel('m', p_platform => 'max', p_rate_group => 'm');

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/outbound"
 )
 
 const (
@@ -118,27 +119,37 @@ func (d *Dispatcher) attemptAct(l life, p *pass, act autopost.Act) (failure *aut
 	if !d.beginAct(l, p, act) {
 		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(l.call, d.callTime(p))
-	defer cancel()
-	failure = d.act(ctx, p, act, secret)
-	renewed, refusal := d.renew(ctx, p, secret, failure)
+	if d.callTime(p) <= 0 {
+		e := tooLate()
+		return &e, true
+	}
+	limit := newLimit(l.call, d.clock, d.callTime(p))
+	defer limit.end()
+	failure = d.act(limit, p, act, secret)
+	renewed, refusal := d.renew(limit, p, secret, failure)
 	switch {
 	case refusal != nil:
 		return refusal, true
 	case !renewed.IsZero():
-		return d.act(ctx, p, act, renewed), true
+		limit.renew(d.callTime(p))
+		return d.act(limit, p, act, renewed), true
 	}
 	return failure, true
 }
 
 // beginAct waits for the slot of an act; who is late for it asks for another. True
-// means: the call is to be made now.
+// means: the call is to be made now. It asks until it is answered, as for a delivery.
 func (d *Dispatcher) beginAct(l life, p *pass, act autopost.Act) bool {
 	for range startTries {
-		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		asked := d.clock.now()
-		start, err := d.deps.Acts.StartAct(ctx, p.WorkspaceID, act.ActID, p.ClaimToken)
-		cancel()
+		var start Start
+		var asked moment
+		err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
+			ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+			defer cancel()
+			asked = d.clock.now()
+			start, err = d.deps.Acts.StartAct(ctx, p.WorkspaceID, act.ActID, p.ClaimToken)
+			return err
+		})
 		if err != nil || !start.Applied {
 			d.log.Info("act.not_started", append(actIDs(p, act), "reason", start.Reason, "error", err)...)
 			return false
@@ -155,7 +166,7 @@ func (d *Dispatcher) beginAct(l life, p *pass, act autopost.Act) bool {
 }
 
 // act lets the adapter speak.
-func (d *Dispatcher) act(ctx context.Context, p *pass, act autopost.Act, secret autopost.Secret) (failure *autopost.Error) {
+func (d *Dispatcher) act(limit *limit, p *pass, act autopost.Act, secret autopost.Secret) (failure *autopost.Error) {
 	defer func() {
 		if v := recover(); v != nil {
 			// The value may hold a URL with a token; its type and the stack do not.
@@ -165,6 +176,7 @@ func (d *Dispatcher) act(ctx context.Context, p *pass, act autopost.Act, secret 
 			failure = &e
 		}
 	}()
+	ctx := outbound.Fenced(limit, limit.open)
 	call := autopost.Call{Delivery: p.Delivery, Secret: secret, Media: d.deps.Media.MaterialsFor(p.Delivery)}
 	editor, edits := p.adapter.(autopost.Editor)
 	deleter, deletes := p.adapter.(autopost.Deleter)

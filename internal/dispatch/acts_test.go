@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"autopost"
 	"autopost/internal/dispatch"
+	"autopost/internal/outbound"
 )
 
 // afterlife is what there is to do to posts that were sent, and a platform that does it.
@@ -18,7 +20,7 @@ type afterlife struct {
 	acts      []autopost.Act
 	committed map[string]*autopost.Error
 	onStart   func() (dispatch.Start, error)
-	onAct     func(c autopost.Call) *autopost.Error
+	onAct     func(ctx context.Context, c autopost.Call) *autopost.Error
 }
 
 func newAfterlife(t *testing.T, kinds ...autopost.ActKind) *afterlife {
@@ -63,10 +65,10 @@ func (a *afterlife) CommitAct(_ context.Context, _, id, _ string, failure *autop
 	return dispatch.Commit{Applied: true, Status: "done"}, nil
 }
 
-func (a *afterlife) Edit(_ context.Context, c autopost.Call) *autopost.Error {
+func (a *afterlife) Edit(ctx context.Context, c autopost.Call) *autopost.Error {
 	a.note("edit")
 	if a.onAct != nil {
-		return a.onAct(c)
+		return a.onAct(ctx, c)
 	}
 	return nil
 }
@@ -136,11 +138,33 @@ func TestAnActThatMayNotBeginIsLeftToTheDatabase(t *testing.T) {
 	})
 }
 
+func TestAStartOfAnActThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAfterlife(t, autopost.ActEdit)
+		a.adapter, a.afterwards = a, a
+		starts := 0
+		a.onStart = func() (dispatch.Start, error) {
+			if starts++; starts < 3 {
+				return dispatch.Start{}, errGone
+			}
+			return dispatch.Start{Applied: true, Deadline: time.Minute}, nil
+		}
+		stop := a.start(dispatch.Config{})
+		after(time.Second)
+		stop()
+		require.Len(t, a.when("start act"), 3)
+		require.Len(t, a.when("edit"), 1)
+		failure, committed := a.failure("edit")
+		require.True(t, committed)
+		require.Nil(t, failure)
+	})
+}
+
 func TestAnActInHandIsFinishedWhenTheDaemonStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAfterlife(t, autopost.ActEdit)
 		a.adapter, a.afterwards = a, a
-		a.onAct = func(autopost.Call) *autopost.Error {
+		a.onAct = func(context.Context, autopost.Call) *autopost.Error {
 			<-time.After(5 * time.Second)
 			return nil
 		}
@@ -158,7 +182,7 @@ func TestAnActIsMadeAgainWithARenewedCredentialOnce(t *testing.T) {
 		a := newAfterlife(t, autopost.ActEdit)
 		a.adapter, a.afterwards = a, a
 		a.onRenew = func(autopost.Secret) (autopost.Secret, error) { return autopost.NewSecret("another"), nil }
-		a.onAct = func(autopost.Call) *autopost.Error {
+		a.onAct = func(context.Context, autopost.Call) *autopost.Error {
 			return &autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "tg_unauthorized", Known: true, Message: "no"}
 		}
 		stop := a.start(dispatch.Config{})
@@ -175,7 +199,7 @@ func TestAnAdapterThatPanicsOverAnActLeavesItUnknown(t *testing.T) {
 		a := newAfterlife(t, autopost.ActEdit)
 		a.adapter, a.afterwards = a, a
 		a.onSecret = func() (autopost.Secret, error) { return autopost.NewSecret("canary-secret"), nil }
-		a.onAct = func(c autopost.Call) *autopost.Error { panic(c.Secret.Reveal()) }
+		a.onAct = func(_ context.Context, c autopost.Call) *autopost.Error { panic(c.Secret.Reveal()) }
 		stop := a.start(dispatch.Config{})
 		after(time.Second)
 		stop()
@@ -183,4 +207,79 @@ func TestAnAdapterThatPanicsOverAnActLeavesItUnknown(t *testing.T) {
 		require.False(t, failure.Known)
 		require.NotContains(t, a.logs.String(), "canary")
 	})
+}
+
+func TestAnActBeginsNoCallAfterTheMachineSleptThroughItsLease(t *testing.T) {
+	asleep := func(t *testing.T, a *afterlife) {
+		a.adapter, a.afterwards = a, a
+		defer a.start(dispatch.Config{})()
+		after(time.Minute)
+	}
+	t.Run("before the act", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAfterlife(t, autopost.ActEdit)
+			a.onStart = func() (dispatch.Start, error) {
+				a.slept.Store(int64(time.Hour))
+				return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+			}
+			asleep(t, a)
+			require.Empty(t, a.when("edit"))
+			failure, _ := a.failure("edit")
+			require.Equal(t, "not_called", failure.Code, "a definite failure, if the claim is ours still")
+		})
+	})
+	t.Run("between its requests", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAfterlife(t, autopost.ActEdit)
+			a.onAct = func(ctx context.Context, _ autopost.Call) *autopost.Error {
+				a.slept.Store(int64(time.Hour))
+				require.ErrorIs(t, request(ctx, t), context.DeadlineExceeded)
+				return nil
+			}
+			asleep(t, a)
+			require.Len(t, a.when("edit"), 1)
+		})
+	})
+	t.Run("in an act that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAfterlife(t, autopost.ActEdit)
+			a.onAct = func(ctx context.Context, _ autopost.Call) *autopost.Error {
+				<-time.After(5 * time.Second)
+				a.slept.Store(int64(time.Hour))
+				<-ctx.Done()
+				a.note("given up")
+				return &autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "timeout"}
+			}
+			asleep(t, a)
+			require.Len(t, a.when("given up"), 1)
+			require.LessOrEqual(t, a.when("given up")[0], 6*time.Second)
+		})
+	})
+	t.Run("over a renewed credential", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAfterlife(t, autopost.ActEdit)
+			a.onRenew = func(autopost.Secret) (autopost.Secret, error) {
+				a.slept.Store(int64(time.Hour))
+				return autopost.NewSecret("another"), nil
+			}
+			a.onAct = func(ctx context.Context, c autopost.Call) *autopost.Error {
+				if c.Secret.Reveal() == "another" {
+					require.ErrorIs(t, request(ctx, t), context.DeadlineExceeded)
+				}
+				return &autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "tg_unauthorized", Known: true, Message: "no"}
+			}
+			asleep(t, a)
+			require.Len(t, a.when("edit"), 2)
+		})
+	})
+}
+
+// request makes one to where nobody listens: if it goes out, it is refused.
+func request(ctx context.Context, t *testing.T) error {
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:1/", nil)
+	require.NoError(t, err)
+	_, err = client.Do(req)
+	return err
 }

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,7 +122,7 @@ func TestSeries(t *testing.T) {
 			w.put("acme", 1)
 			w.onSend = series(0)
 			w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
-				return dispatch.Progress{Applied: true, SendIn: time.Second}, nil
+				return dispatch.Progress{Applied: true, Limited: true, SendIn: time.Second}, nil
 			}
 			defer w.start(dispatch.Config{})()
 			after(time.Minute)
@@ -312,9 +313,9 @@ func TestAStepThatIsLateForItsSlotGetsAnother(t *testing.T) {
 		w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
 			if recorded++; recorded == 1 {
 				<-time.After(200 * time.Millisecond)
-				return dispatch.Progress{Applied: true, SendIn: 50 * time.Millisecond}, nil
+				return dispatch.Progress{Applied: true, Limited: true, SendIn: 50 * time.Millisecond}, nil
 			}
-			return dispatch.Progress{Applied: true, SendIn: 700 * time.Millisecond}, nil
+			return dispatch.Progress{Applied: true, Limited: true, SendIn: 700 * time.Millisecond}, nil
 		}
 		w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
 			require.NoError(t, c.Emit(ctx, autopost.Acknowledged{Step: "text", IDs: []string{"76"}}))
@@ -324,5 +325,55 @@ func TestAStepThatIsLateForItsSlotGetsAnother(t *testing.T) {
 		defer w.start(dispatch.Config{})()
 		after(10 * time.Second)
 		require.Equal(t, []time.Duration{950 * time.Millisecond}, w.when("next step"))
+	})
+}
+
+// Steps share the rate of their group with what others send: who is late for a slot, also
+// for one that came at once, goes at another.
+func TestStepsOfAGroupKeepItsRateWhoeverIsDelayed(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		const every = 400 * time.Millisecond // three starts lie within the horizon
+		var mu sync.Mutex
+		next, answers := w.began, 0
+		// reserve gives the group's next slot; the answer of every fourth question takes its time.
+		reserve := func() time.Duration {
+			mu.Lock()
+			slot := time.Now()
+			if next.After(slot) {
+				slot = next
+			}
+			next = slot.Add(every)
+			in := time.Until(slot)
+			answers++
+			delayed := answers%4 == 0
+			mu.Unlock()
+			if delayed {
+				<-time.After(500 * time.Millisecond)
+			}
+			return in
+		}
+		w.onStart = func(string) (dispatch.Start, error) {
+			return dispatch.Start{Applied: true, Limited: true, SendIn: reserve(), Deadline: 5 * time.Minute}, nil
+		}
+		w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
+			return dispatch.Progress{Applied: true, Limited: true, SendIn: reserve()}, nil
+		}
+		w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			for _, step := range []string{"one", "two", "three"} {
+				w.note("received")
+				<-time.After(3 * every) // so long that a slot is free at once
+				require.NoError(t, c.Emit(ctx, autopost.Acknowledged{Step: step, IDs: []string{"1"}}))
+			}
+			w.note("received")
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		w.put("acme", 3)
+		defer w.start(dispatch.Config{})()
+		after(2 * time.Minute)
+		at := w.when("received")
+		require.Len(t, at, 12)
+		for i := range at[1:] {
+			require.GreaterOrEqual(t, at[i+1]-at[i], every-100*time.Millisecond, "call %d: %v", i+1, at)
+		}
 	})
 }

@@ -117,9 +117,10 @@ type Start struct {
 type Progress struct {
 	// Applied is false when the claim is no longer ours; no further step may begin.
 	Applied bool
-	// SendIn is how long to wait from now until the next step's slot. Never negative.
-	SendIn time.Duration
-	Reason string
+	// Limited and SendIn speak of the next step as those of Start do of the first.
+	Limited bool
+	SendIn  time.Duration
+	Reason  string
 }
 
 // Commit is what became of a delivery.

@@ -271,13 +271,13 @@ func (d *Dispatcher) acknowledge(ctx context.Context, p *pass, step autopost.Ack
 			return err
 		}
 		answered := d.clock.now()
-		if err := d.keepLease(ctx, p, progress.SendIn); err != nil {
+		if err := d.keepLease(ctx, p, max(0, progress.SendIn)); err != nil {
 			return err
 		}
 		if !sleep(limit, progress.SendIn-d.clock.since(answered)) {
 			return fmt.Errorf("wait for the step after %s of delivery %s: %w", step.Step, p.DeliveryID, limit.Err())
 		}
-		if progress.SendIn == 0 || d.clock.since(asked)-progress.SendIn <= slotTolerance {
+		if !progress.Limited || d.clock.since(asked)-progress.SendIn <= slotTolerance {
 			break
 		}
 	}

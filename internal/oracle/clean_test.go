@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"autopost/db"
 	"autopost/internal/pgtest"
 )
 
@@ -20,7 +21,8 @@ func TestSoundWorkspaceHasNoFindings(t *testing.T) {
 	happened := pgtest.Column[string](h.db, `select distinct e.action from autopost.events e where e.workspace_id = 'w'`)
 	require.Subset(t, happened, []string{"enqueue", "validation_failed", "send_attempt", "sent", "retry_scheduled", "dedup_suppressed",
 		"failed_permanent", "dead_letter", "channel_paused", "channel_disabled", "sending_lease_expired", "manual_requeue",
-		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit"}, "the history is not lively any more")
+		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit",
+		"act_requested", "act_done", "act_retry_scheduled", "act_failed", "act_void"}, "the history is not lively any more")
 	waiting := pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
 	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent"}, waiting)
 }
@@ -48,6 +50,21 @@ func TestBackfilledDeliveryIsNoFinding(t *testing.T) {
 	h.clean()
 }
 
+// Acts from before the calls were told whose lease ran out are counted by what was told.
+func TestActsFromBeforeTheirLapsesWereTold(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.lively()
+	h.raw(`delete from autopost.events where action = 'act_retry_scheduled' and error ->> 'code' = 'lease_expired'`)
+	_, broken := h.verify()
+	require.Len(t, broken, 1)
+	require.Contains(t, broken, "I42")
+	migration, err := db.Migrations.ReadFile("migrations/0040_lapsed_acts.sql")
+	require.NoError(t, err)
+	h.all(`set role autopost_owner`, string(migration), `reset role`)
+	h.clean()
+}
+
 // verify takes no locks and sees one snapshot an invariant, so that a queue at work
 // looks sound at every moment.
 func TestQueueAtWorkHasNoFindings(t *testing.T) {
@@ -62,6 +79,15 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 			when r < 0.9 then '{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}'
 			else '{"ok": false, "error": {"category": "PERMANENT", "scope": "delivery", "code": "refused"}}' end::jsonb
 		from random() r $$`)
+	// What is to be done to one of the posts that were sent, one time in three its removal.
+	h.do(`create function test.ask_any() returns void language plpgsql as $$
+		declare
+			v_id uuid := (select d.delivery_id from autopost.deliveries d where d.status = 'sent' order by random() limit 1);
+			v_kind text := (array['edit', 'pin', 'delete'])[1 + floor(random() * 3)::int];
+		begin
+			perform autopost.request_acts('w', v_kind, null, array[v_id], case v_kind when 'edit' then '{"text": "better"}'::jsonb end, null, 'ann', 'at work', false)
+			where v_id is not null;
+		end $$`)
 	var work sync.WaitGroup
 	errs := make(chan error, 4)
 	posted := make(chan struct{})
@@ -73,6 +99,10 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 		for i := range 60 {
 			// Every third post is a repeat.
 			if err := h.db.Err(`select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', $1::text))`, fmt.Sprint("post ", i-i%3/2)); err != nil {
+				errs <- err
+				return
+			}
+			if err := h.db.Err(`select test.ask_any()`); err != nil {
 				errs <- err
 				return
 			}
@@ -96,8 +126,10 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 		require.NoError(t, err)
 	}
 	sent := pgtest.Value[int64](h.db, `select count(*) from autopost.deliveries where status = 'sent'`)
-	t.Logf("looked %d times while %d deliveries were sent", looks, sent)
+	acts := pgtest.Value[int64](h.db, `select count(*) from autopost.post_acts where status = 'done'`)
+	t.Logf("looked %d times while %d deliveries were sent and %d acts done", looks, sent, acts)
 	require.Greater(t, looks, 1)
+	require.Positive(t, acts)
 	require.Greater(t, sent, int64(50))
 }
 
@@ -105,6 +137,7 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 // come in and for 40 rounds after the last.
 func (h *house) work(run string, posted <-chan struct{}) error {
 	const mine = `from autopost.deliveries d where d.workspace_id = 'w' and d.claimed_by = $1 and d.status = 'sending'`
+	const acts = `from autopost.post_acts a where a.workspace_id = 'w' and a.claimed_by = $1 and a.status = 'sending'`
 	for rounds := 0; rounds < 40; {
 		select {
 		case <-posted:
@@ -115,6 +148,9 @@ func (h *house) work(run string, posted <-chan struct{}) error {
 			`select count(*) from autopost.claim_deliveries('w', $1, 10)`,
 			`select autopost.start_call_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')) ` + mine,
 			`select autopost.commit_outcome_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token, 'outcome', test.outcome())), '[]')) ` + mine,
+			`select count(*) from autopost.claim_acts('w', $1, 10)`,
+			`select count(autopost.start_act('w', a.act_id, a.claim_token)) ` + acts,
+			`select count(autopost.commit_act('w', a.act_id, a.claim_token, test.outcome())) ` + acts,
 		} {
 			if err := h.db.Err(step, run); err != nil {
 				return fmt.Errorf("%s: %w", step, err)

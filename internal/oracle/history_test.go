@@ -11,6 +11,7 @@ func (h *house) lively() {
 	h.forsaken()
 	h.refusals()
 	h.series()
+	h.afterwards()
 	h.unfinished()
 }
 
@@ -151,15 +152,45 @@ func (h *house) series() {
 	h.settle("series", "sent", `select test.sent('series')`)
 }
 
-// unfinished leaves one of each: scheduled with media, waiting for a retry, claimed,
-// called for, being fetched.
+// afterwards: what was done to posts that were sent, at once, at the second try, over
+// claims that nobody came back from, and not at all.
+func (h *house) afterwards() {
+	h.channels("acts", "gone")
+	h.deliver("acts", "one")
+	h.do(`select test.ask('acts', 'edit')`)
+	h.act("acts")
+	h.ends("acts", "retry", notActed)
+	h.ahead("1 minute")
+	h.act("acts")
+	h.ends("acts", "done", acted)
+	h.all(`select test.ask('acts', 'pin')`, `select * from autopost.claim_acts('w', 'run-1', 100)`)
+	for range 2 {
+		h.ahead("6 minutes")
+		h.act("acts")
+	}
+	h.ends("acts", "done", acted)
+	h.do(`select test.ask('acts', 'unpin')`)
+	h.act("acts")
+	h.ends("acts", "failed", mayNot)
+
+	h.deliver("gone", "one")
+	h.all(`select test.ask('gone', 'delete')`, `select test.ask('gone', 'pin')`)
+	h.act("gone")
+	h.ends("gone", "done", acted)
+}
+
+// unfinished leaves one of each: scheduled with media and to be removed, waiting for a retry,
+// claimed, called for, being fetched; an act under way and one behind it.
 func (h *house) unfinished() {
 	h.channels("later", "waiting", "claimed", "flying")
-	h.all(`select test.say('later', 'tomorrow', jsonb_build_object('scheduled_for', autopost.now_ts() + interval '1 day',
+	h.all(`select test.say('later', 'tomorrow', jsonb_build_object('scheduled_for', autopost.now_ts() + interval '1 day', 'remove_at', autopost.now_ts() + interval '2 days',
 			'media', jsonb_build_array(jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64)))))`,
 		`select test.say('waiting', 'not yet')`)
 	h.fail("waiting", "retry", patience)
-	h.all(`select test.say('flying', 'up there')`)
+	h.deliver("acts", "two")
+	h.do(`select test.ask('acts', 'edit')`)
+	h.act("acts")
+	h.all(`select test.ask('acts', 'pin')`, `select test.say('flying', 'up there')`)
 	h.fly("flying")
 	h.all(`select test.say('claimed', 'about to')`, `select test.claim()`,
 		`select autopost.receive_push('w', 'in', '[{"media": [{"type": "image", "url": "https://example.org/3.png"}]}]')`)

@@ -62,6 +62,18 @@ select test.commit(p_channel_id, '{"ok": true, "provider_message_id": "77"}')
 $$;
 create function test.failed(p_channel_id text, p_error jsonb) returns jsonb language sql as $$
 select test.commit(p_channel_id, jsonb_build_object('ok', false, 'error', p_error))
+$$;
+create function test.ask(p_channel_id text, p_kind text) returns jsonb language sql as $$
+select autopost.request_acts('w', p_kind, null, array[(test.newest(p_channel_id)).delivery_id], case p_kind when 'edit' then '{"text": "better words"}'::jsonb end, null, 'ann', 'read it again', false)
+$$;
+create function test.doing(p_channel_id text) returns autopost.post_acts language sql as $$
+select a from autopost.post_acts a where a.channel_id = p_channel_id and a.status = 'sending' order by a.act_id desc limit 1
+$$;
+create function test.start_act(p_channel_id text) returns jsonb language sql as $$
+select autopost.start_act('w', a.act_id, a.claim_token) from test.doing(p_channel_id) a
+$$;
+create function test.end_act(p_channel_id text, p_outcome jsonb) returns jsonb language sql as $$
+select autopost.commit_act('w', a.act_id, a.claim_token, p_outcome) from test.doing(p_channel_id) a
 $$;`
 
 // open returns a house without channels.
@@ -124,6 +136,20 @@ func (h *house) deliver(channel, text string) {
 	h.do(`select test.say($1, $2)`, channel, text)
 	h.fly(channel)
 	h.settle(channel, "sent", `select test.sent($1)`, channel)
+}
+
+// act claims what is to be done to sent posts, and begins the call for that of a channel.
+func (h *house) act(channel string) {
+	h.t.Helper()
+	h.do(`select * from autopost.claim_acts('w', 'run-1', 100)`)
+	started := h.rows(`select test.start_act($1) ->> 'applied'`, channel)
+	require.Equal(h.t, [][]any{{"true"}}, started, "begin an act on %s", channel)
+}
+
+// ends brings the act of a channel to an end.
+func (h *house) ends(channel, becomes, outcome string) {
+	h.t.Helper()
+	h.settle(channel, becomes, `select test.end_act($1, $2::jsonb)`, channel, outcome)
 }
 
 // twoFly claims two posts of a channel and begins the call of the newer one.
@@ -244,6 +270,13 @@ const (
 	flooded   = `{"category": "TRANSIENT", "scope": "platform", "code": "429", "retry_after_ms": 30000}`
 	forbidden = `{"category": "PERMANENT", "scope": "channel", "code": "forbidden"}`
 	refused   = `{"category": "PERMANENT", "scope": "platform", "code": "unauthorized"}`
+)
+
+// outcomes of acts
+const (
+	acted    = `{"ok": true}`
+	notActed = `{"ok": false, "error": ` + transient + `}`
+	mayNot   = `{"ok": false, "error": ` + forbidden + `}`
 )
 
 func requeue(channel string) string {

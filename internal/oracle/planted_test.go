@@ -260,6 +260,62 @@ var inCalls = []planted{
 		set render_meta = jsonb_set(render_meta, '{series_progress,sent_items}', '[0, 1, 1]') where channel_id = 'series'`)},
 }
 
+// inActs are bugs that show in what was done to posts after they were sent.
+var inActs = []planted{
+	{invariant: "I41", bug: "an act is under way and nobody's", plant: edit(`update autopost.post_acts set claimed_by = null where status = 'sending'`)},
+	{invariant: "I41", bug: "an act under way never comes again", plant: edit(`update autopost.post_acts set next_at = 'infinity' where status = 'sending'`)},
+	{invariant: "I41", bug: "a slot stays with an act that is done", plant: edit(`update autopost.post_acts set send_at = started_at where status = 'done' and kind = 'edit'`)},
+	{invariant: "I42", bug: "a commit forgets the event of its act", plant: func(h *house) {
+		h.breaks("end_act", "perform autopost.emit_act(p_act, case p_status when 'done'", "perform jsonb_build_array(p_act, case p_status when 'done'")
+		h.ends("acts", "done", acted)
+	}},
+	{invariant: "I42", bug: "an act is made again and nobody hears why", plant: func(h *house) {
+		h.breaks("take_act", "elsif v_act.status = 'sending' then", "elsif false then")
+		h.ahead("6 minutes")
+		h.act("acts")
+	}},
+	{invariant: "I42", bug: "an act that was asked for is lost", plant: edit(`delete from autopost.post_acts where status = 'queued' and operator = 'ann'`)},
+	{invariant: "I43", bug: "an act is asked of what was not sent", plant: func(h *house) {
+		h.breaks("act_refusals", "when d.status <> 'sent' then 'not_sent'", "when d.status = 'no such' then 'not_sent'")
+		h.do(`select test.ask('waiting', 'pin')`)
+	}},
+	{invariant: "I43", bug: "a removal does not wait for its post", plant: func(h *house) {
+		h.breaks("act_waits_until", "if p_delivery.status <> 'sent' then", "if false then")
+		h.do(`update autopost.post_acts set next_at = autopost.now_ts() where channel_id = 'later'`)
+		h.act("later")
+	}},
+	{invariant: "I44", bug: "a removal does not wait for what is under way", plant: func(h *house) {
+		h.breaks("act_waits_until", "o.status = 'sending' and o.next_at > p_now", "false")
+		h.do(`select test.ask('acts', 'delete')`)
+		h.act("acts")
+	}},
+	{invariant: "I44", bug: "what was removed is changed", plant: func(h *house) {
+		h.breaks("was_deleted", "a.status = 'done'", "a.status = 'no such'")
+		h.do(`select test.ask('gone', 'edit')`)
+		h.act("gone")
+	}},
+	{invariant: "I44", bug: "an act does not wait for an earlier one", plant: func(h *house) {
+		h.breaks("act_waits_until", "(o.due_at, o.act_id) < (p_act.due_at, p_act.act_id)", "false")
+		h.deliver("plain", "to be changed")
+		h.do(`select test.ask('plain', 'edit')`)
+		h.do(`update autopost.post_acts set next_at = autopost.now_ts() + interval '1 hour' where channel_id = 'plain'`)
+		h.ahead("3 minutes")
+		h.do(`select test.ask('plain', 'pin')`)
+		h.act("plain")
+	}},
+	{invariant: "I45", bug: "an act is tried for ever", plant: func(h *house) {
+		h.breaks("commit_act", "v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code')", "false")
+		h.do(`select test.ask('plain', 'pin')`)
+		for range 13 { // more than the most patient policy has
+			h.act("plain")
+			h.ends("plain", "retry", notActed)
+			h.do(`update autopost.post_acts set next_at = autopost.now_ts() where channel_id = 'plain'`)
+		}
+	}},
+	{invariant: "I36", bug: "the error of an act is not redacted", plant: edit(`update autopost.post_acts
+		set last_error = '{"message": "bot123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"}' where status = 'failed'`)},
+}
+
 // atTheDoors are bugs that show between what came in and what is kept of it.
 var atTheDoors = []planted{
 	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *house) {
@@ -283,7 +339,8 @@ var atTheDoors = []planted{
 		h.beginFanout()
 		h.do(`delete from autopost.fanout_jobs`)
 	}, also: []string{"I24"}, because: "its event will never be written"},
-	{invariant: "I17", bug: "a delivery is lost after it was answered", plant: edit(`delete from autopost.deliveries where channel_id = 'later'`)},
+	{invariant: "I17", bug: "a delivery is lost after it was answered", plant: edit(`delete from autopost.deliveries where channel_id = 'later'`),
+		also: []string{"I43"}, because: "its removal waits for nothing"},
 	{invariant: "I17", bug: "a submission is lost after it was answered", plant: edit(`delete from autopost.submissions where status = 'fetching'`),
 		also: []string{"I31"}, because: "its receipt answers for it"},
 	{invariant: "I26", bug: "a table's row security is not forced", plant: func(h *house) {
@@ -326,7 +383,7 @@ var atTheDoors = []planted{
 // Each bug is planted in a transaction of its own, which is rolled back.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, atTheDoors, inKeeping)
+	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, inActs, atTheDoors, inKeeping)
 	caught := make([]bool, len(cases))
 	sound := open(t)
 	sound.lively()

@@ -46,6 +46,9 @@ func TestGuardsRefuse(t *testing.T) {
 		{"a receipt twice", `insert into autopost.ingress_receipts (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash, expires_at)
 			select r.workspace_id, gen_random_uuid(), r.endpoint_id, r.endpoint_kind, r.source_ref, r.payload_hash, r.expires_at
 			from autopost.ingress_receipts r where r.source_ref is not null`, "ingress_receipts_source_ref"},
+		{"an act under way without a token", `update autopost.post_acts set claim_token = null where status = 'sending'`, "post_acts_check"},
+		{"an act that is done and goes on", `update autopost.post_acts set finished_at = null where status = 'done'`, "post_acts_check"},
+		{"an act on nothing", `update autopost.post_acts set delivery_id = gen_random_uuid()`, "post_acts_workspace_id_delivery_id_fkey"},
 		{"a secret in a credential's row", `insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot', 'telegram', '123:abc')`, "credential_bindings_secret_ref_check"},
 	} {
 		require.ErrorContains(t, h.db.Err(c.sql), c.guard, c.bug)

@@ -113,9 +113,11 @@ type Start struct {
 	Reason   string
 }
 
-// Progress is the answer of record_series_progress.
+// Progress is the answer of record_series_progress, its instant as a wait from now by the database's clock.
 type Progress struct {
 	Applied bool
+	// Limited says that the next step has a slot; SendIn is negative when it has just passed.
+	Limited bool
 	SendIn  time.Duration
 	Reason  string
 }
@@ -156,10 +158,16 @@ type startAnswer struct {
 
 func (a startAnswer) start() Start {
 	start := Start{Applied: a.Applied, Deadline: until(a.Deadline, a.Now), Reason: a.Reason}
-	if a.SendAt != nil {
-		start.Limited, start.SendIn = true, a.SendAt.Sub(a.Now)
-	}
+	start.Limited, start.SendIn = slot(a.SendAt, a.Now)
 	return start
+}
+
+// slot tells whether a call has a slot, and how far it lies behind the database's now.
+func slot(at *time.Time, now time.Time) (limited bool, in time.Duration) {
+	if at == nil {
+		return false, 0
+	}
+	return true, at.Sub(now)
 }
 
 // StartCallBatch records that the calls of claims begin, or learns why they must not; the answers are in the order of the claims.
@@ -186,7 +194,9 @@ func (s *Store) RecordSeriesProgress(ctx context.Context, workspace, deliveryID,
 	if err != nil {
 		return Progress{}, fmt.Errorf("record series progress delivery=%s: %w", deliveryID, err)
 	}
-	return Progress{Applied: a.Applied, SendIn: until(a.SendAt, a.Now), Reason: a.Reason}, nil
+	progress := Progress{Applied: a.Applied, Reason: a.Reason}
+	progress.Limited, progress.SendIn = slot(a.SendAt, a.Now)
+	return progress, nil
 }
 
 // ExtendLease renews a lease to seconds from now.

@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,28 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	commit := commitOne(t, store, d, autopost.Sent("77", time.Now(), nil))
 	require.Equal(t, pg.Commit{Applied: true, Status: "sent"}, commit)
 	require.Equal(t, commit, commitOne(t, store, d, autopost.Sent("77", time.Now(), nil)))
+}
+
+// A slot that has passed when it is told is a slot all the same: who is late for it must ask again.
+func TestTheSlotOfAStepIsTold(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(setUp)
+	db.Exec(`update autopost.channels set settings = '{"long_text": "split"}'`)
+	store := open(t, db.URL("engine"))
+	push(t, store, strings.Repeat("In parts. ", 600))
+	d := claimOne(t, store)
+	require.Greater(t, len(d.RenderMeta.Steps), 1)
+	startOne(t, store, d)
+	record := func() pg.Progress {
+		progress, err := store.RecordSeriesProgress(t.Context(), "w", d.DeliveryID, d.ClaimToken, autopost.Acknowledged{Step: d.RenderMeta.Steps[0].Name, IDs: []string{"7"}})
+		require.NoError(t, err)
+		return progress
+	}
+	require.Equal(t, pg.Progress{Applied: true}, record())
+	db.Exec(`update autopost.channels set rate_rps = 1000`)
+	progress := record()
+	require.True(t, progress.Limited)
+	require.LessOrEqual(t, progress.SendIn, time.Duration(0), "a slot was free at once")
 }
 
 func TestHeldDeliveryHasNoInstant(t *testing.T) {

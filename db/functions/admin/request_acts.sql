@@ -17,8 +17,7 @@ begin
 				when d.delivery_id is null then 'unknown_delivery'
 				when d.status <> 'sent' then 'not_sent'
 				when p_kind <> all (p.acts) then 'platform_cannot'
-				when exists (select 1 from autopost.post_acts a
-					where a.workspace_id = p_workspace_id and a.delivery_id = u.id and a.kind = 'delete' and a.status = 'done') then 'deleted'
+				when autopost.was_deleted(p_workspace_id, u.id) then 'deleted'
 				when autopost.sent_ids(d.render_meta, d.provider_message_id, p) is null then 'ids_unknown'
 				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
 			from unnest(p_delivery_ids) u (id)

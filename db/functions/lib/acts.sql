@@ -135,6 +135,23 @@ begin
 end
 $$;
 
+create or replace function autopost.came_with_its_post(p_act autopost.post_acts) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether an act is the removal that a post brought along (plan_removals): nobody asked for it by itself.
+select p_act.kind = 'delete' and p_act.operator = 'the post' and p_act.reason = 'remove_at'
+$$;
+
+create or replace function autopost.was_deleted(p_workspace_id text, p_delivery_id uuid) returns boolean
+language sql stable
+as $$
+-- Whether a sent post was taken down by an act.
+-- Reads: post_acts.
+select exists (
+	select 1 from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done')
+$$;
+
 create or replace function autopost.act_obstacle_until(p_channel autopost.channels, p_limit autopost.platform_limits, p_now timestamptz) returns timestamptz
 language sql immutable parallel safe
 as $$
@@ -151,9 +168,10 @@ as $$
 -- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
 -- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
 -- or "full": its rate group has no slot now, nor for any other act.
+-- A claim whose lease ran out without an outcome is told as a call that failed; nobody knows what it did, unless it never began.
 -- Waits for nothing: what is locked is somebody else's work.
 -- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
--- Writes: post_acts, platform_limits, channels, events(act_failed).
+-- Writes: post_acts, platform_limits, channels, events(act_retry_scheduled, act_failed, act_void).
 declare
 	v_act autopost.post_acts;
 	v_channel autopost.channels;
@@ -200,6 +218,13 @@ begin
 	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
+		return 'later';
+	elsif v_act.status = 'sending' then
+		perform autopost.emit_act(v_act, 'act_retry_scheduled', 'error', jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'lease_expired',
+			'known', v_act.started_at is null, 'message', 'the lease ran out before an outcome was committed'), jsonb_build_object('next_at', v_now));
+	end if;
+	if autopost.was_deleted(p_workspace_id, v_act.delivery_id) then
+		perform autopost.void_act(v_act, 'the post was deleted', null);
 		return 'later';
 	end if;
 	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
@@ -312,11 +337,11 @@ $$;
 create or replace function autopost.void_act(p_act autopost.post_acts, p_why text, p_meta jsonb) returns void
 language plpgsql
 as $$
--- A locked act that is not in flight will not be done.
+-- A locked act that is not in flight, or no longer, will not be done.
 -- Writes: post_acts, events(act_void).
 begin
 	update autopost.post_acts a
-	set status = 'void', finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
 	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
 	perform autopost.emit_act(p_act, 'act_void', 'ok', null, jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));
 end

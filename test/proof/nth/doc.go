@@ -1,3 +1,3 @@
-// Package nth is a test only: the dispatcher works against a real database and a
-// simulated platform while the n-th of its calls to the database fails, for each n.
+// Package nth is a test only: each stage works against a real database, and simulated
+// platforms and receivers, while the n-th of its calls to the database fails, for each n.
 package nth

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/dispatch"
 	"autopost/internal/outbound"
-	"autopost/internal/pg"
 	"autopost/internal/pgtest"
 	"autopost/test/house"
 )
@@ -44,46 +42,14 @@ func (keys) MaterialsFor(autopost.Delivery) autopost.Materials { return nil }
 // Whichever of its calls to the database does not arrive, or is answered to nobody, the
 // dispatcher goes on: nothing is lost, and there is a copy only where an outcome was
 // recorded as unknown before, and none where the channel says hold.
-func TestTheNthCallFails(t *testing.T) {
+func TestTheNthCallOfADispatcherFails(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} {
-		name := map[bool]string{false: "does not arrive", true: "its answer is lost"}[late]
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stride := every
-			if pgtest.Long() {
-				stride = 1
-			}
-			met := map[string]int{}
-			runs, doubts := 0, 0
-			for n := stride; ; n += stride {
-				last := ""
-				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					r := walk(t, n, late)
-					last, doubts = r.met, doubts+r.doubts
-				})
-				if last == "" {
-					break
-				}
-				met[last]++
-				runs++
-			}
-			t.Logf("%d runs with a call that failed, %d outcomes in doubt: %v", runs, doubts, met)
-			require.Greater(t, runs, 1)
-		})
-	}
+	everyCall(t, every, posts)
 }
 
-type result struct {
-	met    string
-	doubts int
-}
-
-// walk has posts go out while the n-th call fails, and judges the end.
-func walk(t *testing.T, n int, late bool) result {
-	h := house.New(t)
+// posts go out, whole and in parts.
+func posts(t *testing.T, h *house.House, c *calls) (doubts int) {
 	require.NoError(t, h.World.Telegram.AddBot(bot))
-	h.Workspace("news")
 	for i, policy := range []string{"reconcile", "hold"} {
 		h.Channel("news", house.Channel{ID: fmt.Sprint("channel-", i), Platform: house.Telegram, OnUnknown: policy})
 	}
@@ -92,52 +58,34 @@ func walk(t *testing.T, n int, late bool) result {
 	h.Exec(`update autopost.settings set value = to_jsonb($1::int) where key = 'sending_lease_seconds'`, int(lease.Seconds()))
 	h.Exec(`update autopost.settings set value = '1' where key = 'lease_margin_seconds'`)
 	h.Exec(`update autopost.retry_policies set base_ms = 100, cap_ms = 200`)
-	const posts = 2
-	for _, text := range []string{"One", strings.Repeat("In parts. ", 600)} {
+	texts := []string{"One", strings.Repeat("In parts. ", 600)}
+	for _, text := range texts {
 		h.Exec(`select autopost.enqueue_messages_and_deliveries('news', 'cms', 'api', jsonb_build_object('text', $1::text))`, text)
 	}
 
-	s := begin(t, h, n, late)
-	h.Until("all is final", 30*time.Second, func() bool {
+	end := serve(t, dispatcher(t, h, store{c}, noActs{}, nil).Run)
+	h.Until("all is final", patience, func() bool {
 		h.Exec(`select autopost.recover_sending_leases('news'), autopost.recover_claimed_leases('news')`)
 		return pgtest.Value[bool](h.DB, `select not exists (select 1 from autopost.deliveries d
 			where d.status in ('queued', 'sending', 'retry') and d.next_retry_at is distinct from 'infinity')`)
 	})
-	s.end()
+	end()
 	h.Verified()
-	return result{s.failed(), judge(t, h, 2*posts)}
+	return judge(t, h, 2*len(texts))
 }
 
-type running struct {
-	*store
-	end func()
-}
-
-// begin runs a dispatcher until end, which is called at the end of the test at the latest.
-func begin(t *testing.T, h *house.House, n int, late bool) running {
-	db, err := pg.Open(t.Context(), pg.Options{URL: h.URL("")})
-	require.NoError(t, err)
-	t.Cleanup(db.Close)
+func dispatcher(t *testing.T, h *house.House, s store, acts dispatch.Acts, wake <-chan struct{}) *dispatch.Dispatcher {
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	adapter, err := telegram.New(telegram.Config{BaseURL: h.WorldURL + "/telegram", Client: client})
 	require.NoError(t, err)
-	s := &store{db: db, fails: n, late: late}
 	d, err := dispatch.New(dispatch.Config{Lease: lease, AdapterTimeout: time.Second, Poll: 200 * time.Millisecond, Drain: time.Second}, dispatch.Deps{
-		Queue: s, Calls: s, Commits: s, Runs: s, Acts: noActs{}, Credentials: keys{}, Media: keys{},
+		Queue: s, Calls: s, Commits: s, Runs: s, Acts: acts, ActsWake: wake, Credentials: keys{}, Media: keys{},
 		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	end := sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	t.Cleanup(end)
-	return running{s, end}
+	return d
 }
 
 // judge compares what the receiver has with what the database says, and counts the doubts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,23 @@ var scenarios = []scenario{
 		h.Until("the dead platform is called", patience, func() bool { return len(h.Sends()) >= 3 })
 		h.Push(d, "secret-other", house.Post("text", "Meanwhile"))
 		h.Until("the neighbour is served at once", 4*time.Second, func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 1 })
+	}},
+	// A post is edited in all its channels, the first time in vain.
+	{name: "edits of sent posts", play: func(t testing.TB, program house.Option) {
+		const channels, rate = 6, 2
+		h := station(t, program, channels, house.Channel{}, house.Telegram)
+		push(t, h, h.Serve(quick...), 1)
+		settled(h)
+		h.GroupRate("news", house.Telegram, house.Telegram, rate)
+		h.Fault(sim.Fault{Platform: house.Telegram, Method: "editMessageText", To: 1, Effect: sim.EffectStatus, Status: 500})
+		h.Exec(`select autopost.request_acts('news', 'edit', (select m.message_id from autopost.messages m), null, '{"text": "Better"}', null, 'ann', 'said better', false)`)
+		h.UntilTrue(patience, `select count(*) = $1 from autopost.post_acts where status = 'done'`, channels)
+		edits := h.World.Log.Entries(sim.Filter{Method: "editMessageText"})
+		require.Len(t, slices.DeleteFunc(slices.Clone(edits), func(e sim.Entry) bool { return len(e.Edited) == 0 }), channels, "each post is edited, once")
+		require.Len(t, edits, channels+1, "what failed is made again")
+		h.WithinRate("the acts", edits, rate, 150*time.Millisecond)
+		require.Empty(t, pgtest.Column[string](h.DB, `select error ->> 'code' from autopost.events where error -> 'known' = 'false'`), "nothing is in doubt")
+		h.Verified()
 	}},
 	// People want to be told.
 	{name: "message to people", play: func(t testing.TB, program house.Option) {

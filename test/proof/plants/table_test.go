@@ -106,6 +106,27 @@ var plants = []plant{
 		scenario: "pause that is asked for", caught: "inside the platform's pause",
 	},
 	{
+		bug: "the outcome of an act is not committed",
+		edits: []edit{{
+			"internal/dispatch/acts.go", "\tif !begun {\n\t\treturn\n\t}\n", "\tif !begun || failure == nil {\n\t\treturn\n\t}\n",
+		}},
+		scenario: "edits of sent posts", caught: "each post is edited, once|status = 'done'",
+	},
+	{
+		bug: "an act that failed counts as done",
+		edits: []edit{{
+			"internal/dispatch/acts.go", "p.ClaimToken, failure)\n\t\treturn err", "p.ClaimToken, nil)\n\t\treturn err",
+		}},
+		scenario: "edits of sent posts", caught: "each post is edited, once",
+	},
+	{
+		bug: "the slot of an act is not waited for",
+		edits: []edit{{
+			"internal/dispatch/acts.go", "\t\tif !sleep(l.call, start.SendIn) {\n\t\t\treturn false\n\t\t}\n", "",
+		}},
+		scenario: "edits of sent posts", caught: "too fast: the acts",
+	},
+	{
 		bug: "a message to people is finished and not sent",
 		edits: []edit{{
 			"internal/monitor/alerts.go", "\t\t\tfailure := m.deps.Teller.Tell(send, workspace, notice)\n", "\t\t\tvar failure *autopost.Error\n\t\t\t_ = send\n",

@@ -252,7 +252,7 @@ func (d *daemon) RecordSeriesProgress(ctx context.Context, _, id, token string, 
 		}
 		r.slot = d.reserve(r, now)
 		r.lease = r.slot.Add(lease)
-		return dispatch.Progress{Applied: true, SendIn: r.slot.Sub(now)}
+		return dispatch.Progress{Applied: true, Limited: true, SendIn: r.slot.Sub(now)}
 	})
 }
 

@@ -51,6 +51,9 @@ with spoken as (
 	select 'deliveries', d.delivery_id::text, d.last_error::text from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.last_error is not null
 	union all
+	select 'post_acts', a.act_id::text, a.last_error::text from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.last_error is not null
+	union all
 	select 'submissions', s.submission_id::text, s.last_error::text from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.last_error is not null
 	union all

@@ -5,7 +5,7 @@ as $$
 -- Takes no lock and writes nothing. Each invariant is one statement, so one snapshot: what is on its way at that moment is no finding.
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
--- What happened while the database's clock was put back has no order by time: I1, I20, I21 and I25 leave such deliveries out (verify_torn).
+-- What happened while the database's clock was put back has no order by time: I1, I20, I21, I25, I43 and I44 leave such deliveries out (verify_torn).
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
 -- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
@@ -72,5 +72,15 @@ begin
 		from autopost.verify_i39(p_workspace_id) with ordinality v (found, n);
 	return query select 'I40', 'stored hashes are what hashing gives', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i40(p_workspace_id) with ordinality v (found, n);
+	return query select 'I41', 'an act in flight has its claim, a finished one its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i41(p_workspace_id) with ordinality v (found, n);
+	return query select 'I42', 'each call and each end of an act is told once', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i42(p_workspace_id) with ordinality v (found, n);
+	return query select 'I43', 'only what was sent is changed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i43(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
+	return query select 'I44', 'acts of a post come in order, one at a time, and none after its removal', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i44(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
+	return query select 'I45', 'no more calls of an act than allowed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i45(p_workspace_id) with ordinality v (found, n);
 end
 $$;
