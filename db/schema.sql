@@ -490,8 +490,7 @@ begin
 				when d.delivery_id is null then 'unknown_delivery'
 				when d.status <> 'sent' then 'not_sent'
 				when p_kind <> all (p.acts) then 'platform_cannot'
-				when exists (select 1 from autopost.post_acts a
-					where a.workspace_id = p_workspace_id and a.delivery_id = u.id and a.kind = 'delete' and a.status = 'done') then 'deleted'
+				when autopost.was_deleted(p_workspace_id, u.id) then 'deleted'
 				when autopost.sent_ids(d.render_meta, d.provider_message_id, p) is null then 'ids_unknown'
 				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
 			from unnest(p_delivery_ids) u (id)
@@ -2096,6 +2095,18 @@ begin
 		where e.workspace_id = p_workspace_id and e.delivery_id = any (p_ids) and e.action = 'send_attempt'
 		and e.ts >= p_since and e.ts < p_since + interval '2 days');
 end
+$$;
+
+
+--
+-- Name: came_with_its_post(autopost.post_acts); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.came_with_its_post(p_act autopost.post_acts) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether an act is the removal that a post brought along (plan_removals): nobody asked for it by itself.
+select p_act.kind = 'delete' and p_act.operator = 'the post' and p_act.reason = 'remove_at'
 $$;
 
 
@@ -19956,9 +19967,10 @@ CREATE FUNCTION autopost.take_act(p_workspace_id text, p_act_id uuid, p_run_id t
 -- One due act, if it can begin within two slot horizons, becomes sending with a slot of its own; deliveries reserve one horizon ahead, so that acts
 -- come through a group that is never idle, and turn about with it. Returns "taken"; "later": it is looked at again when what is in the way may be over;
 -- or "full": its rate group has no slot now, nor for any other act.
+-- A claim whose lease ran out without an outcome is told as a call that failed; nobody knows what it did, unless it never began.
 -- Waits for nothing: what is locked is somebody else's work.
 -- Locks, in this order, all skip locked: platform_limits and channels if limited, deliveries, post_acts.
--- Writes: post_acts, platform_limits, channels, events(act_failed).
+-- Writes: post_acts, platform_limits, channels, events(act_retry_scheduled, act_failed, act_void).
 declare
 	v_act autopost.post_acts;
 	v_channel autopost.channels;
@@ -20005,6 +20017,13 @@ begin
 	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
+		return 'later';
+	elsif v_act.status = 'sending' then
+		perform autopost.emit_act(v_act, 'act_retry_scheduled', 'error', jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'lease_expired',
+			'known', v_act.started_at is null, 'message', 'the lease ran out before an outcome was committed'), jsonb_build_object('next_at', v_now));
+	end if;
+	if autopost.was_deleted(p_workspace_id, v_act.delivery_id) then
+		perform autopost.void_act(v_act, 'the post was deleted', null);
 		return 'later';
 	end if;
 	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
@@ -21087,7 +21106,7 @@ CREATE FUNCTION autopost.verify(p_workspace_id text) RETURNS SETOF autopost.veri
 -- Takes no lock and writes nothing. Each invariant is one statement, so one snapshot: what is on its way at that moment is no finding.
 -- Hash joins wherever one is possible: a workspace that the last ANALYZE did not know is estimated at one row, and row by row the
 -- history of a large one would take hours.
--- What happened while the database's clock was put back has no order by time: I1, I20, I21 and I25 leave such deliveries out (verify_torn).
+-- What happened while the database's clock was put back has no order by time: I1, I20, I21, I25, I43 and I44 leave such deliveries out (verify_torn).
 -- Raises AP002, AP003, AP005 as enter_workspace. Reads: all tables.
 -- Not here, and why: I9 past (a refused commit leaves no trace to weigh); I12 I19 I23 receiver (only its log knows);
 -- I28 I37 load (shown by a measurement); I30 source (a cursor's words are its kind's own); I32 I33 I34 absent (no tables yet).
@@ -21154,6 +21173,16 @@ begin
 		from autopost.verify_i39(p_workspace_id) with ordinality v (found, n);
 	return query select 'I40', 'stored hashes are what hashing gives', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i40(p_workspace_id) with ordinality v (found, n);
+	return query select 'I41', 'an act in flight has its claim, a finished one its time', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i41(p_workspace_id) with ordinality v (found, n);
+	return query select 'I42', 'each call and each end of an act is told once', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i42(p_workspace_id) with ordinality v (found, n);
+	return query select 'I43', 'only what was sent is changed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i43(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
+	return query select 'I44', 'acts of a post come in order, one at a time, and none after its removal', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i44(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
+	return query select 'I45', 'no more calls of an act than allowed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i45(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -21970,6 +21999,9 @@ with spoken as (
 	select 'deliveries', d.delivery_id::text, d.last_error::text from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.last_error is not null
 	union all
+	select 'post_acts', a.act_id::text, a.last_error::text from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.last_error is not null
+	union all
 	select 'submissions', s.submission_id::text, s.last_error::text from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.last_error is not null
 	union all
@@ -22035,6 +22067,127 @@ from (
 	order by n.created_at desc
 	limit 1000) m
 where m.hash_version = autopost.hash_version() and m.content_hash <> autopost.content_hash(m.payload)
+$$;
+
+
+--
+-- Name: verify_i41(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i41(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- next_at is the lease of an act in flight. The token itself stays out of the answer.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'status', a.status, 'has_token', a.claim_token is not null,
+	'claimed_by', a.claimed_by, 'send_at', a.send_at, 'next_at', a.next_at, 'finished_at', a.finished_at)
+from autopost.post_acts a
+where a.workspace_id = p_workspace_id
+and ((a.status = 'sending') <> (a.claim_token is not null)
+	or (a.status = 'sending') <> (a.claimed_by is not null)
+	or a.status = 'sending' and not isfinite(a.next_at)
+	or a.status <> 'sending' and a.send_at is not null
+	or (a.status in ('done', 'failed', 'void')) <> (a.finished_at is not null))
+$$;
+
+
+--
+-- Name: verify_i42(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i42(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Counted, as for deliveries: each call that is over was ended by one event, so that none is made again without a record of what came of it;
+-- each end is told once, in its own word; each act was asked for once, but the removal that a post brings. And no event tells of an act that is none.
+with told as (
+	select e.delivery_id, e.meta ->> 'act_id' as act_id,
+		count(*) filter (where e.action = 'act_requested') as requests,
+		count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
+		count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls_apart,
+		array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void')
+	group by e.delivery_id, e.meta ->> 'act_id'
+)
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status, 'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
+from autopost.post_acts a
+left join told t on t.act_id = a.act_id::text
+where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+and (coalesce(t.calls, 0) <> coalesce(t.calls_apart, 0)
+	or coalesce(t.calls, 0) <> a.attempt - (a.status = 'sending')::int
+	or t.ends is distinct from case when a.status in ('done', 'failed', 'void') then array['act_' || a.status] end
+	or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(a))::int)
+union all
+select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'told of no act')
+from told t
+left join autopost.post_acts a on a.workspace_id = p_workspace_id and a.act_id::text = t.act_id and a.delivery_id = t.delivery_id
+where a.act_id is null
+$$;
+
+
+--
+-- Name: verify_i43(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i43(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Nothing is done to what was not sent, and nothing asked of it but the removal that it brought along.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status, 'attempt', a.attempt,
+	'delivery_status', d.status, 'started_at', a.started_at, 'sent', d.finished_at)
+from autopost.post_acts a
+left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
+where a.workspace_id = p_workspace_id
+and (d.message_id is distinct from a.message_id or d.channel_id is distinct from a.channel_id
+	or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done') or not autopost.came_with_its_post(a))
+	or a.started_at < d.finished_at)
+$$;
+
+
+--
+-- Name: verify_i44(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i44(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Two claims that live, a call after the removal was done, and one before an act that was due earlier had come to its end; that one had been asked for
+-- two minutes before, for a request of many posts takes its time to commit. A removal waits for none but the act under way.
+select jsonb_build_object('act_id', min(a.act_id::text), 'delivery_id', a.delivery_id, 'what', 'at once', 'claims', count(*))
+from autopost.post_acts a
+where a.workspace_id = p_workspace_id and a.status = 'sending' and a.next_at > autopost.now_ts()
+group by a.delivery_id
+having count(*) > 1
+union all
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
+	'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal' else 'out of order' end,
+	'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
+from autopost.post_acts a
+join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
+where a.workspace_id = p_workspace_id and a.started_at is not null
+and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
+	or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)
+		and o.created_at < a.started_at - autopost.verify_patience() and coalesce(o.finished_at, 'infinity') > a.started_at)
+$$;
+
+
+--
+-- Name: verify_i45(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i45(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- As for deliveries: a claim cannot know the error to come, so the largest number of any policy of the platform counts.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts', m.most)
+from autopost.channels c
+cross join lateral (
+	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
+	where r.platform in (c.platform, '*')) m
+join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+where c.workspace_id = p_workspace_id
+and a.attempt > m.most
+and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
 $$;
 
 
@@ -22280,11 +22433,11 @@ $$;
 CREATE FUNCTION autopost.void_act(p_act autopost.post_acts, p_why text, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- A locked act that is not in flight will not be done.
+-- A locked act that is not in flight, or no longer, will not be done.
 -- Writes: post_acts, events(act_void).
 begin
 	update autopost.post_acts a
-	set status = 'void', finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts()
 	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
 	perform autopost.emit_act(p_act, 'act_void', 'ok', null, jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));
 end
@@ -22338,6 +22491,21 @@ select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then json
 from jsonb_array_elements(p_items) with ordinality i
 cross join lateral (
 	select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value) else '[]' end as fields) w
+$$;
+
+
+--
+-- Name: was_deleted(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.was_deleted(p_workspace_id text, p_delivery_id uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether a sent post was taken down by an act.
+-- Reads: post_acts.
+select exists (
+	select 1 from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done')
 $$;
 
 
