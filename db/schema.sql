@@ -4582,6 +4582,44 @@ $$;
 
 
 --
+-- Name: doubtful_gates(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubtful_gates(p_workspace_id text, p_late_before timestamp with time zone) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels whose gates do not look as what waits and what is in flight says, or whose note of being late (due since before p_late_before; null:
+-- never) does not. One reading without a lock: who is to mend them looks again under theirs.
+-- Reads: channel_gates, channels, deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return array(
+		with sending as materialized (
+			select coalesce(jsonb_object_agg(s.channel_id, s.n), '{}') as by_channel
+			from (
+				select d.channel_id, count(*) as n from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.status = 'sending' group by d.channel_id) s)
+		select g.channel_id
+		from autopost.channel_gates g
+		cross join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
+		cross join lateral (
+			select coalesce(((select s.by_channel from sending s) ->> g.channel_id)::int, 0) as inflight, (
+				select d.due_at from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+				order by d.due_at limit 1) as due_at) w
+		where g.workspace_id = p_workspace_id
+		and (w.inflight <> g.inflight
+			or (g.ready_at > v_now and w.due_at < g.ready_at and w.inflight < (c.channel).max_parallel)
+			or g.late <> coalesce(w.due_at <= p_late_before and not autopost.is_held(c.channel, g.ready_at, v_now), false))
+		order by g.channel_id);
+end
+$$;
+
+
+--
 -- Name: drain_of(text, autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6933,6 +6971,7 @@ CREATE TABLE autopost.channel_gates (
     ready_at timestamp with time zone DEFAULT 'infinity'::timestamp with time zone NOT NULL,
     inflight integer DEFAULT 0 NOT NULL,
     last_provider_message_id text,
+    late boolean DEFAULT false NOT NULL,
     CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
 )
 WITH (fillfactor='50');
@@ -8172,6 +8211,20 @@ $_$;
 
 
 --
+-- Name: is_held(autopost.channels, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timestamp with time zone, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether something keeps a channel from sending, so that what waits in it is not late. A gate that is far off is held by something, as a quota;
+-- one that nobody came by does not know of a pause yet.
+select not p_channel.enabled or p_channel.window_mode <> 'immediate' or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
+	or p_ready_at > p_now + interval '1 minute'
+$$;
+
+
+--
 -- Name: is_language(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8717,6 +8770,43 @@ CREATE FUNCTION autopost.known_sender(p_workspace_id text, p_endpoint_id text) R
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
 	perform autopost.refuse_disabled(p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: late_before(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.late_before(p_level jsonb, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What has been due since before then may be an alert; null for never. A finding counts from four fifths of its level on.
+select p_now - nullif((p_level ->> 'alert_oldest_due_seconds')::numeric, 0) * interval '0.8 seconds'
+$$;
+
+
+--
+-- Name: late_gates(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.late_gates(p_workspace_id text, p_before timestamp with time zone) RETURNS TABLE(channel_id text, ready_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The channels that may have something due since before then: those that were not visited since, and those that are, but were seen to be behind
+-- (rearm_gates). One probe of channel_gates_armed a rate group.
+-- Reads: channel_gates, platform_limits.
+begin
+	return query
+	select l.channel_id, l.ready_at from autopost.channel_gates l
+	where l.workspace_id = p_workspace_id and l.late
+	union
+	select u.channel_id, u.ready_at
+	from autopost.ready_groups(p_workspace_id) r
+	cross join lateral (
+		select g.channel_id, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.platform = r.platform and g.rate_group = r.rate_group
+		and g.ready_at <= p_before and g.ready_at < 'infinity') u;
 end
 $$;
 
@@ -11068,7 +11158,7 @@ $$;
 CREATE FUNCTION autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Reads: deliveries, channels, channel_gates, alerts.
+-- Reads: deliveries, channels, channel_gates, platform_limits, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint, (p_level ->> 'alert_dead_many')::bigint,
 		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
@@ -11103,16 +11193,16 @@ begin
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries', v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
 		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
-	-- A gate that is far off is held by something, as a quota; one that nobody came by does not know of a pause yet.
 	select o.due_at, g.channel_id into v_oldest
-	from autopost.channel_gates g
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id and c.enabled and c.window_mode = 'immediate'
-		and greatest(c.paused_until, c.cooldown_until, '-infinity') <= p_now
+	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
+	cross join lateral (
+		select c from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
 		order by d.due_at limit 1) o
-	where g.workspace_id = p_workspace_id and g.ready_at < 'infinity' and g.ready_at <= p_now + interval '1 minute'
+	where not autopost.is_held(c.channel, g.ready_at, p_now)
 	order by o.due_at limit 1;
 	return query select autopost.finding('oldest_due', 'deliveries', floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
 		format('a post has been due for %s minutes, in channel %s', floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
@@ -15664,40 +15754,50 @@ CREATE FUNCTION autopost.rearm_gates(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- The net below the gates: opens those that are later than what is due in their channel while its posting window is open, and recounts what is in flight. In a sound
--- system it finds nothing. Gates that somebody holds are left to them. Returns {"rearmed"}.
--- Locks: channel_gates (skip locked). Reads: channels, deliveries. Writes: channel_gates.
+-- system it finds nothing. Gates that somebody holds are left to them. Notes by the way which channels are behind, for check_alerts. Returns {"rearmed"}.
+-- Locks: channel_gates (skip locked). Reads: channels, deliveries, quotas, settings. Writes: channel_gates.
 declare
+	v_late_before timestamptz;
+	v_doubtful text[];
 	v_gate record;
 	v_count int := 0;
 	v_inflight int;
+	v_next timestamptz;
 	v_due timestamptz;
+	v_wrong boolean;
+	v_late boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	v_late_before := autopost.late_before(autopost.alert_levels(), autopost.now_ts());
+	v_doubtful := autopost.doubtful_gates(p_workspace_id, v_late_before);
 	for v_gate in
-		select g.channel_id, g.ready_at, g.inflight, c.max_parallel, c.window_mode, c.timezone, c.posting_window,
+		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone, c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
-				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before
+				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
+			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id
-		where g.workspace_id = p_workspace_id
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_doubtful)
 		order by g.channel_id
 		for no key update of g skip locked
 	loop
 		select count(*) into v_inflight from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
-		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
-			else greatest(v_gate.not_before, autopost.next_due(p_workspace_id, v_gate.channel_id)) end;
+		v_next := autopost.next_due(p_workspace_id, v_gate.channel_id);
+		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity' else greatest(v_gate.not_before, v_next) end;
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
 			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
 		end if;
 		if v_due < v_gate.ready_at then
 			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
 		end if;
-		if v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts()) then
+		v_wrong := v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts());
+		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
+		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, ready_at = least(g.ready_at, v_due)
+			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end, late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
-			v_count := v_count + 1;
+			v_count := v_count + v_wrong::int;
 		end if;
 	end loop;
 	if v_count > 0 then
@@ -23945,6 +24045,13 @@ CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspac
 
 
 --
+-- Name: channel_gates_late; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channel_gates_late ON autopost.channel_gates USING btree (workspace_id, channel_id) WHERE late;
+
+
+--
 -- Name: channels_auth_held; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -23998,6 +24105,20 @@ CREATE INDEX charges_month ON autopost.charges USING btree (workspace_id, auth_r
 --
 
 CREATE INDEX credential_health_due ON autopost.credential_health USING btree (workspace_id, next_refresh_at) WHERE ((next_refresh_at IS NOT NULL) AND (lost_at IS NULL));
+
+
+--
+-- Name: credential_health_expiring; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_health_expiring ON autopost.credential_health USING btree (workspace_id, valid_until) WHERE ((next_refresh_at IS NULL) AND (lost_at IS NULL) AND (valid_until IS NOT NULL));
+
+
+--
+-- Name: credential_health_failing; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_health_failing ON autopost.credential_health USING btree (workspace_id, auth_ref) WHERE ((failures > 0) AND (lost_at IS NULL));
 
 
 --
@@ -24211,6 +24332,13 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
+-- Name: platform_limits_broken; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX platform_limits_broken ON autopost.platform_limits USING btree (workspace_id, platform, rate_group) WHERE (breaker_opened_at IS NOT NULL);
+
+
+--
 -- Name: platform_limits_failing; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -24239,10 +24367,24 @@ CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, lan
 
 
 --
+-- Name: pull_cursors_failing; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_cursors_failing ON autopost.pull_cursors USING btree (workspace_id, source_id) WHERE (failures > 0);
+
+
+--
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
+
+
+--
+-- Name: pull_sources_stopped; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_sources_stopped ON autopost.pull_sources USING btree (workspace_id, source_id) WHERE (stopped IS NOT NULL);
 
 
 --
@@ -24299,6 +24441,13 @@ CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id
 --
 
 CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text]));
+
+
+--
+-- Name: submissions_pending; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_pending ON autopost.submissions USING btree (workspace_id) WHERE (status = 'pending'::text);
 
 
 --
