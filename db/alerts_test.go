@@ -73,9 +73,13 @@ func TestLookCostsWhatIsWrong(t *testing.T) {
 
 // pagesOf are the pages that a session touches for a query once its caches are filled.
 func pagesOf(s *pgtest.Session, query string) float64 {
-	explain := `explain (analyze, buffers, format json) ` + query
-	s.Exec(explain)
-	root := s.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
+	pages(s, query)
+	return pages(s, query)
+}
+
+// pages are those that a session touches for a query.
+func pages(s *pgtest.Session, query string) float64 {
+	root := s.Exec(`explain (analyze, buffers, format json) ` + query)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
 	return root["Shared Hit Blocks"].(float64) + root["Shared Read Blocks"].(float64)
 }
 

@@ -3334,7 +3334,7 @@ begin
 	loop
 		-- Materialized: a join might ask for the rows again and again, and lock others each time.
 		with due as materialized (
-			select x.event_id from autopost.webhook_sends x
+			select x.event_id, x.event_at from autopost.webhook_sends x
 			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
 			order by x.due_at
 			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
@@ -3344,7 +3344,7 @@ begin
 			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
 				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
 			from due d
-			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_id = d.event_id
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_at = d.event_at and s.event_id = d.event_id
 			returning s.event_id, s.claim_token, s.body
 		)
 		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,
@@ -3854,7 +3854,7 @@ begin
 	select w.* into v_webhook from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	select s.* into v_send from autopost.webhook_sends s
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.claim_token = p_claim_token
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending' and s.claim_token = p_claim_token
 	for no key update of s;
 	if v_send.event_id is null then
 		return '{"applied": false, "reason": "stale"}';
@@ -3870,7 +3870,7 @@ begin
 	update autopost.webhook_sends s
 	set status = case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end, claim_token = null, http_status = v_http, error = v_error,
 		due_at = case when v_ok or v_final then s.due_at else v_due end, finished_at = case when v_ok or v_final then v_now end
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending';
 	if v_ok <> (v_webhook.failing_since is null) then
 		update autopost.result_webhooks w set failing_since = case when not v_ok then v_now end
 		where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
@@ -3880,6 +3880,81 @@ begin
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end,
 		'due_at', case when not v_ok and not v_final then v_due end));
+end
+$$;
+
+
+--
+-- Name: events; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.events (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    delivery_id uuid,
+    message_id uuid,
+    channel_id text,
+    ts timestamp with time zone NOT NULL,
+    action text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    result text NOT NULL,
+    error jsonb,
+    payload_ref text,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
+)
+PARTITION BY RANGE (ts);
+ALTER TABLE ONLY autopost.events ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: completed_posts(text, autopost.events[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.completed_posts(p_workspace_id text, p_events autopost.events[], p_webhook_ids text[]) RETURNS TABLE(event_id uuid, finished_at timestamp with time zone, body text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The posts that these events brought to their end and that not all of these webhooks were told of yet: once nothing of a post is under way any more, under an id that is
+-- made of the post, so that it is told once. What is under way is found among what waits or is in flight, by its content, not among what ended.
+-- Reads: messages, deliveries, fanout_jobs, webhook_sends.
+begin
+	return query
+	select p.event_id, f.finished_at,
+		autopost.result_body('post.completed', f.finished_at, jsonb_build_object('workspace_id', p_workspace_id, 'message_id', p.message_id, 'trace_id', p.trace_id,
+			'counts', jsonb_build_object('sent', f.sent, 'failed_permanent', f.failed, 'dead', f.dead)))
+	from (
+		select e.event_id, e.message_id, e.trace_id
+		from (
+			select distinct md5('post.completed ' || x.message_id || (x.meta ->> 'trace_id'))::uuid as event_id, x.message_id, x.meta ->> 'trace_id' as trace_id
+			from unnest(p_events) x
+			where x.action in ('enqueue', 'sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip') and x.message_id is not null) e
+		where exists (
+			select 1 from unnest(p_webhook_ids) w (id)
+			where e.event_id is distinct from (
+				select s.event_id from autopost.webhook_sends s -- by order: so that the key alone can serve, not webhook_sends_told, of which it would read all
+				where s.workspace_id = p_workspace_id and s.webhook_id = w.id and s.event_id >= e.event_id
+				order by s.event_id limit 1))
+		and not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.message_id = e.message_id and j.status = 'running')
+		and not exists (
+			select 1 from autopost.messages m
+			cross join lateral (
+				select d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = m.content_hash and d.hash_version = m.hash_version
+				and d.trace_id::text = e.trace_id and d.status in ('queued', 'claimed', 'sending', 'retry') limit 1) d
+			where m.workspace_id = p_workspace_id and m.message_id = e.message_id
+			offset 0)
+		offset 0) p
+	cross join lateral (
+		select max(d.finished_at) as finished_at, count(*) filter (where d.status = 'sent') as sent,
+			count(*) filter (where d.status = 'failed_permanent') as failed, count(*) filter (where d.status = 'dead') as dead
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id) f
+	where f.finished_at is not null;
 end
 $$;
 
@@ -5400,11 +5475,12 @@ CREATE FUNCTION autopost.enqueue_webhooks(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Reads on in the events of a workspace, at most 1,000, and queues what its result webhooks are to be told. No event is missed, however late
+-- Reads on in the events of a workspace, at most 5,000 of which there is something to tell, and queues what its result webhooks are to be told. No event is missed, however late
 -- its transaction commits (begin_reading); one that is read twice is queued once. A reading begins once in webhook_poll_ms, whoever asks.
 -- Returns {"read", "queued", "more": whether to come again at once, "busy": somebody else is reading}.
--- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
+-- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, messages, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
 declare
+	v_most constant int := 5000;
 	v_cursor autopost.webhook_cursors;
 	v_events autopost.events[];
 	v_queued int := 0;
@@ -5423,16 +5499,17 @@ begin
 	v_events := array(
 		select e from autopost.events e
 		where e.workspace_id = p_workspace_id and e.ts >= v_cursor.position_at and (e.ts, e.id) > (v_cursor.position_at, v_cursor.position_id)
+		and autopost.result_type(e) is not null
 		order by e.ts, e.id
-		limit 1000);
-	v_more := cardinality(v_events) = 1000;
+		limit v_most);
+	v_more := cardinality(v_events) = v_most;
 	if v_events <> '{}' then
 		v_queued := autopost.queue_results(p_workspace_id, null, v_events);
 	end if;
 	update autopost.webhook_cursors c
 	set done_at = case when v_more then c.done_at else v_cursor.next_done_at end, next_done_at = v_cursor.next_done_at,
 		mark_xid = v_cursor.mark_xid, mark_at = v_cursor.mark_at, read_at = v_cursor.read_at,
-		position_at = case when v_more then v_events[1000].ts end, position_id = case when v_more then v_events[1000].id end
+		position_at = case when v_more then v_events[v_most].ts end, position_id = case when v_more then v_events[v_most].id end
 	where c.workspace_id = p_workspace_id;
 	return jsonb_build_object('read', cardinality(v_events), 'queued', v_queued, 'more', v_more, 'busy', false);
 end
@@ -5541,32 +5618,6 @@ begin
 	return v_status;
 end
 $$;
-
-
---
--- Name: events; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.events (
-    workspace_id text NOT NULL,
-    id uuid NOT NULL,
-    delivery_id uuid,
-    message_id uuid,
-    channel_id text,
-    ts timestamp with time zone NOT NULL,
-    action text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    result text NOT NULL,
-    error jsonb,
-    payload_ref text,
-    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
-)
-PARTITION BY RANGE (ts);
-ALTER TABLE ONLY autopost.events ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.events FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -8310,20 +8361,6 @@ $_$;
 
 
 --
--- Name: is_result_wanted(autopost.result_webhooks, text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.is_result_wanted(p_webhook autopost.result_webhooks, p_type text, p_channel_id text, p_tags text[]) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Whether a webhook is to be told of something. What is of no channel does not ask for the channels.
-select autopost.is_type_wanted(p_type, p_webhook.event_types)
-	and (p_channel_id is null or (
-		(p_webhook.channel_ids = '{}' or p_channel_id = any (p_webhook.channel_ids)) and (p_webhook.tags = '{}' or p_tags && p_webhook.tags)))
-$$;
-
-
---
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10672,6 +10709,25 @@ begin
 	select w.workspace_id from autopost.workspaces w
 	where w.status = 'active' and autopost.may_speak_for(w.workspace_id)
 	order by w.workspace_id;
+end
+$$;
+
+
+--
+-- Name: listeners(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.listeners(p_workspace_id text, p_webhook_id text) RETURNS TABLE(event_type text, webhook_id text, since timestamp with time zone, channel_ids text[], tags text[])
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Who is to be told of what happened: of each type the enabled webhooks (null: all of them, from when they were enabled on; else this one, from whenever).
+-- What is of no channel does not ask for the channels. Reads: result_webhooks.
+begin
+	return query
+	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, w.tags
+	from autopost.result_webhooks w
+	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
+	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
 end
 $$;
 
@@ -13544,11 +13600,9 @@ CREATE FUNCTION autopost.post_url(p_platform text, p_target_id text, p_provider_
     AS $$
 -- Where anybody can look at a sent post, its first part; null where that is not known.
 select case
-	when p_platform = 'telegram' and p_target_id ~ '^@' then format('https://t.me/%s/%s', substr(split_part(p_target_id, ':', 1), 2), i.id)
-	when p_platform = 'x' then 'https://x.com/i/status/' || i.id
-	when p_platform = 'youtube' then 'https://www.youtube.com/watch?v=' || i.id end
-from substring(p_provider_message_id from '^[A-Za-z0-9_-]+') i (id)
-where i.id is not null
+	when p_platform = 'telegram' and p_target_id ~ '^@' then 'https://t.me/' || substr(split_part(p_target_id, ':', 1), 2) || '/'
+	when p_platform = 'x' then 'https://x.com/i/status/'
+	when p_platform = 'youtube' then 'https://www.youtube.com/watch?v=' end || substring(p_provider_message_id from '^[A-Za-z0-9_-]+')
 $$;
 
 
@@ -15176,24 +15230,41 @@ $$;
 CREATE FUNCTION autopost.queue_results(p_workspace_id text, p_webhook_id text, p_events autopost.events[]) RETURNS integer
     LANGUAGE plpgsql
     AS $$
--- Queues what enabled webhooks (null: all of them; else this one, from whenever) are to be told of these events, if it was not before.
--- Returns how many. Reads: result_webhooks, and what results_of reads. Writes: webhook_sends.
+-- Queues what listeners are to be told of these events, if it was not before: what was is passed before anything is made of it.
+-- Returns how many. Reads: result_webhooks, channels, and what completed_posts reads. Writes: webhook_sends.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_completers text[] := array(select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id) l where l.event_type = 'post.completed');
 	v_queued int;
+	v_completed int;
 begin
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
-	select p_workspace_id, w.webhook_id, r.event_id, r.event_type, r.event_at, r.body, v_now, v_now
-	from autopost.results_of(p_workspace_id, p_events, exists (
-		select 1 from autopost.result_webhooks w
-		where w.workspace_id = p_workspace_id and w.enabled and autopost.is_type_wanted('post.completed', w.event_types))) r
-	join autopost.result_webhooks w on w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
-	where (p_webhook_id is not null or r.event_at >= w.enabled_at)
-	and autopost.is_result_wanted(w, r.event_type, r.channel_id, r.tags)
-	order by r.event_at, r.event_id, w.webhook_id
+	select p_workspace_id, l.webhook_id, e.id, l.event_type, e.ts,
+		autopost.result_body(l.event_type, e.ts, autopost.result_data(e, l.event_type, c.channel)), v_now, v_now
+	from unnest(p_events) e
+	join autopost.listeners(p_workspace_id, p_webhook_id) l on l.event_type = autopost.result_type(e) and l.since <= e.ts
+	left join lateral (
+		select c from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
+	where (e.channel_id is null or (
+		(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or (c.channel).tags && l.tags)))
+	and not exists (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts and s.event_id = e.id offset 0)
+	order by e.ts, e.id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_queued = row_count;
-	return v_queued;
+	if v_completers = '{}' then
+		return v_queued;
+	end if;
+	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
+	from autopost.listeners(p_workspace_id, p_webhook_id) l
+	join autopost.completed_posts(p_workspace_id, p_events, v_completers) p on l.event_type = 'post.completed' and l.since <= p.finished_at
+	order by p.finished_at, p.event_id, l.webhook_id
+	on conflict (workspace_id, webhook_id, event_id) do nothing;
+	get diagnostics v_completed = row_count;
+	return v_queued + v_completed;
 end
 $$;
 
@@ -17610,7 +17681,7 @@ $$;
 --
 
 CREATE FUNCTION autopost.result_body(p_type text, p_at timestamp with time zone, p_data jsonb) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- What is sent, in the form that Standard Webhooks recommends.
 select jsonb_build_object('type', p_type, 'timestamp', autopost.utc(p_at), 'data', jsonb_strip_nulls(p_data))::text
@@ -17625,10 +17696,12 @@ CREATE FUNCTION autopost.result_data(p_event autopost.events, p_type text, p_cha
     LANGUAGE sql STABLE
     AS $$
 -- Ids, where it went, what came of it and why not: no text of a post, and no more of a platform's answer than its error, which is redacted.
+-- Without a sub-select: so the planner takes it into the query, and it costs no executor of its own for each event.
 select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_event.message_id, 'delivery_id', p_event.delivery_id,
 	'channel_id', p_event.channel_id, 'platform', p_channel.platform, 'trace_id', p_event.meta -> 'trace_id',
 	'attempt', nullif(p_event.attempt, 0),
-	'provider_message_id', m.id, 'url', autopost.post_url(p_channel.platform, p_channel.target_id, m.id),
+	'provider_message_id', case when p_event.action = 'sent' then p_event.meta -> 'provider_message_id' end,
+	'url', case when p_event.action = 'sent' then autopost.post_url(p_channel.platform, p_channel.target_id, p_event.meta ->> 'provider_message_id') end,
 	'next_retry_at', case when p_type = 'delivery.retry' then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
@@ -17639,7 +17712,6 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 	'error', case
 		when p_event.action = 'manual_skip' then jsonb_build_object('code', 'manual_skip', 'message', p_event.meta ->> 'reason')
 		when p_event.error is not null then jsonb_build_object('category', p_event.error -> 'category', 'code', p_event.error -> 'code', 'message', p_event.error -> 'message') end)
-from (select case when p_event.action = 'sent' then p_event.meta ->> 'provider_message_id' end) m (id)
 $$;
 
 
@@ -17682,50 +17754,6 @@ CREATE FUNCTION autopost.result_types() RETURNS text[]
     AS $$
 -- All that can be told.
 select '{post.accepted,post.duplicate,post.completed,submission.failed,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
-$$;
-
-
---
--- Name: results_of(text, autopost.events[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.results_of(p_workspace_id text, p_events autopost.events[], p_completed boolean) RETURNS TABLE(event_id uuid, event_type text, event_at timestamp with time zone, channel_id text, tags text[], body text)
-    LANGUAGE plpgsql STABLE
-    AS $$
--- What these events are to the outside, and with p_completed which posts they brought to their end: once nothing of a post is under way any
--- more, under an id that is made of the post, so that it is told once.
--- Reads: channels, deliveries, fanout_jobs.
-begin
-	return query
-	select e.id, t.type, e.ts, e.channel_id, c.tags, autopost.result_body(t.type, e.ts, autopost.result_data(e, t.type, c))
-	from unnest(p_events) e
-	cross join lateral (select autopost.result_type(e) as type) t
-	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
-	where t.type is not null;
-	if not p_completed then
-		return;
-	end if;
-	return query
-	select md5('post.completed ' || p.message_id || p.trace_id)::uuid, 'post.completed'::text, f.finished_at, null::text, null::text[],
-		autopost.result_body('post.completed', f.finished_at, jsonb_build_object('workspace_id', p_workspace_id, 'message_id', p.message_id, 'trace_id', p.trace_id,
-			'counts', jsonb_build_object('sent', f.sent, 'failed_permanent', f.failed, 'dead', f.dead)))
-	from (
-		select distinct e.message_id, e.meta ->> 'trace_id' as trace_id from unnest(p_events) e
-		where e.action in ('enqueue', 'sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip') and e.message_id is not null) p
-	cross join lateral (
-		select max(d.finished_at) as finished_at, count(*) filter (where d.status = 'sent') as sent,
-			count(*) filter (where d.status = 'failed_permanent') as failed, count(*) filter (where d.status = 'dead') as dead
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id) f
-	where f.finished_at is not null
-	and not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id
-		and d.status in ('queued', 'claimed', 'sending', 'retry'))
-	and not exists (
-		select 1 from autopost.fanout_jobs j
-		where j.workspace_id = p_workspace_id and j.message_id = p.message_id and j.status = 'running');
-end
 $$;
 
 

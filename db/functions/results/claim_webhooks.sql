@@ -27,7 +27,7 @@ begin
 	loop
 		-- Materialized: a join might ask for the rows again and again, and lock others each time.
 		with due as materialized (
-			select x.event_id from autopost.webhook_sends x
+			select x.event_id, x.event_at from autopost.webhook_sends x
 			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
 			order by x.due_at
 			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
@@ -37,7 +37,7 @@ begin
 			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
 				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
 			from due d
-			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_id = d.event_id
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_at = d.event_at and s.event_id = d.event_id
 			returning s.event_id, s.claim_token, s.body
 		)
 		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,

@@ -25,7 +25,7 @@ begin
 	select w.* into v_webhook from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	select s.* into v_send from autopost.webhook_sends s
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.claim_token = p_claim_token
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending' and s.claim_token = p_claim_token
 	for no key update of s;
 	if v_send.event_id is null then
 		return '{"applied": false, "reason": "stale"}';
@@ -41,7 +41,7 @@ begin
 	update autopost.webhook_sends s
 	set status = case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end, claim_token = null, http_status = v_http, error = v_error,
 		due_at = case when v_ok or v_final then s.due_at else v_due end, finished_at = case when v_ok or v_final then v_now end
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending';
 	if v_ok <> (v_webhook.failing_since is null) then
 		update autopost.result_webhooks w set failing_since = case when not v_ok then v_now end
 		where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
