@@ -3315,8 +3315,10 @@ CREATE FUNCTION autopost.claim_webhooks(p_workspace_id text, p_limit integer) RE
 declare
 	v_now timestamptz;
 	v_webhook autopost.result_webhooks;
-	v_calls jsonb;
-	v_all jsonb := '[]';
+	v_auth_refs jsonb;
+	v_send record;
+	v_taken int;
+	v_calls jsonb[] := '{}';
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return '[]';
@@ -3332,35 +3334,34 @@ begin
 		order by w.next_send_at, w.webhook_id
 		for no key update of w skip locked
 	loop
-		-- Materialized: a join might ask for the rows again and again, and lock others each time.
-		with due as materialized (
-			select x.event_id, x.event_at from autopost.webhook_sends x
+		v_auth_refs := (
+			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
+			and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)));
+		v_taken := 0;
+		-- One by one: a join may read the queue for each row, where ANALYZE has not met it yet.
+		for v_send in
+			select x.event_id, x.event_at, x.body, autopost.new_id()::text as token from autopost.webhook_sends x
 			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
 			order by x.due_at
-			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
+			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - cardinality(v_calls)))
 			for no key update of x skip locked
-		), taken as (
+		loop
 			update autopost.webhook_sends s
-			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
+			set status = 'sending', attempt = s.attempt + 1, claim_token = v_send.token, attempted_at = v_now,
 				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
-			from due d
-			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_at = d.event_at and s.event_id = d.event_id
-			returning s.event_id, s.claim_token, s.body
-		)
-		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,
-			'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', t.body, 'auth_refs', (
-				select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
-				where b.workspace_id = p_workspace_id and b.platform = 'webhook'
-				and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)))))
-		into v_calls from taken t;
-		continue when v_calls is null;
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_at = v_send.event_at and s.event_id = v_send.event_id;
+			v_taken := v_taken + 1;
+			v_calls := v_calls || jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', v_send.event_id, 'claim_token', v_send.token, 'url', v_webhook.url,
+				'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', v_send.body, 'auth_refs', v_auth_refs);
+		end loop;
+		continue when v_taken = 0;
 		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => jsonb_array_length(v_calls) / w.rps)
+		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => v_taken / w.rps)
 		where w.workspace_id = p_workspace_id and w.webhook_id = v_webhook.webhook_id;
-		v_all := v_all || v_calls;
-		exit when jsonb_array_length(v_all) >= p_limit;
+		exit when cardinality(v_calls) >= p_limit;
 	end loop;
-	return v_all;
+	return to_jsonb(v_calls);
 end
 $$;
 
@@ -3882,6 +3883,59 @@ begin
 		'due_at', case when not v_ok and not v_final then v_due end));
 end
 $$;
+
+
+--
+-- Name: commit_webhook_batch(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.commit_webhook_batch(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- commit_webhook for many calls in one transaction. p_items: [{"webhook_id", "event_id", "claim_token", "outcome"}]. A webhook that took any of them
+-- is not failing. Returns an array of its answers in the same order.
+-- Locks: result_webhooks (webhook_id), webhook_sends, audit_heads. Writes: webhook_sends, result_webhooks, alerts, admin_audit_log.
+declare
+	v_now timestamptz;
+	v_item record;
+	v_delivered bigint[] := '{}';
+	v_well text[] := '{}';
+	v_answers jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.uuids_of(p_items, 'event_id');
+	perform 1 from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'webhook_id' from jsonb_array_elements(p_items) i)
+	order by w.webhook_id for no key update of w;
+	v_now := autopost.now_ts();
+	for v_item in
+		select i.n, i.value ->> 'webhook_id' as webhook_id, (i.value ->> 'event_id')::uuid as event_id, i.value ->> 'claim_token' as token, (i.value #>> '{outcome,http_status}')::int as http
+		from jsonb_array_elements(p_items) with ordinality i (value, n)
+		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
+		order by 2, 3
+	loop
+		update autopost.webhook_sends s
+		set status = 'delivered', claim_token = null, http_status = v_item.http, error = null, finished_at = v_now
+		where s.workspace_id = p_workspace_id and s.webhook_id = v_item.webhook_id and s.event_id = v_item.event_id and s.claim_token = v_item.token
+		and s.event_at = ( -- by order: so that the key alone can serve, and then any index
+			select k.event_at from autopost.webhook_sends k
+			where k.workspace_id = p_workspace_id and k.webhook_id = v_item.webhook_id and k.event_id >= v_item.event_id order by k.event_id limit 1);
+		if found then
+			v_delivered := v_delivered || v_item.n;
+			v_well := case when v_item.webhook_id = any (v_well) then v_well else v_well || v_item.webhook_id end;
+		end if;
+	end loop;
+	perform autopost.webhooks_do_well(p_workspace_id, v_well);
+	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'
+		else autopost.commit_webhook(p_workspace_id, i.value ->> 'webhook_id', (i.value ->> 'event_id')::uuid, i.value ->> 'claim_token', i.value -> 'outcome') end order by i.n), '[]')
+	into v_answers
+	from jsonb_array_elements(p_items) with ordinality i (value, n);
+	perform autopost.webhooks_do_well(p_workspace_id, v_well);
+	return v_answers;
+end
+$_$;
 
 
 --
@@ -22520,6 +22574,22 @@ select '{
 	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
 	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
 	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
+$$;
+
+
+--
+-- Name: webhooks_do_well(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhooks_do_well(p_workspace_id text, p_webhook_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- A call of each of these webhooks, whose rows are locked, has just gone well.
+-- Writes: result_webhooks.
+begin
+	update autopost.result_webhooks w set failing_since = null
+	where w.workspace_id = p_workspace_id and w.webhook_id = any (p_webhook_ids) and w.failing_since is not null;
+end
 $$;
 
 

@@ -372,11 +372,8 @@ func (w *whole) untold(ctx context.Context) error {
 	if err := w.exec(ctx, `delete from autopost.webhook_cursors`); err != nil {
 		return err
 	}
-	if err := w.exec(ctx, `insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
-		select w.workspace_id, '2000-01-01', pg_current_xact_id(), now(), '2000-01-01', '2000-01-01' from autopost.result_webhooks w`); err != nil {
-		return err
-	}
-	return w.settle(ctx)
+	return w.exec(ctx, `insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
+		select w.workspace_id, '2000-01-01', pg_current_xact_id(), now(), '2000-01-01', '2000-01-01' from autopost.result_webhooks w`)
 }
 
 // tellResults is from the events that are there to the last call of result webhooks,

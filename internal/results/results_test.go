@@ -57,8 +57,10 @@ func (q *queue) ClaimWebhooks(_ context.Context, _ string, limit int) ([]results
 	return claimed, nil
 }
 
-func (q *queue) CommitWebhook(_ context.Context, _ string, _ results.Call, outcome results.Outcome) error {
-	q.committed <- outcome
+func (q *queue) CommitWebhooks(_ context.Context, _ string, told []results.Told) error {
+	for _, t := range told {
+		q.committed <- t.Outcome
+	}
 	return nil
 }
 

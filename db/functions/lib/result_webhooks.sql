@@ -171,6 +171,17 @@ begin
 end
 $$;
 
+create or replace function autopost.webhooks_do_well(p_workspace_id text, p_webhook_ids text[]) returns void
+language plpgsql
+as $$
+-- A call of each of these webhooks, whose rows are locked, has just gone well.
+-- Writes: result_webhooks.
+begin
+	update autopost.result_webhooks w set failing_since = null
+	where w.workspace_id = p_workspace_id and w.webhook_id = any (p_webhook_ids) and w.failing_since is not null;
+end
+$$;
+
 create or replace function autopost.disable_webhook(p_workspace_id text, p_webhook_id text, p_reason text, p_error text) returns void
 language plpgsql
 as $$
