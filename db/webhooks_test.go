@@ -61,6 +61,29 @@ func TestEventThatIsCommittedLateIsTold(t *testing.T) {
 	require.Empty(t, pgtest.Value[[]string](base, told), "what is done is not read again")
 }
 
+// What has heaped up is read in few steps, each event once and in the order in which
+// they happened, at a price that does not grow with what was read before.
+func TestBacklogIsReadInFewSteps(t *testing.T) {
+	t.Parallel()
+	base := toldWorld(t)
+	base.Exec(`insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
+		select 'w', gen_random_uuid(), 'a', now() - interval '1 minute' + n * interval '1 ms', case when n % 2 = 0 then 'channel_paused' else 'send_attempt' end, 'ok', '{}' from generate_series(1, 24000) n`)
+	base.Exec(`update autopost.result_webhooks set enabled_at = now() - interval '1 hour'`)
+	base.Exec(`delete from autopost.webhook_cursors`)
+	base.Exec(`insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
+		select 'w', now() - interval '1 hour', pg_current_xact_id(), now(), now() - interval '1 hour', now() - interval '1 hour'`)
+	pump := base.Session("pump", "engine")
+	var steps []float64
+	for range 3 {
+		steps = append(steps, pages(pump, read))
+	}
+	t.Logf("pages of the steps: %v", steps)
+	require.Less(t, steps[1], 1.5*steps[0])
+	require.Equal(t, [][]any{{int64(12_000)}}, base.Session("look", "").Exec(`select count(*) from autopost.webhook_sends s
+		join autopost.events e on e.id = s.event_id and e.ts = s.event_at where e.action = 'channel_paused'`))
+	require.True(t, pgtest.Value[bool](base, `select position_at is null from autopost.webhook_cursors`), "all of them")
+}
+
 // A transaction that begins to write in the middle of a long reading, behind its place,
 // is met by the next one.
 func TestEventBehindTheReadingIsTold(t *testing.T) {

@@ -102,9 +102,9 @@ type Teller struct {
 	freed   chan struct{}
 	calls   sync.WaitGroup
 	commits commits
-	// turn counts the looks: each begins with another workspace.
-	turn int
-	down bool
+	// served is the workspace whose calls were begun last; the next look begins behind it.
+	served string
+	down   bool
 }
 
 // New checks the configuration and fills in its defaults.
@@ -151,11 +151,11 @@ func (t *Teller) look(ctx, calling context.Context) bool {
 	workspaces, err := t.cfg.Queue.ReadyWebhookWorkspaces(query, workspacesPerLook)
 	t.report(ctx, err)
 	t.eachWorkspace(ctx, workspaces, readersAtOnce, t.read)
-	if len(workspaces) > 0 {
-		t.turn = (t.turn + 1) % len(workspaces)
-		workspaces = slices.Concat(workspaces[t.turn:], workspaces[:t.turn])
-	}
-	t.eachWorkspace(ctx, workspaces, 1, func(ctx context.Context, workspace string) error { return t.begin(ctx, calling, workspace) })
+	slices.Sort(workspaces) // by bytes, as they are compared here, whatever the database's locale
+	next := max(0, slices.IndexFunc(workspaces, func(w string) bool { return w > t.served }))
+	t.eachWorkspace(ctx, slices.Concat(workspaces[next:], workspaces[:next]), 1, func(ctx context.Context, workspace string) error {
+		return t.begin(ctx, calling, workspace)
+	})
 	return len(workspaces) > 0
 }
 
@@ -195,6 +195,9 @@ func (t *Teller) begin(ctx, calling context.Context, workspace string) error {
 	due, err := t.cfg.Queue.ClaimWebhooks(ctx, workspace, free)
 	if err != nil {
 		return err
+	}
+	if len(due) > 0 {
+		t.served = workspace
 	}
 	keys := map[string]func() []signed.Key{} // of each webhook, opened once
 	for _, call := range due {
