@@ -388,8 +388,11 @@ func (b *bench) tellResults(ctx context.Context) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	samples, err := b.interleave(ctx, w.untold,
+	samples, err := b.interleave(ctx, func(context.Context) error { return nil },
 		subject{"read", "events/s", func(ctx context.Context) (float64, error) {
+			if err := w.untold(ctx); err != nil {
+				return 0, err
+			}
 			began := time.Now()
 			err := w.readAll(ctx, events)
 			return float64(events) / time.Since(began).Seconds(), err
@@ -403,8 +406,10 @@ func (b *bench) tellResults(ctx context.Context) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	result.Checks = []Check{atLeast(3000, figure("events read and queued by one connection", "events/s", samples["read"]...))}
-	result.Figures = []Figure{figure("events told by one daemon, from the first call to the last", "events/s", samples["told"]...)}
+	result.Checks = []Check{
+		atLeast(3000, figure("events read and queued by one connection", "events/s", samples["read"]...)),
+		atLeast(3000, figure("events told by one daemon, from the first call to the last", "events/s", samples["told"]...)),
+	}
 	result.Notes = []string{fmt.Sprintf("%d events of posts that were sent, in %d workspaces with a webhook each; the receiver runs on the same processors", events, listening)}
 	return result, nil
 }
