@@ -23,7 +23,7 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // tell where secrets are kept, or change what holds for every workspace.
 var engineOnly = []string{
 	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "begin_subscription",
-	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "create_api_key", "disable_api_key", "drop_event_partitions",
+	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_credential_binding", "get_source", "list_alert_targets",
 	"list_api_keys", "list_credential_bindings", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",

@@ -15,7 +15,7 @@ declare
 		'add_api_key', 'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key', 'begin_request', 'finish_request',
 		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media',
-		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'ready_webhook_workspaces',
+		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
 		'observe_clock', 'queue_metrics', 'list_daemons',
 		'check_installation', 'report_duty', 'claim_notices', 'finish_notice', 'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target'];
 begin

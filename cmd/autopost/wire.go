@@ -103,9 +103,14 @@ func (q resultQueue) ClaimWebhooks(ctx context.Context, workspace string, limit 
 	}), err
 }
 
-func (q resultQueue) CommitWebhook(ctx context.Context, workspace string, call results.Call, o results.Outcome) error {
-	return q.Store.CommitWebhook(ctx, workspace, call.WebhookID, call.EventID, call.ClaimToken,
-		pg.WebhookOutcome{HTTPStatus: o.HTTPStatus, RetryAfterMS: o.RetryAfter.Milliseconds(), Error: o.Error})
+func (q resultQueue) CommitWebhooks(ctx context.Context, workspace string, told []results.Told) error {
+	outcomes := make([]pg.WebhookOutcome, len(told))
+	for i, t := range told {
+		o := &outcomes[i]
+		o.WebhookID, o.EventID, o.ClaimToken = t.Call.WebhookID, t.Call.EventID, t.Call.ClaimToken
+		o.Outcome.HTTPStatus, o.Outcome.RetryAfterMS, o.Outcome.Error = t.Outcome.HTTPStatus, t.Outcome.RetryAfter.Milliseconds(), t.Outcome.Error
+	}
+	return q.CommitWebhookBatch(ctx, workspace, outcomes)
 }
 
 type submissionStore struct{ *pg.Store }

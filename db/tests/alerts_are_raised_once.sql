@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(51);
+select plan(55);
 
 create function test.look() returns text[]
 language sql
@@ -123,8 +123,15 @@ set local session_replication_role = origin;
 select test.say('late');
 select test.tick('31 minutes');
 select is(test.look(), '{"oldest_due deliveries 1860"}');
+update autopost.channel_gates set ready_at = autopost.now_ts();
+select is(test.over(), '{}', 'its gate was just moved, as a claim does');
+select autopost.rearm_gates('w');
+select is(test.look(), '{"oldest_due deliveries 2040"}', 'it is served, but behind');
+select is((select array_agg(g.ready_at < autopost.now_ts()) from autopost.channel_gates g), '{t,t}', 'no gate loses its turn by being noted');
 update autopost.channels set paused_until = autopost.now_ts() + interval '10 hours';
 select is(test.over(), '{}', 'what is paused is not late');
+select autopost.rearm_gates('w');
+select is((select count(*)::int from autopost.channel_gates g where g.late), 0);
 
 -- posts that wait for a decision
 select test.put('alert_moderation_backlog', '2');

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(70);
+select plan(74);
 
 select test.channel('a');
 select test.channel('b');
@@ -165,6 +165,22 @@ select test.tick('1 minute');
 update autopost.result_webhooks set max_parallel = 6 where webhook_id = 'sent';
 select is((select count(*)::int from jsonb_array_elements(autopost.claim_webhooks('w', 100)) x (v) where v ->> 'webhook_id' = 'sent'), 6);
 select is((select count(*)::int from jsonb_array_elements(autopost.claim_webhooks('w', 100)) x (v) where v ->> 'webhook_id' = 'sent'), 0);
+
+-- What many came to, in one act: each as if it came alone.
+create temp table m on commit drop as
+select s.event_id, s.claim_token, row_number() over (order by s.event_id) as n from autopost.webhook_sends s where s.webhook_id = 'sent' and s.status = 'sending';
+create function test.settle() returns text[]
+language sql
+as $$
+select array_agg(coalesce(a.v ->> 'status', a.v ->> 'reason') order by a.n)
+from jsonb_array_elements(autopost.commit_webhook_batch('w', (
+	select jsonb_agg(jsonb_build_object('webhook_id', 'sent', 'event_id', m.event_id, 'claim_token', case m.n when 3 then 'other' else m.claim_token end,
+		'outcome', jsonb_build_object('http_status', case m.n when 2 then 500 else 204 end)) order by m.n) from m))) with ordinality a (v, n)
+$$;
+select is(test.settle(), '{delivered,pending,stale,delivered,delivered,delivered}');
+select is((test.hook('sent')).failing_since, null, 'who took any of them is not failing');
+select is(test.settle(), '{stale,stale,stale,stale,stale,stale}', 'each once');
+select is(autopost.commit_webhook_batch('w', '[]'), '[]');
 
 select * from finish();
 rollback;

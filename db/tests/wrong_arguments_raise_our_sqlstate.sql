@@ -675,6 +675,12 @@ insert into calls values
 	('commit_webhook', $c$autopost.commit_webhook('w', 'x', null, 't', '{}')$c$, 'event_id'),
 	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), '', '{}')$c$, 'claim_token'),
 	('commit_webhook', $c$autopost.commit_webhook('w', 'x', gen_random_uuid(), 't', '[]')$c$, 'outcome'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch(null, '[]')$c$, 'workspace_id'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', null)$c$, 'items'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '{}')$c$, 'items'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '[{"event_id": "1"}]')$c$, 'event_id'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '[{"event_id": "01989f3a-7c1e-7a2b-8d3e-0123456789ab"}]')$c$, 'webhook_id'),
+	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '[{"webhook_id": "x", "event_id": "01989f3a-7c1e-7a2b-8d3e-0123456789ab", "claim_token": "t"}]')$c$, 'outcome'),
 	('purge_webhook_sends', $c$autopost.purge_webhook_sends(null)$c$, 'workspace_id');
 select plan((select count(*)::int from calls) + 7);
 

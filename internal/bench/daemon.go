@@ -64,7 +64,8 @@ func (w *whole) serve(ctx context.Context, daemons int, workspaces ...string) (r
 		}
 		return errors.Join(errs...)
 	}
-	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL}
+	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL,
+		Env: []string{"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32", "BENCH_SIGNING_KEY=whsec_YmVuY2gga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMhISE="}}
 	for _, name := range workspaces {
 		options.Env = append(options.Env, variableOf(name)+"="+tokenOf(name))
 	}
@@ -373,6 +374,119 @@ func (b *bench) fanOutLive(ctx context.Context) (result Result, err error) {
 	result.Checks = []Check{atMost(max(2, float64(b.fan)/500), figure(fmt.Sprintf("webhook to the last of %d calls", b.fan), "s", last...))}
 	result.Figures = []Figure{figure("webhook to the first call", "s", first...)}
 	return result, nil
+}
+
+// listening are the workspaces whose result webhooks are told.
+const listening = 4
+
+// listen makes workspaces in which posts were sent, and in each a webhook that nobody told yet.
+func (w *whole) listen(ctx context.Context) (events int, err error) {
+	for n := range listening {
+		name := fmt.Sprint("told", n)
+		q, err := w.bench.queue(ctx, w.base, name, shape{channels: w.bench.channels, parallel: 1000})
+		if err != nil {
+			return 0, err
+		}
+		made, err := q.fill(ctx, w.bench.drain/listening)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := w.bench.drainer(q, made).run(ctx); err != nil {
+			return 0, err
+		}
+		if err := w.exec(ctx, `insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, 'key', 'webhook', 'env:BENCH_SIGNING_KEY')`, name); err != nil {
+			return 0, err
+		}
+		if err := w.exec(ctx, `insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, event_types, rps, max_parallel, enabled_at, next_send_at)
+			values ($1, 'bench', $2, 'key', '{delivery.*}', 1000, 100, '2000-01-01', now())`, name, w.platform.URL+"/bot"+name+"/told"); err != nil {
+			return 0, err
+		}
+	}
+	return value[int](ctx, w.base, `select count(*)::int from autopost.events where action = 'sent'`)
+}
+
+// untold takes back what the webhooks were told.
+func (w *whole) untold(ctx context.Context) error {
+	if err := w.exec(ctx, `truncate autopost.webhook_sends`); err != nil {
+		return err
+	}
+	if err := w.exec(ctx, `delete from autopost.webhook_cursors`); err != nil {
+		return err
+	}
+	return w.exec(ctx, `insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at)
+		select w.workspace_id, '2000-01-01', pg_current_xact_id(), now(), '2000-01-01', '2000-01-01' from autopost.result_webhooks w`)
+}
+
+// tellResults is from the events that are there to the last call of result webhooks,
+// read by one connection, and read and told by one daemon.
+func (b *bench) tellResults(ctx context.Context) (result Result, err error) {
+	w, err := b.whole(ctx, "told")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, w.close(ctx)) }()
+	events, err := w.listen(ctx)
+	if err != nil {
+		return result, err
+	}
+	samples, err := b.interleave(ctx, func(context.Context) error { return nil },
+		subject{"read", "events/s", func(ctx context.Context) (float64, error) {
+			if err := w.untold(ctx); err != nil {
+				return 0, err
+			}
+			began := time.Now()
+			err := w.readAll(ctx, events)
+			return float64(events) / time.Since(began).Seconds(), err
+		}},
+		subject{"told", "events/s", func(ctx context.Context) (float64, error) {
+			if err := w.untold(ctx); err != nil {
+				return 0, err
+			}
+			return w.served(ctx, events, 1)
+		}})
+	if err != nil {
+		return result, err
+	}
+	result.Checks = []Check{
+		atLeast(3000, figure("events read and queued by one connection", "events/s", samples["read"]...)),
+		atLeast(3000, figure("events told by one daemon, from the first call to the last", "events/s", samples["told"]...)),
+	}
+	result.Notes = []string{fmt.Sprintf("%d events of posts that were sent, in %d workspaces with a webhook each; the receiver runs on the same processors", events, listening)}
+	return result, nil
+}
+
+// served starts daemons over what there is to do: calls a second from the first to the last.
+func (w *whole) served(ctx context.Context, rows, daemons int, workspaces ...string) (rate float64, err error) {
+	w.platform.Reset()
+	_, stop, err := w.serve(ctx, daemons, workspaces...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	patience, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(rows)*10*time.Millisecond)
+	defer cancel()
+	calls, err := w.platform.Arrivals(patience, "", rows)
+	if err != nil {
+		return 0, err
+	}
+	return float64(rows-1) / calls[rows-1].At.Sub(calls[0].At).Seconds(), nil
+}
+
+// readAll reads all events of all workspaces by one connection.
+func (w *whole) readAll(ctx context.Context, events int) error {
+	for n := range listening {
+		for more := true; more; {
+			var err error
+			if more, err = value[bool](ctx, w.base, `select (autopost.enqueue_webhooks($1) ->> 'more')::boolean`, fmt.Sprint("told", n)); err != nil {
+				return err
+			}
+		}
+	}
+	queued, err := value[int](ctx, w.base, `select count(*)::int from autopost.webhook_sends`)
+	if err == nil && queued != events {
+		err = fmt.Errorf("%d of %d events were queued", queued, events)
+	}
+	return err
 }
 
 // quantile takes the nearest rank.

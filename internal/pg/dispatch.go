@@ -431,18 +431,23 @@ func (s *Store) ClaimWebhooks(ctx context.Context, workspace string, limit int) 
 	return list, nil
 }
 
-// WebhookOutcome is what a call of a result webhook came to.
+// WebhookOutcome is what a call of a result webhook came to, an item of commit_webhook_batch.
 type WebhookOutcome struct {
-	HTTPStatus   int    `json:"http_status,omitempty"`
-	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
-	Error        string `json:"error,omitempty"`
+	WebhookID  string `json:"webhook_id"`
+	EventID    string `json:"event_id"`
+	ClaimToken string `json:"claim_token"`
+	Outcome    struct {
+		HTTPStatus   int    `json:"http_status,omitempty"`
+		RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+		Error        string `json:"error,omitempty"`
+	} `json:"outcome"`
 }
 
-// CommitWebhook records what a call came to; a claim that is over is no error.
-func (s *Store) CommitWebhook(ctx context.Context, workspace, webhookID, eventID, claimToken string, outcome WebhookOutcome) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.commit_webhook($1, $2, $3::text::uuid, $4, $5)`, workspace, webhookID, eventID, claimToken, outcome)
+// CommitWebhookBatch records what calls of result webhooks came to; a claim that is over is no error.
+func (s *Store) CommitWebhookBatch(ctx context.Context, workspace string, outcomes []WebhookOutcome) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.commit_webhook_batch($1, $2)`, workspace, outcomes)
 	if err != nil {
-		return fmt.Errorf("commit webhook ws=%s webhook=%s event=%s: %w", workspace, webhookID, eventID, err)
+		return fmt.Errorf("commit webhooks ws=%s: %w", workspace, err)
 	}
 	return nil
 }

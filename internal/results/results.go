@@ -12,11 +12,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"autopost"
 	"autopost/internal/outbound"
+	"autopost/internal/outbound/signed"
 )
 
 // Call is one that is due.
@@ -51,8 +55,8 @@ type Queue interface {
 	EnqueueWebhooks(ctx context.Context, workspace string) (more bool, err error)
 	// ClaimWebhooks takes at most limit calls that are due.
 	ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]Call, error)
-	// CommitWebhook records what a call came to.
-	CommitWebhook(ctx context.Context, workspace string, call Call, outcome Outcome) error
+	// CommitWebhooks records what calls came to.
+	CommitWebhooks(ctx context.Context, workspace string, told []Told) error
 }
 
 // Keys opens credentials.
@@ -84,7 +88,9 @@ const (
 	// quiet is the most that the time between two looks grows to while nobody is to be told anything.
 	quiet = 5 * time.Second
 	// readingsPerLook bounds how long a workspace with many events is read before others have their turn.
-	readingsPerLook = 20
+	readingsPerLook = 4
+	// readersAtOnce bounds the workspaces that are read at the same time.
+	readersAtOnce = 4
 )
 
 // Teller does what the package is for. Make it by New.
@@ -93,9 +99,12 @@ type Teller struct {
 	// places are taken by calls that are under way.
 	places chan struct{}
 	// freed says that a call has ended, so that the next may be taken.
-	freed chan struct{}
-	calls sync.WaitGroup
-	down  bool
+	freed   chan struct{}
+	calls   sync.WaitGroup
+	commits commits
+	// served is the workspace whose calls were begun last; the next look begins behind it.
+	served string
+	down   bool
 }
 
 // New checks the configuration and fills in its defaults.
@@ -106,7 +115,7 @@ func New(cfg Config) (*Teller, error) {
 	cfg.Interval = cmp.Or(cfg.Interval, 500*time.Millisecond)
 	cfg.AtOnce = cmp.Or(cfg.AtOnce, 256)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1)}, nil
+	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1), commits: commits{queue: cfg.Queue, log: cfg.Log, waiting: map[string][]*commit{}}}, nil
 }
 
 // Run works until ctx ends, then lets calls under way come to their end, within reason.
@@ -141,26 +150,44 @@ func (t *Teller) look(ctx, calling context.Context) bool {
 	defer cancel()
 	workspaces, err := t.cfg.Queue.ReadyWebhookWorkspaces(query, workspacesPerLook)
 	t.report(ctx, err)
-	for _, workspace := range workspaces {
-		if err := t.serve(ctx, calling, workspace); err != nil && ctx.Err() == nil {
-			t.cfg.Log.ErrorContext(ctx, "results.interrupted", "workspace_id", workspace, "error", err)
-		}
-	}
+	t.eachWorkspace(ctx, workspaces, readersAtOnce, t.read)
+	slices.Sort(workspaces) // by bytes, as they are compared here, whatever the database's locale
+	next := max(0, slices.IndexFunc(workspaces, func(w string) bool { return w > t.served }))
+	t.eachWorkspace(ctx, slices.Concat(workspaces[next:], workspaces[:next]), 1, func(ctx context.Context, workspace string) error {
+		return t.begin(ctx, calling, workspace)
+	})
 	return len(workspaces) > 0
 }
 
-func (t *Teller) serve(ctx, calling context.Context, workspace string) error {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
+// eachWorkspace does something in all of them, so many at once; one that fails holds up no other.
+func (t *Teller) eachWorkspace(ctx context.Context, workspaces []string, atOnce int, do func(ctx context.Context, workspace string) error) {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, workspace := range workspaces {
+		group.Go(func() error {
+			query, cancel := context.WithTimeout(ctx, queryTimeout)
+			defer cancel()
+			if err := do(query, workspace); err != nil && ctx.Err() == nil {
+				t.cfg.Log.ErrorContext(ctx, "results.interrupted", "workspace_id", workspace, "error", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed was logged
+}
+
+// read has the database read on in the events of a workspace.
+func (t *Teller) read(ctx context.Context, workspace string) error {
 	for range readingsPerLook {
-		more, err := t.cfg.Queue.EnqueueWebhooks(ctx, workspace)
-		if err != nil {
+		if more, err := t.cfg.Queue.EnqueueWebhooks(ctx, workspace); err != nil || !more {
 			return err
 		}
-		if !more {
-			break
-		}
 	}
+	return nil
+}
+
+// begin makes as many calls of a workspace as there are places for, without waiting for any.
+func (t *Teller) begin(ctx, calling context.Context, workspace string) error {
 	free := cap(t.places) - len(t.places)
 	if free == 0 {
 		return nil
@@ -169,7 +196,14 @@ func (t *Teller) serve(ctx, calling context.Context, workspace string) error {
 	if err != nil {
 		return err
 	}
+	if len(due) > 0 {
+		t.served = workspace
+	}
+	keys := map[string]func() []signed.Key{} // of each webhook, opened once
 	for _, call := range due {
+		if keys[call.WebhookID] == nil {
+			keys[call.WebhookID] = sync.OnceValue(func() []signed.Key { return t.keys(calling, workspace, call) })
+		}
 		t.places <- struct{}{} // there is room: nobody else takes any
 		t.calls.Go(func() {
 			defer func() {
@@ -179,7 +213,7 @@ func (t *Teller) serve(ctx, calling context.Context, workspace string) error {
 				default:
 				}
 			}()
-			t.tell(calling, workspace, call)
+			t.tell(calling, workspace, call, keys[call.WebhookID])
 		})
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,8 +58,10 @@ func (q *queue) ClaimWebhooks(_ context.Context, _ string, limit int) ([]results
 	return claimed, nil
 }
 
-func (q *queue) CommitWebhook(_ context.Context, _ string, _ results.Call, outcome results.Outcome) error {
-	q.committed <- outcome
+func (q *queue) CommitWebhooks(_ context.Context, _ string, told []results.Told) error {
+	for _, t := range told {
+		q.committed <- t.Outcome
+	}
 	return nil
 }
 
@@ -97,7 +100,7 @@ func told(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...results.
 	return outcomes
 }
 
-func run(ctx context.Context, t *testing.T, q *queue, atOnce int) <-chan error {
+func run(ctx context.Context, t *testing.T, q results.Queue, atOnce int) <-chan error {
 	t.Helper()
 	teller, err := results.New(results.Config{
 		Queue: q, Keys: keys{"key": key, "old": key, "bad": "whsec_short"}, AtOnce: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
@@ -184,4 +187,77 @@ func TestEndWaitsForCalls(t *testing.T) {
 	close(proceed)
 	require.NoError(t, <-ended)
 	require.Equal(t, 200, (<-q.committed).HTTPStatus)
+}
+
+// crowd is a queue of several workspaces.
+type crowd struct {
+	queue
+	names []string
+	// reading is called for each workspace that is read.
+	reading func(ctx context.Context, workspace string) error
+	waiting map[string]int
+	url     string
+	claims  []string
+}
+
+func (c *crowd) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) { return c.names, nil }
+
+func (c *crowd) EnqueueWebhooks(ctx context.Context, workspace string) (bool, error) {
+	return false, c.reading(ctx, workspace)
+}
+
+func (c *crowd) ClaimWebhooks(_ context.Context, workspace string, limit int) ([]results.Call, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var due []results.Call
+	for len(due) < limit && c.waiting[workspace] > 0 {
+		c.waiting[workspace]--
+		c.claims = append(c.claims, workspace)
+		due = append(due, results.Call{URL: c.url, AuthRefs: []string{"key"}, EventID: "x", Timeout: time.Minute, Body: "{}"})
+	}
+	return due, nil
+}
+
+// A workspace with a long queue leaves places to the others.
+func TestWorkspacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	q := &crowd{queue: queue{committed: make(chan results.Outcome, 100)}, names: []string{"a", "b", "c"}, url: server.URL,
+		reading: func(context.Context, string) error { return nil }, waiting: map[string]int{"a": 30, "b": 1, "c": 1}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, 1)
+	for range 32 {
+		<-q.committed
+	}
+	stop()
+	require.NoError(t, <-ended)
+	require.Less(t, slices.Index(q.claims, "b"), 3)
+	require.Less(t, slices.Index(q.claims, "c"), 3)
+}
+
+// Several workspaces are read at the same time: here each waits for the other.
+func TestWorkspacesAreReadSideBySide(t *testing.T) {
+	t.Parallel()
+	in := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+	read := make(chan error, 2)
+	var once sync.Map
+	q := &crowd{names: []string{"a", "b"}, reading: func(ctx context.Context, workspace string) error {
+		if _, again := once.LoadOrStore(workspace, true); again {
+			return nil
+		}
+		close(in[workspace])
+		select {
+		case <-in[map[string]string{"a": "b", "b": "a"}[workspace]]:
+		case <-ctx.Done():
+		}
+		read <- ctx.Err()
+		return nil
+	}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, 1)
+	require.NoError(t, <-read)
+	require.NoError(t, <-read)
+	stop()
+	require.NoError(t, <-ended)
 }

@@ -20,25 +20,21 @@ const (
 
 // tell makes a call and commits what it came to. Where nobody hears of that, the call
 // is made again when its lease is over.
-func (t *Teller) tell(ctx context.Context, workspace string, call Call) {
-	outcome := t.call(ctx, workspace, call)
+func (t *Teller) tell(ctx context.Context, workspace string, call Call, keys func() []signed.Key) {
+	outcome := t.call(ctx, call, keys)
 	if ctx.Err() != nil {
 		return // cut off by our own end, which says nothing about the receiver
 	}
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	if err := t.cfg.Queue.CommitWebhook(ctx, workspace, call, outcome); err != nil {
-		t.cfg.Log.ErrorContext(ctx, "results.not_committed", "workspace_id", workspace, "webhook_id", call.WebhookID, "event_id", call.EventID, "error", err)
-	}
+	t.commits.do(ctx, workspace, Told{call, outcome})
 }
 
-func (t *Teller) call(ctx context.Context, workspace string, call Call) Outcome {
-	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
-	defer cancel()
-	keys := t.keys(ctx, workspace, call)
+func (t *Teller) call(ctx context.Context, call Call, open func() []signed.Key) Outcome {
+	keys := open()
 	if len(keys) == 0 {
 		return Outcome{Error: "no signing key is at hand: bind signing_ref to a credential of platform webhook"}
 	}
+	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
+	defer cancel()
 	req, err := signed.Request(ctx, call.URL, call.EventID, []byte(call.Body), keys...)
 	if err != nil {
 		return Outcome{Error: "no request can be made for the address"}
@@ -61,6 +57,8 @@ func (t *Teller) call(ctx context.Context, workspace string, call Call) Outcome 
 
 // keys opens those that sign; one that is not at hand leaves the others.
 func (t *Teller) keys(ctx context.Context, workspace string, call Call) []signed.Key {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
 	var keys []signed.Key
 	for _, ref := range call.AuthRefs {
 		secret, err := t.cfg.Keys.Open(ctx, workspace, ref)

@@ -20,7 +20,7 @@ $$;
 create or replace function autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamptz) returns setof jsonb
 language plpgsql stable
 as $$
--- Reads: deliveries, channels, channel_gates, alerts.
+-- Reads: deliveries, channels, channel_gates, platform_limits, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint, (p_level ->> 'alert_dead_many')::bigint,
 		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
@@ -55,20 +55,56 @@ begin
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries', v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
 		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
-	-- A gate that is far off is held by something, as a quota; one that nobody came by does not know of a pause yet.
 	select o.due_at, g.channel_id into v_oldest
-	from autopost.channel_gates g
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id and c.enabled and c.window_mode = 'immediate'
-		and greatest(c.paused_until, c.cooldown_until, '-infinity') <= p_now
+	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
+	cross join lateral (
+		select c from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
 		order by d.due_at limit 1) o
-	where g.workspace_id = p_workspace_id and g.ready_at < 'infinity' and g.ready_at <= p_now + interval '1 minute'
+	where not autopost.is_held(c.channel, g.ready_at, p_now)
 	order by o.due_at limit 1;
 	return query select autopost.finding('oldest_due', 'deliveries', floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
 		format('a post has been due for %s minutes, in channel %s', floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
 		where v_oldest.due_at is not null;
+end
+$$;
+
+create or replace function autopost.late_before(p_level jsonb, p_now timestamptz) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- What has been due since before then may be an alert; null for never. A finding counts from four fifths of its level on.
+select p_now - nullif((p_level ->> 'alert_oldest_due_seconds')::numeric, 0) * interval '0.8 seconds'
+$$;
+
+create or replace function autopost.is_held(p_channel autopost.channels, p_ready_at timestamptz, p_now timestamptz) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether something keeps a channel from sending, so that what waits in it is not late. A gate that is far off is held by something, as a quota;
+-- one that nobody came by does not know of a pause yet.
+select not p_channel.enabled or p_channel.window_mode <> 'immediate' or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
+	or p_ready_at > p_now + interval '1 minute'
+$$;
+
+create or replace function autopost.late_gates(p_workspace_id text, p_before timestamptz) returns table (channel_id text, ready_at timestamptz)
+language plpgsql stable
+as $$
+-- The channels that may have something due since before then: those that were not visited since, and those that are, but were seen to be behind
+-- (rearm_gates). One probe of channel_gates_armed a rate group.
+-- Reads: channel_gates, platform_limits.
+begin
+	return query
+	select l.channel_id, l.ready_at from autopost.channel_gates l
+	where l.workspace_id = p_workspace_id and l.late
+	union
+	select u.channel_id, u.ready_at
+	from autopost.ready_groups(p_workspace_id) r
+	cross join lateral (
+		select g.channel_id, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.platform = r.platform and g.rate_group = r.rate_group
+		and g.ready_at <= p_before and g.ready_at < 'infinity') u;
 end
 $$;
 

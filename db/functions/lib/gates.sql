@@ -80,6 +80,39 @@ begin
 end
 $$;
 
+create or replace function autopost.doubtful_gates(p_workspace_id text, p_late_before timestamptz) returns text[]
+language plpgsql stable
+as $$
+-- The channels whose gates do not look as what waits and what is in flight says, or whose note of being late (due since before p_late_before; null:
+-- never) does not. One reading without a lock: who is to mend them looks again under theirs.
+-- Reads: channel_gates, channels, deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return array(
+		with sending as materialized (
+			select coalesce(jsonb_object_agg(s.channel_id, s.n), '{}') as by_channel
+			from (
+				select d.channel_id, count(*) as n from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.status = 'sending' group by d.channel_id) s)
+		select g.channel_id
+		from autopost.channel_gates g
+		cross join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
+		cross join lateral (
+			select coalesce(((select s.by_channel from sending s) ->> g.channel_id)::int, 0) as inflight, (
+				select d.due_at from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+				order by d.due_at limit 1) as due_at) w
+		where g.workspace_id = p_workspace_id
+		and (w.inflight <> g.inflight
+			or (g.ready_at > v_now and w.due_at < g.ready_at and w.inflight < (c.channel).max_parallel)
+			or g.late <> coalesce(w.due_at <= p_late_before and not autopost.is_held(c.channel, g.ready_at, v_now), false))
+		order by g.channel_id);
+end
+$$;
+
 create or replace function autopost.keep_channel_gate() returns trigger
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$

@@ -99,27 +99,59 @@ begin
 end
 $$;
 
+create or replace function autopost.listeners(p_workspace_id text, p_webhook_id text)
+returns table (event_type text, webhook_id text, since timestamptz, channel_ids text[], tags text[])
+language plpgsql stable
+as $$
+-- Who is to be told of what happened: of each type the enabled webhooks (null: all of them, from when they were enabled on; else this one, from whenever).
+-- What is of no channel does not ask for the channels. Reads: result_webhooks.
+begin
+	return query
+	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, w.tags
+	from autopost.result_webhooks w
+	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
+	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
+end
+$$;
+
 create or replace function autopost.queue_results(p_workspace_id text, p_webhook_id text, p_events autopost.events[]) returns int
 language plpgsql
 as $$
--- Queues what enabled webhooks (null: all of them; else this one, from whenever) are to be told of these events, if it was not before.
--- Returns how many. Reads: result_webhooks, and what results_of reads. Writes: webhook_sends.
+-- Queues what listeners are to be told of these events, if it was not before: what was is passed before anything is made of it.
+-- Returns how many. Reads: result_webhooks, channels, and what completed_posts reads. Writes: webhook_sends.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_completers text[] := array(select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id) l where l.event_type = 'post.completed');
 	v_queued int;
+	v_completed int;
 begin
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
-	select p_workspace_id, w.webhook_id, r.event_id, r.event_type, r.event_at, r.body, v_now, v_now
-	from autopost.results_of(p_workspace_id, p_events, exists (
-		select 1 from autopost.result_webhooks w
-		where w.workspace_id = p_workspace_id and w.enabled and autopost.is_type_wanted('post.completed', w.event_types))) r
-	join autopost.result_webhooks w on w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
-	where (p_webhook_id is not null or r.event_at >= w.enabled_at)
-	and autopost.is_result_wanted(w, r.event_type, r.channel_id, r.tags)
-	order by r.event_at, r.event_id, w.webhook_id
+	select p_workspace_id, l.webhook_id, e.id, l.event_type, e.ts,
+		autopost.result_body(l.event_type, e.ts, autopost.result_data(e, l.event_type, c.channel)), v_now, v_now
+	from unnest(p_events) e
+	join autopost.listeners(p_workspace_id, p_webhook_id) l on l.event_type = autopost.result_type(e) and l.since <= e.ts
+	left join lateral (
+		select c from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
+	where (e.channel_id is null or (
+		(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or (c.channel).tags && l.tags)))
+	and not exists (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts and s.event_id = e.id offset 0)
+	order by e.ts, e.id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_queued = row_count;
-	return v_queued;
+	if v_completers = '{}' then
+		return v_queued;
+	end if;
+	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
+	from autopost.listeners(p_workspace_id, p_webhook_id) l
+	join autopost.completed_posts(p_workspace_id, p_events, v_completers) p on l.event_type = 'post.completed' and l.since <= p.finished_at
+	order by p.finished_at, p.event_id, l.webhook_id
+	on conflict (workspace_id, webhook_id, event_id) do nothing;
+	get diagnostics v_completed = row_count;
+	return v_queued + v_completed;
 end
 $$;
 
@@ -136,6 +168,17 @@ begin
 			where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id and s.status = 'sending' and s.due_at > p_now),
 		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
 			else greatest(0, floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
+end
+$$;
+
+create or replace function autopost.webhooks_do_well(p_workspace_id text, p_webhook_ids text[]) returns void
+language plpgsql
+as $$
+-- A call of each of these webhooks, whose rows are locked, has just gone well.
+-- Writes: result_webhooks.
+begin
+	update autopost.result_webhooks w set failing_since = null
+	where w.workspace_id = p_workspace_id and w.webhook_id = any (p_webhook_ids) and w.failing_since is not null;
 end
 $$;
 

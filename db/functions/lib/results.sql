@@ -36,15 +36,13 @@ language sql immutable parallel safe
 as $$
 -- Where anybody can look at a sent post, its first part; null where that is not known.
 select case
-	when p_platform = 'telegram' and p_target_id ~ '^@' then format('https://t.me/%s/%s', substr(split_part(p_target_id, ':', 1), 2), i.id)
-	when p_platform = 'x' then 'https://x.com/i/status/' || i.id
-	when p_platform = 'youtube' then 'https://www.youtube.com/watch?v=' || i.id end
-from substring(p_provider_message_id from '^[A-Za-z0-9_-]+') i (id)
-where i.id is not null
+	when p_platform = 'telegram' and p_target_id ~ '^@' then 'https://t.me/' || substr(split_part(p_target_id, ':', 1), 2) || '/'
+	when p_platform = 'x' then 'https://x.com/i/status/'
+	when p_platform = 'youtube' then 'https://www.youtube.com/watch?v=' end || substring(p_provider_message_id from '^[A-Za-z0-9_-]+')
 $$;
 
 create or replace function autopost.result_body(p_type text, p_at timestamptz, p_data jsonb) returns text
-language sql immutable parallel safe
+language sql stable parallel safe
 as $$
 -- What is sent, in the form that Standard Webhooks recommends.
 select jsonb_build_object('type', p_type, 'timestamp', autopost.utc(p_at), 'data', jsonb_strip_nulls(p_data))::text
@@ -54,10 +52,12 @@ create or replace function autopost.result_data(p_event autopost.events, p_type 
 language sql stable
 as $$
 -- Ids, where it went, what came of it and why not: no text of a post, and no more of a platform's answer than its error, which is redacted.
+-- Without a sub-select: so the planner takes it into the query, and it costs no executor of its own for each event.
 select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_event.message_id, 'delivery_id', p_event.delivery_id,
 	'channel_id', p_event.channel_id, 'platform', p_channel.platform, 'trace_id', p_event.meta -> 'trace_id',
 	'attempt', nullif(p_event.attempt, 0),
-	'provider_message_id', m.id, 'url', autopost.post_url(p_channel.platform, p_channel.target_id, m.id),
+	'provider_message_id', case when p_event.action = 'sent' then p_event.meta -> 'provider_message_id' end,
+	'url', case when p_event.action = 'sent' then autopost.post_url(p_channel.platform, p_channel.target_id, p_event.meta ->> 'provider_message_id') end,
 	'next_retry_at', case when p_type = 'delivery.retry' then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
@@ -68,46 +68,50 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 	'error', case
 		when p_event.action = 'manual_skip' then jsonb_build_object('code', 'manual_skip', 'message', p_event.meta ->> 'reason')
 		when p_event.error is not null then jsonb_build_object('category', p_event.error -> 'category', 'code', p_event.error -> 'code', 'message', p_event.error -> 'message') end)
-from (select case when p_event.action = 'sent' then p_event.meta ->> 'provider_message_id' end) m (id)
 $$;
 
-create or replace function autopost.results_of(p_workspace_id text, p_events autopost.events[], p_completed boolean)
-returns table (event_id uuid, event_type text, event_at timestamptz, channel_id text, tags text[], body text)
+create or replace function autopost.completed_posts(p_workspace_id text, p_events autopost.events[], p_webhook_ids text[])
+returns table (event_id uuid, finished_at timestamptz, body text)
 language plpgsql stable
 as $$
--- What these events are to the outside, and with p_completed which posts they brought to their end: once nothing of a post is under way any
--- more, under an id that is made of the post, so that it is told once.
--- Reads: channels, deliveries, fanout_jobs.
+-- The posts that these events brought to their end and that not all of these webhooks were told of yet: once nothing of a post is under way any more, under an id that is
+-- made of the post, so that it is told once. What is under way is found among what waits or is in flight, by its content, not among what ended.
+-- Reads: messages, deliveries, fanout_jobs, webhook_sends.
 begin
 	return query
-	select e.id, t.type, e.ts, e.channel_id, c.tags, autopost.result_body(t.type, e.ts, autopost.result_data(e, t.type, c))
-	from unnest(p_events) e
-	cross join lateral (select autopost.result_type(e) as type) t
-	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
-	where t.type is not null;
-	if not p_completed then
-		return;
-	end if;
-	return query
-	select md5('post.completed ' || p.message_id || p.trace_id)::uuid, 'post.completed'::text, f.finished_at, null::text, null::text[],
+	select p.event_id, f.finished_at,
 		autopost.result_body('post.completed', f.finished_at, jsonb_build_object('workspace_id', p_workspace_id, 'message_id', p.message_id, 'trace_id', p.trace_id,
 			'counts', jsonb_build_object('sent', f.sent, 'failed_permanent', f.failed, 'dead', f.dead)))
 	from (
-		select distinct e.message_id, e.meta ->> 'trace_id' as trace_id from unnest(p_events) e
-		where e.action in ('enqueue', 'sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip') and e.message_id is not null) p
+		select e.event_id, e.message_id, e.trace_id
+		from (
+			select distinct md5('post.completed ' || x.message_id || (x.meta ->> 'trace_id'))::uuid as event_id, x.message_id, x.meta ->> 'trace_id' as trace_id
+			from unnest(p_events) x
+			where x.action in ('enqueue', 'sent', 'failed_permanent', 'validation_failed', 'dead_letter', 'manual_skip') and x.message_id is not null) e
+		where exists (
+			select 1 from unnest(p_webhook_ids) w (id)
+			where e.event_id is distinct from (
+				select s.event_id from autopost.webhook_sends s -- by order: so that the key alone can serve, not webhook_sends_told, of which it would read all
+				where s.workspace_id = p_workspace_id and s.webhook_id = w.id and s.event_id >= e.event_id
+				order by s.event_id limit 1))
+		and not exists (
+			select 1 from autopost.fanout_jobs j
+			where j.workspace_id = p_workspace_id and j.message_id = e.message_id and j.status = 'running')
+		and not exists (
+			select 1 from autopost.messages m
+			cross join lateral (
+				select d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.content_hash = m.content_hash and d.hash_version = m.hash_version
+				and d.trace_id::text = e.trace_id and d.status in ('queued', 'claimed', 'sending', 'retry') limit 1) d
+			where m.workspace_id = p_workspace_id and m.message_id = e.message_id
+			offset 0)
+		offset 0) p
 	cross join lateral (
 		select max(d.finished_at) as finished_at, count(*) filter (where d.status = 'sent') as sent,
 			count(*) filter (where d.status = 'failed_permanent') as failed, count(*) filter (where d.status = 'dead') as dead
 		from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id) f
-	where f.finished_at is not null
-	and not exists (
-		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.message_id = p.message_id and d.trace_id::text = p.trace_id
-		and d.status in ('queued', 'claimed', 'sending', 'retry'))
-	and not exists (
-		select 1 from autopost.fanout_jobs j
-		where j.workspace_id = p_workspace_id and j.message_id = p.message_id and j.status = 'running');
+	where f.finished_at is not null;
 end
 $$;
 
@@ -117,15 +121,6 @@ as $$
 -- Whether a list of names has this one: "delivery.sent", all of a family as "delivery.*", or all as "*".
 select exists (select 1 from unnest(p_wanted) w (name)
 	where w.name = p_type or (w.name like '%*' and starts_with(p_type, rtrim(w.name, '*'))))
-$$;
-
-create or replace function autopost.is_result_wanted(p_webhook autopost.result_webhooks, p_type text, p_channel_id text, p_tags text[]) returns boolean
-language sql immutable parallel safe
-as $$
--- Whether a webhook is to be told of something. What is of no channel does not ask for the channels.
-select autopost.is_type_wanted(p_type, p_webhook.event_types)
-	and (p_channel_id is null or (
-		(p_webhook.channel_ids = '{}' or p_channel_id = any (p_webhook.channel_ids)) and (p_webhook.tags = '{}' or p_tags && p_webhook.tags)))
 $$;
 
 create or replace function autopost.result_types() returns text[]

@@ -8,8 +8,10 @@ as $$
 declare
 	v_now timestamptz;
 	v_webhook autopost.result_webhooks;
-	v_calls jsonb;
-	v_all jsonb := '[]';
+	v_auth_refs jsonb;
+	v_send record;
+	v_taken int;
+	v_calls jsonb[] := '{}';
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return '[]';
@@ -25,34 +27,33 @@ begin
 		order by w.next_send_at, w.webhook_id
 		for no key update of w skip locked
 	loop
-		-- Materialized: a join might ask for the rows again and again, and lock others each time.
-		with due as materialized (
-			select x.event_id from autopost.webhook_sends x
+		v_auth_refs := (
+			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
+			and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)));
+		v_taken := 0;
+		-- One by one: a join may read the queue for each row, where ANALYZE has not met it yet.
+		for v_send in
+			select x.event_id, x.event_at, x.body, autopost.new_id()::text as token from autopost.webhook_sends x
 			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id and x.status in ('pending', 'sending') and x.due_at <= v_now
 			order by x.due_at
-			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - jsonb_array_length(v_all)))
+			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - cardinality(v_calls)))
 			for no key update of x skip locked
-		), taken as (
+		loop
 			update autopost.webhook_sends s
-			set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id()::text, attempted_at = v_now,
+			set status = 'sending', attempt = s.attempt + 1, claim_token = v_send.token, attempted_at = v_now,
 				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
-			from due d
-			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_id = d.event_id
-			returning s.event_id, s.claim_token, s.body
-		)
-		select jsonb_agg(jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', t.event_id, 'claim_token', t.claim_token, 'url', v_webhook.url,
-			'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', t.body, 'auth_refs', (
-				select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]') from autopost.credential_bindings b
-				where b.workspace_id = p_workspace_id and b.platform = 'webhook'
-				and (b.auth_ref = v_webhook.signing_ref or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)))))
-		into v_calls from taken t;
-		continue when v_calls is null;
+			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id and s.event_at = v_send.event_at and s.event_id = v_send.event_id;
+			v_taken := v_taken + 1;
+			v_calls := v_calls || jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', v_send.event_id, 'claim_token', v_send.token, 'url', v_webhook.url,
+				'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', v_send.body, 'auth_refs', v_auth_refs);
+		end loop;
+		continue when v_taken = 0;
 		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => jsonb_array_length(v_calls) / w.rps)
+		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => v_taken / w.rps)
 		where w.workspace_id = p_workspace_id and w.webhook_id = v_webhook.webhook_id;
-		v_all := v_all || v_calls;
-		exit when jsonb_array_length(v_all) >= p_limit;
+		exit when cardinality(v_calls) >= p_limit;
 	end loop;
-	return v_all;
+	return to_jsonb(v_calls);
 end
 $$;

@@ -25,7 +25,7 @@ begin
 	select w.* into v_webhook from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	select s.* into v_send from autopost.webhook_sends s
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.claim_token = p_claim_token
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending' and s.claim_token = p_claim_token
 	for no key update of s;
 	if v_send.event_id is null then
 		return '{"applied": false, "reason": "stale"}';
@@ -41,7 +41,7 @@ begin
 	update autopost.webhook_sends s
 	set status = case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end, claim_token = null, http_status = v_http, error = v_error,
 		due_at = case when v_ok or v_final then s.due_at else v_due end, finished_at = case when v_ok or v_final then v_now end
-	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id and s.status = 'sending';
 	if v_ok <> (v_webhook.failing_since is null) then
 		update autopost.result_webhooks w set failing_since = case when not v_ok then v_now end
 		where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
@@ -51,5 +51,52 @@ begin
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', case when v_ok then 'delivered' when v_final then 'dead' else 'pending' end,
 		'due_at', case when not v_ok and not v_final then v_due end));
+end
+$$;
+
+create or replace function autopost.commit_webhook_batch(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- commit_webhook for many calls in one transaction. p_items: [{"webhook_id", "event_id", "claim_token", "outcome"}]. A webhook that took any of them
+-- is not failing. Returns an array of its answers in the same order.
+-- Locks: result_webhooks (webhook_id), webhook_sends, audit_heads. Writes: webhook_sends, result_webhooks, alerts, admin_audit_log.
+declare
+	v_now timestamptz;
+	v_item record;
+	v_delivered bigint[] := '{}';
+	v_well text[] := '{}';
+	v_answers jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.uuids_of(p_items, 'event_id');
+	perform 1 from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'webhook_id' from jsonb_array_elements(p_items) i)
+	order by w.webhook_id for no key update of w;
+	v_now := autopost.now_ts();
+	for v_item in
+		select i.n, i.value ->> 'webhook_id' as webhook_id, (i.value ->> 'event_id')::uuid as event_id, i.value ->> 'claim_token' as token, (i.value #>> '{outcome,http_status}')::int as http
+		from jsonb_array_elements(p_items) with ordinality i (value, n)
+		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
+		order by 2, 3
+	loop
+		update autopost.webhook_sends s
+		set status = 'delivered', claim_token = null, http_status = v_item.http, error = null, finished_at = v_now
+		where s.workspace_id = p_workspace_id and s.webhook_id = v_item.webhook_id and s.event_id = v_item.event_id and s.claim_token = v_item.token
+		and s.event_at = ( -- by order: so that the key alone can serve, and then any index
+			select k.event_at from autopost.webhook_sends k
+			where k.workspace_id = p_workspace_id and k.webhook_id = v_item.webhook_id and k.event_id >= v_item.event_id order by k.event_id limit 1);
+		if found then
+			v_delivered := v_delivered || v_item.n;
+			v_well := case when v_item.webhook_id = any (v_well) then v_well else v_well || v_item.webhook_id end;
+		end if;
+	end loop;
+	perform autopost.webhooks_do_well(p_workspace_id, v_well);
+	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'
+		else autopost.commit_webhook(p_workspace_id, i.value ->> 'webhook_id', (i.value ->> 'event_id')::uuid, i.value ->> 'claim_token', i.value -> 'outcome') end order by i.n), '[]')
+	into v_answers
+	from jsonb_array_elements(p_items) with ordinality i (value, n);
+	perform autopost.webhooks_do_well(p_workspace_id, v_well);
+	return v_answers;
 end
 $$;

@@ -1,11 +1,12 @@
 create or replace function autopost.enqueue_webhooks(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Reads on in the events of a workspace, at most 1,000, and queues what its result webhooks are to be told. No event is missed, however late
+-- Reads on in the events of a workspace, at most 5,000 of which there is something to tell, and queues what its result webhooks are to be told. No event is missed, however late
 -- its transaction commits (begin_reading); one that is read twice is queued once. A reading begins once in webhook_poll_ms, whoever asks.
 -- Returns {"read", "queued", "more": whether to come again at once, "busy": somebody else is reading}.
--- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
+-- Locks: webhook_cursors (skip locked). Reads: events, result_webhooks, channels, messages, deliveries, fanout_jobs. Writes: webhook_sends, webhook_cursors.
 declare
+	v_most constant int := 5000;
 	v_cursor autopost.webhook_cursors;
 	v_events autopost.events[];
 	v_queued int := 0;
@@ -24,16 +25,17 @@ begin
 	v_events := array(
 		select e from autopost.events e
 		where e.workspace_id = p_workspace_id and e.ts >= v_cursor.position_at and (e.ts, e.id) > (v_cursor.position_at, v_cursor.position_id)
+		and autopost.result_type(e) is not null
 		order by e.ts, e.id
-		limit 1000);
-	v_more := cardinality(v_events) = 1000;
+		limit v_most);
+	v_more := cardinality(v_events) = v_most;
 	if v_events <> '{}' then
 		v_queued := autopost.queue_results(p_workspace_id, null, v_events);
 	end if;
 	update autopost.webhook_cursors c
 	set done_at = case when v_more then c.done_at else v_cursor.next_done_at end, next_done_at = v_cursor.next_done_at,
 		mark_xid = v_cursor.mark_xid, mark_at = v_cursor.mark_at, read_at = v_cursor.read_at,
-		position_at = case when v_more then v_events[1000].ts end, position_id = case when v_more then v_events[1000].id end
+		position_at = case when v_more then v_events[v_most].ts end, position_id = case when v_more then v_events[v_most].id end
 	where c.workspace_id = p_workspace_id;
 	return jsonb_build_object('read', cardinality(v_events), 'queued', v_queued, 'more', v_more, 'busy', false);
 end

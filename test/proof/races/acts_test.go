@@ -146,6 +146,7 @@ var acts = []act{
 	{"enqueue_webhooks", "", `select autopost.enqueue_webhooks('w')`, true},
 	{"claim_webhooks", "", `select autopost.claim_webhooks('w', 10)`, true},
 	{"commit_webhook", "gone", `select autopost.commit_webhook('w', 'crm', {told}, {told.token}, '{"http_status": 410}')`, false},
+	{"commit_webhook_batch", "delivered", `select autopost.commit_webhook_batch('w', jsonb_build_array(jsonb_build_object('webhook_id', 'crm', 'event_id', {told}, 'claim_token', {told.token}, 'outcome', '{"http_status": 200}'::jsonb)))`, false},
 	{"purge_webhook_sends", "", `select autopost.purge_webhook_sends('w')`, true},
 	{"check_alerts", "", `select autopost.check_alerts('w')`, true},
 	{"check_installation", "", `select autopost.check_installation()`, true},
