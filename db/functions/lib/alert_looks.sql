@@ -160,6 +160,7 @@ begin
 	return query select autopost.finding('no_dispatcher', 'daemons', floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
 		format('no daemon has dispatched since %s', to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
 	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
@@ -167,10 +168,12 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
-	return query select autopost.finding('clock_skew', 'clocks', c.skew_ms, (p_level ->> 'alert_clock_skew_ms')::numeric,
-		format('a daemon''s clock is %s ms off', c.skew_ms))
+	return query select autopost.finding('clock_skew', 'clocks', abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case when c.skew_ms > 0 then 'ahead of' else 'behind' end))
 	from (
-		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+		select d.skew_ms, r.host from autopost.monitor_duties d
+		left join autopost.dispatch_runs r on r.run_id = d.run_id
+		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (

@@ -103,8 +103,8 @@ func (s *store) ReleaseClaims(ctx context.Context, workspace string, tokens []st
 	return err
 }
 
-func (s *store) TouchRun(ctx context.Context, runID string) error {
-	_, err := through(s, "touch_run", func() (bool, error) { return true, s.db.TouchRun(ctx, runID) })
+func (s *store) TouchRun(ctx context.Context, runID, host string, ended bool) error {
+	_, err := through(s, "touch_run", func() (bool, error) { return true, s.db.TouchRun(ctx, runID, host, ended) })
 	return err
 }
 
