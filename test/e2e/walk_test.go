@@ -3,9 +3,12 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -253,9 +256,12 @@ func TestOperatorsWalk(t *testing.T) {
 		require.Regexp(t, `since \d{4}-\d\d-\d\d \d\d:\d\d UTC`, said)
 		told[f.kind] = said
 	}
+	page, err := os.ReadFile("../../docs/operate/walk.md")
+	require.NoError(t, err)
 	list, doctor := ok(t, n.House, "alert", "list", "--open"), n.Run(nil, "doctor")
 	require.Equal(t, 1, doctor.Code)
 	for _, f := range failures {
+		require.Contains(t, string(page), "`"+f.kind+"`")
 		require.Contains(t, list, f.kind)
 		require.Contains(t, doctor.Stdout, "alert news/"+f.kind)
 		f.mend(n, told[f.kind])
@@ -321,4 +327,20 @@ func TestOperatorsWalkWithAWrongClock(t *testing.T) {
 	h.Exec(`update public.clock_error set by = '0'`)
 	require.Contains(t, chat.told(2)[1].Text, "OVER error clock_skew")
 	require.Len(t, chat.told(2), 2)
+}
+
+// The private PostgreSQL ends: only another start brings it back, so the daemon ends and says so.
+func TestOperatorsWalkWithoutThePrivateDatabase(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	private := []string{"DATABASE_URL=", "AUTOPOST_MIGRATE=auto"}
+	d := h.Serve(private...)
+	first, err := os.ReadFile(h.Folder("data/pg/data/postmaster.pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.Split(string(first), "\n")[0])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGINT))
+	require.True(t, d.Died(alertPatience))
+	require.Contains(t, d.Log(), "start autopost serve again")
+	require.Zero(t, h.Serve(private...).Stop())
 }
