@@ -139,7 +139,7 @@ var failures = []failure{
 		},
 	},
 	{
-		kind: "source_failing", severity: "warning", says: []string{"source wire failed 3 times in a row: 127.0.0.1 answered 404"},
+		kind: "source_failing", severity: "warning", says: []string{"source wire failed 3 times in a row, nothing comes from it: 127.0.0.1 answered 404"},
 		arise: func(n *night) {
 			n.station(house.Channel{ID: "wire", Platform: house.Telegram})
 			ok(n.t, n.House, "source", "add", "wire", "--url", n.WorldURL+"/feeds/gone", "--interval", "1", "--tag", "wire", because)

@@ -105,7 +105,7 @@ begin
 		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
 		order by l.platform, l.rate_group limit 100) b
 	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group), floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
-		format('group %s/%s: the platform has failed for %s minutes', b.platform, b.rate_group, floor(b.seconds / 60))) f;
+		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group, floor(b.seconds / 60))) f;
 	return query select autopost.finding('moderation_backlog', 'submissions', s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
 		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
 	from (
@@ -125,7 +125,7 @@ begin
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
 		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
 		order by h.auth_ref limit 100) c
-	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s', c.auth_ref,
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s, its channels stop with it', c.auth_ref,
 		case when c.valid_until <= p_now then 'expired on' else 'expires on' end, to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
 	return query select f.* from (
 		select h.auth_ref, h.failures, h.error from autopost.credential_health h
@@ -139,13 +139,13 @@ begin
 		where s.workspace_id = p_workspace_id and s.enabled
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id, c.failures, (p_level ->> 'alert_source_failures')::numeric,
-		format('source %s failed %s times in a row: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
+		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, s.stopped from autopost.pull_sources s
 		where s.workspace_id = p_workspace_id and s.stopped is not null
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1, sign((p_level ->> 'alert_source_failures')::numeric),
-		format('source %s was stopped: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+		format('source %s was stopped, nothing comes from it: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
 end
 $$;
 
