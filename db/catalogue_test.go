@@ -254,7 +254,7 @@ schedule_retry(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_er
 set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) jsonb
 skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) jsonb
 start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) jsonb
-touch_run(p_run_id text) jsonb
+touch_run(p_run_id text, p_host text DEFAULT NULL::text, p_ended boolean DEFAULT false) jsonb
 verify(p_workspace_id text) SETOF verify_finding
 why(p_workspace_id text, p_delivery_id uuid) jsonb
 `

@@ -679,31 +679,36 @@ $$;
 CREATE FUNCTION autopost.alert_kinds() RETURNS TABLE(kind text, severity text, title text, remedy text)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Every alert that there is: how bad it is, what it says where nobody says more, and what to do; {workspace} and {subject} stand for its own.
+-- Every alert that there is: how bad it is, what it says where nobody says more, and what to do: commands as they are typed. {workspace} and {alert}
+-- stand for its own, {name} for what stands behind the colon of its subject, {code} for that of its meta.
 values
-	('dead', 'error', 'deliveries are dead', 'see them by: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue'),
-	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause by: autopost why DELIVERY_ID; then autopost deliveries requeue --workspace {workspace}'),
-	('failed_permanent', 'error', 'deliveries fail for good', 'see their errors by: autopost deliveries list --status failed_permanent --workspace {workspace}'),
-	('paused_channels', 'warning', 'channels are paused', 'see why by: autopost channel list --workspace {workspace}; then autopost channel resume ID'),
-	('oldest_due', 'error', 'posts are late', 'is autopost serve running, and are its limits too low? See: autopost health --workspace {workspace}'),
-	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look at the channel; if a post is missing: autopost deliveries requeue --workspace {workspace}; list: autopost deliveries list --status failed_permanent'),
-	('auth_lost', 'critical', 'the platform refuses a credential', 'give it a new secret by: autopost credential set (or link) NAME --workspace {workspace}; then autopost credential requeue'),
-	('auth_expiring', 'warning', 'a credential expires soon', 'renew it by: autopost credential set (or link) NAME --workspace {workspace}'),
-	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error by: autopost credential show NAME --workspace {workspace}; link it anew if it stays'),
+	('dead', 'error', 'deliveries are dead', 'see why: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended; or let them be: autopost alert ack {alert} --workspace {workspace} --reason seen'),
+	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause: autopost deliveries list --status dead --workspace {workspace}; then: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended'),
+	('failed_permanent', 'error', 'deliveries fail for good', 'see why: autopost deliveries list --status failed_permanent --workspace {workspace}; when the cause is gone: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended'),
+	('paused_channels', 'warning', 'channels are paused', 'see which, and why: autopost channel list --workspace {workspace}; when the cause is gone: autopost channel resume ID --workspace {workspace} --reason mended'),
+	('channel_refused', 'error', 'the platform refuses a channel', 'put right what the platform says (is the bot in the chat, and may it post?): autopost channel check {name} --workspace {workspace}; then: autopost channel resume {name} --workspace {workspace} --reason mended; and what failed: autopost deliveries requeue --channel {name} --code {code} --workspace {workspace} --reason mended'),
+	('oldest_due', 'error', 'posts are late', 'does every daemon run? autopost doctor; what is slow, and for how long: autopost forecast --workspace {workspace}; raise its limit: autopost channel set ID --rate-rps RPS --workspace {workspace} --reason slow (or autopost group set), or start another autopost serve'),
+	('outcome_held', 'error', 'posts wait for a person: nobody knows whether they were published', 'look into the channel. A post is there: autopost deliveries resolve ID --found MESSAGE_ID --workspace {workspace} --reason seen; it is not: autopost deliveries resolve ID --absent --workspace {workspace} --reason missing'),
+	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look into the channel; which: autopost deliveries list --status failed_permanent --workspace {workspace}. A post is missing: autopost deliveries requeue ID --workspace {workspace} --reason missing; all are there: autopost alert ack {alert} --workspace {workspace} --reason seen'),
+	('auth_lost', 'critical', 'the platform refuses it; its channels pause, their posts wait', 'get another from the platform, then: autopost credential set {name} --from-file FILE --workspace {workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels go on. What failed: autopost credential requeue --credential {name} --workspace {workspace} --reason renewed'),
+	('auth_expiring', 'warning', 'a credential expires soon', 'get another from the platform, then: autopost credential set {name} --from-file FILE --workspace {workspace} --reason renewed (X and YouTube: autopost credential link {name})'),
+	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error: autopost credential show {name} --workspace {workspace}; if it stays: autopost credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision', 'decide on them in the moderation queue of workspace {workspace}'),
-	('source_failing', 'warning', 'a source cannot be polled', 'see the error by: autopost source show ID --workspace {workspace}; try it by: autopost source test ID'),
-	('source_stopped', 'error', 'a source is polled no more', 'correct its address by: autopost source set ID --workspace {workspace}; or disable it'),
-	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'look at the platform''s status page; posts wait and go on by themselves'),
+	('source_failing', 'warning', 'a source cannot be polled', 'see what comes: autopost source test {name} --workspace {workspace}; correct it: autopost source set {name} --url URL --workspace {workspace} --reason corrected; ask it at once: autopost source fetch {name} --workspace {workspace} --reason mended'),
+	('source_stopped', 'error', 'a source is polled no more', 'correct its address: autopost source set {name} --url URL --workspace {workspace} --reason corrected; then: autopost source enable {name} --workspace {workspace} --reason mended; or be rid of it: autopost source disable {name} --workspace {workspace} --reason gone'),
+	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'nothing, if the platform is down (see its status page): it is tried again and again, and posts go on by themselves: autopost group list --workspace {workspace}. If it is up: can this machine reach it? autopost doctor'),
 	('orphans', 'error', 'rows refer to nothing', 'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
 	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing', 'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log (monitor.audit_head)'),
-	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error by: autopost alert target list --workspace {workspace}; try it by: autopost alert target test ID'),
-	('rights_lost', 'error', 'the bot may not post in a chat any more', 'give it back its rights in the chat: the channel goes on by itself; or disable it by: autopost channel disable ID --workspace {workspace}'),
+	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error: autopost alert target list --workspace {workspace}; mend it, then: autopost alert target test {name} --workspace {workspace} --reason mended'),
+	('rights_lost', 'error', 'the bot may not post in its chat any more; its posts wait', 'give it back its rights in the chat: the channel goes on by itself; or be rid of it: autopost channel set {name} --enabled false --workspace {workspace} --reason gone'),
 	('subscription', 'error', 'a platform does not tell what happens to a bot', 'see the error here; compare AUTOPOST_PUBLIC_URL with the address that the platform can reach'),
-	('webhook_disabled', 'error', 'a result webhook was disabled', 'mend its receiver; then: autopost webhook set ID --workspace {workspace}, and autopost webhook replay ID for what it missed'),
-	('no_dispatcher', 'critical', 'no daemon sends posts', 'start autopost serve; see its log if it ends by itself'),
+	('webhook_failing', 'error', 'a result webhook does not take what it is told', 'mend its receiver, then: autopost webhook test {name} --workspace {workspace} --reason mended; what waits comes by itself'),
+	('webhook_disabled', 'error', 'it was disabled; it is told nothing', 'mend its receiver; then: autopost webhook set {name} --enabled true --workspace {workspace} --reason mended; what it missed: autopost webhook replay {name} --since TIME --workspace {workspace} --reason mended'),
+	('no_dispatcher', 'critical', 'no daemon sends posts', 'start it where it should run: autopost serve; see its log if it ends by itself'),
+	('daemon_lost', 'error', 'a daemon died, others go on', 'start it again where it ran: autopost serve; its log says why it ended. If it is to stay away: autopost alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
-	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines'),
-	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP; what waited waits as long as it was to, dates that people set stay'),
+	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines, as by: timedatectl set-ntp true; then see: autopost doctor'),
+	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP, as by: timedatectl set-ntp true; what waited waits as long as it was to, dates that people set stay'),
 	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
 	('events_without_partition', 'warning', 'events lie in the default partition', 'the monitor was late; they go with time, see: autopost doctor'),
 	('config_differs', 'warning', 'daemons are configured differently', 'give all daemons the same environment (docs/reference/config.md), and restart them')
@@ -726,15 +731,47 @@ $$;
 
 
 --
--- Name: alert_remedy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: alerts; Type: TABLE; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.alert_remedy(p_kind text, p_workspace_id text, p_subject text) RETURNS text
+CREATE TABLE autopost.alerts (
+    workspace_id text NOT NULL,
+    alert_id uuid NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    raised_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    error jsonb,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    severity text DEFAULT 'error'::text NOT NULL,
+    what text DEFAULT ''::text NOT NULL,
+    remedy text DEFAULT ''::text NOT NULL,
+    amount numeric DEFAULT 1 NOT NULL,
+    look text,
+    calm_since timestamp with time zone,
+    acknowledged_at timestamp with time zone,
+    acknowledged_by text,
+    last_notified_at timestamp with time zone,
+    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text)),
+    CONSTRAINT alerts_look_check CHECK ((look = ANY (ARRAY['workspace'::text, 'installation'::text, 'integrity'::text]))),
+    CONSTRAINT alerts_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text])))
+);
+
+ALTER TABLE ONLY autopost.alerts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: alert_remedy(autopost.alerts); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_remedy(p_alert autopost.alerts) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- What to do about an alert.
 select coalesce((
-	select replace(replace(k.remedy, '{workspace}', p_workspace_id), '{subject}', p_subject) from autopost.alert_kinds() k where k.kind = p_kind), 'run: autopost doctor')
+	select replace(replace(replace(replace(k.remedy, '{workspace}', p_alert.workspace_id), '{alert}', p_alert.alert_id::text),
+		'{name}', substr(p_alert.subject, strpos(p_alert.subject, ':') + 1)), '{code}', coalesce(p_alert.meta ->> 'code', 'CODE'))
+	from autopost.alert_kinds() k where k.kind = p_alert.kind), 'run: autopost doctor')
 $$;
 
 
@@ -2891,7 +2928,7 @@ CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
 -- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
 -- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
 -- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
--- credential_health, pull_sources, pull_cursors. Writes: alerts, alert_messages.
+-- credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends. Writes: alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
 	v_now timestamptz;
@@ -2910,7 +2947,10 @@ begin
 	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
 		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
-		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f));
+		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
+		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
+		union all select f.* from autopost.look_at_webhooks(p_workspace_id, v_level, v_now) f));
 end
 $$;
 
@@ -5092,6 +5132,9 @@ CREATE FUNCTION autopost.end_alert(p_workspace_id text, p_kind text, p_subject t
 begin
 	update autopost.alerts a set ended_at = autopost.now_ts()
 	where a.workspace_id = p_workspace_id and a.kind = p_kind and a.subject = p_subject and a.ended_at is null;
+	if found then
+		perform pg_notify('autopost_wake', 'alerts');
+	end if;
 end
 $$;
 
@@ -8005,7 +8048,7 @@ begin
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
-		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
+		v_held := v_held || autopost.hold('unknown_outcome', null, 'a person looks whether the platform has it: autopost deliveries resolve');
 	end if;
 	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
 	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
@@ -9230,36 +9273,6 @@ $$;
 
 
 --
--- Name: alerts; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.alerts (
-    workspace_id text NOT NULL,
-    alert_id uuid NOT NULL,
-    kind text NOT NULL,
-    subject text NOT NULL,
-    raised_at timestamp with time zone NOT NULL,
-    ended_at timestamp with time zone,
-    error jsonb,
-    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    severity text DEFAULT 'error'::text NOT NULL,
-    what text DEFAULT ''::text NOT NULL,
-    remedy text DEFAULT ''::text NOT NULL,
-    amount numeric DEFAULT 1 NOT NULL,
-    look text,
-    calm_since timestamp with time zone,
-    acknowledged_at timestamp with time zone,
-    acknowledged_by text,
-    last_notified_at timestamp with time zone,
-    CONSTRAINT alerts_kind_check CHECK ((kind <> ''::text)),
-    CONSTRAINT alerts_look_check CHECK ((look = ANY (ARRAY['workspace'::text, 'installation'::text, 'integrity'::text]))),
-    CONSTRAINT alerts_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'error'::text, 'critical'::text])))
-);
-
-ALTER TABLE ONLY autopost.alerts FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -9750,14 +9763,14 @@ CREATE FUNCTION autopost.list_daemons() RETURNS TABLE(run_id text, seen_at times
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- The daemons that were seen during the last day, the latest first, a hundred at most: whether each is alive, by the heartbeat of its dispatcher; and
+-- The daemons that were seen during the last day, the latest first, a hundred at most: whether each is alive, by the heartbeat of its dispatcher, unless it ended by itself; and
 -- of its monitor a digest of how it is configured, how far its clock is before the database's, and the duties that it cannot do.
 -- Reads: dispatch_runs, monitor_duties, settings.
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	return query
-	select r.run_id, r.seen_at, r.seen_at > v_now - autopost.setting_interval('run_silence_seconds'), d.config, d.skew_ms, coalesce(d.failing, '{}')
+	select r.run_id, r.seen_at, r.ended_at is null and r.seen_at > v_now - autopost.setting_interval('run_silence_seconds'), d.config, d.skew_ms, coalesce(d.failing, '{}')
 	from autopost.dispatch_runs r
 	left join lateral (
 		select (array_agg(m.config order by m.reported_at desc))[1] as config, (array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
@@ -11222,7 +11235,7 @@ begin
 		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
 		order by l.platform, l.rate_group limit 100) b
 	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group), floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
-		format('group %s/%s: the platform has failed for %s minutes', b.platform, b.rate_group, floor(b.seconds / 60))) f;
+		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group, floor(b.seconds / 60))) f;
 	return query select autopost.finding('moderation_backlog', 'submissions', s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
 		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
 	from (
@@ -11247,7 +11260,7 @@ begin
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
 		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
 		order by h.auth_ref limit 100) c
-	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s', c.auth_ref,
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s, its channels stop with it', c.auth_ref,
 		case when c.valid_until <= p_now then 'expired on' else 'expires on' end, to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
 	return query select f.* from (
 		select h.auth_ref, h.failures, h.error from autopost.credential_health h
@@ -11261,13 +11274,13 @@ begin
 		where s.workspace_id = p_workspace_id and s.enabled
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id, c.failures, (p_level ->> 'alert_source_failures')::numeric,
-		format('source %s failed %s times in a row: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
+		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, s.stopped from autopost.pull_sources s
 		where s.workspace_id = p_workspace_id and s.stopped is not null
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1, sign((p_level ->> 'alert_source_failures')::numeric),
-		format('source %s was stopped: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+		format('source %s was stopped, nothing comes from it: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
 end
 $$;
 
@@ -11333,6 +11346,29 @@ $$;
 
 
 --
+-- Name: look_at_held(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_held(p_workspace_id text, p_level jsonb) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Deliveries that wait for a person's word, since nobody knows what became of them.
+-- Reads: deliveries.
+declare
+	v_most constant bigint := 1000;
+begin
+	return query select f.* from (
+		select count(*) as n, array_to_string((array_agg(format('%s in %s', d.delivery_id, d.channel_id) order by d.delivery_id))[1:3], ', ') as sample from (
+			select x.delivery_id, x.channel_id from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.status = 'retry' and x.next_retry_at = 'infinity' limit v_most) d) h
+	cross join lateral autopost.finding('outcome_held', 'deliveries', h.n, (p_level ->> 'alert_unknown_waiting')::numeric,
+		format('%s posts wait for a person, nobody knows whether they were published: %s%s', autopost.how_many(h.n, v_most), h.sample,
+			case when h.n > 3 then ', … (autopost deliveries list --status retry)' else '' end)) f;
+end
+$$;
+
+
+--
 -- Name: look_at_installation(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11347,6 +11383,7 @@ begin
 	return query select autopost.finding('no_dispatcher', 'daemons', floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
 		format('no daemon has dispatched since %s', to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
 	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
@@ -11354,10 +11391,12 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
-	return query select autopost.finding('clock_skew', 'clocks', c.skew_ms, (p_level ->> 'alert_clock_skew_ms')::numeric,
-		format('a daemon''s clock is %s ms off', c.skew_ms))
+	return query select autopost.finding('clock_skew', 'clocks', abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case when c.skew_ms > 0 then 'ahead of' else 'behind' end))
 	from (
-		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+		select d.skew_ms, r.host from autopost.monitor_duties d
+		left join autopost.dispatch_runs r on r.run_id = d.run_id
+		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (
@@ -11371,6 +11410,69 @@ begin
 	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
 	return query select autopost.finding('events_without_partition', 'events', 1, 1, 'some events have no partition of their own')
 	where exists (select 1 from autopost.events_default);
+end
+$$;
+
+
+--
+-- Name: look_at_refusals(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_refusals(p_workspace_id text, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Channels that their platform refuses, from the first refusal until a post goes out or a person resumes them. A refused credential and lost rights
+-- have alerts of their own; a channel that a person disabled is looked after.
+-- Reads: channels, deliveries.
+begin
+	return query
+	select f.* from (
+		select c.channel_id, c.platform, c.enabled, c.paused_until from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.paused_until is not null and c.error_streak > 0 and not c.auth_held and c.rights_held is null
+		and (c.enabled or c.error_streak >= autopost.setting('disable_after_permanent_streak'))
+		order by c.channel_id limit 100) c
+	left join lateral (
+		select d.last_error from (
+			select x.status, x.last_error, x.delivery_id from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+			order by x.delivery_id desc limit 20) d
+		where d.status = 'failed_permanent' and d.last_error ->> 'scope' = 'channel'
+		order by d.delivery_id desc limit 1) e on true
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('queued', 'retry') limit 100) x) w
+	cross join lateral autopost.finding('channel_refused', 'channel:' || c.channel_id, 1, 1, format('channel %s: %s refuses its posts (%s): it is %s, %s posts wait',
+		c.channel_id, c.platform, left(coalesce(e.last_error ->> 'message', e.last_error ->> 'code', 'see its events'), 200),
+		case when not c.enabled then 'disabled' when c.paused_until > p_now then 'paused until ' || to_char(c.paused_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+			else 'tried again with the next post' end, autopost.how_many(w.n, 100)),
+		jsonb_strip_nulls(jsonb_build_object('code', e.last_error -> 'code'))) f;
+end
+$$;
+
+
+--
+-- Name: look_at_webhooks(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_webhooks(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Result webhooks of which all calls have failed for a while.
+-- Reads: result_webhooks, webhook_sends.
+begin
+	return query select f.* from (
+		select w.webhook_id, w.failing_since from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled and w.failing_since is not null
+		order by w.webhook_id limit 100) w
+	left join lateral (
+		select s.error from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at desc limit 1) s on true -- what failed before comes last
+	cross join lateral autopost.finding('webhook_failing', 'webhook:' || w.webhook_id, floor(extract(epoch from p_now - w.failing_since)),
+		(p_level ->> 'alert_webhook_failing_seconds')::numeric,
+		format('result webhook %s has taken nothing for %s minutes, what it is told waits: %s', w.webhook_id,
+			floor(extract(epoch from p_now - w.failing_since) / 60), left(coalesce(s.error, 'no call succeeds'), 200))) f;
 end
 $$;
 
@@ -11398,6 +11500,31 @@ begin
 	perform autopost.note_auth_lost(p_workspace_id, v_health, p_error);
 	v_ids := autopost.pause_for_auth(p_workspace_id, p_channel, v_auth_ref, p_error, p_until);
 	perform autopost.end_held(p_workspace_id, p_channel.channel_id || v_ids, 500);
+end
+$$;
+
+
+--
+-- Name: lost_daemons(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lost_daemons(p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Daemons that fell silent without having ended, while others go on, and that no later one on the same machine took the place of.
+-- Reads: dispatch_runs.
+declare
+	v_silence interval := make_interval(secs => coalesce(nullif((p_level ->> 'alert_daemon_silence_seconds')::float8, 0), 180));
+begin
+	return query select f.* from (
+		select r.run_id, r.host, r.seen_at from autopost.dispatch_runs r
+		where r.ended_at is null and r.host is not null and r.seen_at <= p_now - v_silence
+		and r.seen_at > p_now - make_interval(hours => (p_level ->> 'alert_daemon_lost_hours')::int)
+		and exists (select 1 from autopost.dispatch_runs x where x.seen_at > p_now - v_silence and x.ended_at is null)
+		and not exists (select 1 from autopost.dispatch_runs x where x.host = r.host and x.started_at > r.seen_at)
+		order by r.run_id limit 20) l
+	cross join lateral autopost.finding('daemon_lost', 'daemon:' || l.run_id, 1, 1, format('the daemon%s has not been heard of since %s; others go on. Its run was %s',
+		' on ' || l.host, to_char(l.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), l.run_id)) f;
 end
 $$;
 
@@ -12666,6 +12793,33 @@ begin
 			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end, 'name one of the rows of autopost.workspace_endpoints');
 	end if;
 	return v_ids[1];
+end
+$$;
+
+
+--
+-- Name: open_alert(autopost.alerts); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.open_alert(p_alert autopost.alerts) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- An alert as far as it is given: kind, subject, what, …; it is raised now, unless there is an open one.
+-- Writes: alerts.
+begin
+	p_alert.alert_id := autopost.new_id();
+	p_alert.raised_at := autopost.now_ts();
+	p_alert.what := autopost.redact(p_alert.what);
+	p_alert.meta := autopost.redact(p_alert.meta);
+	p_alert.error := autopost.redact(p_alert.error);
+	p_alert.severity := coalesce((select k.severity from autopost.alert_kinds() k where k.kind = p_alert.kind), 'error');
+	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy, amount, look)
+	values (p_alert.workspace_id, p_alert.alert_id, p_alert.kind, p_alert.subject, p_alert.raised_at, p_alert.error, p_alert.meta, p_alert.severity, p_alert.what,
+		autopost.alert_remedy(p_alert), coalesce(p_alert.amount, 1), p_alert.look)
+	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+	if found then
+		perform pg_notify('autopost_wake', 'alerts');
+	end if;
 end
 $$;
 
@@ -15516,13 +15670,15 @@ CREATE FUNCTION autopost.raise_alert(p_workspace_id text, p_kind text, p_subject
 -- Tells people of something, once until it has ended. Whoever raises it ends it.
 -- Writes: alerts.
 declare
-	v_kind record;
+	v_alert autopost.alerts;
 begin
-	select * into v_kind from autopost.alert_kinds() k where k.kind = p_kind;
-	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy)
-	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta), coalesce(v_kind.severity, 'error'),
-		autopost.redact(concat_ws(': ', p_subject, coalesce(v_kind.title, p_kind), left(p_error ->> 'message', 200))), autopost.alert_remedy(p_kind, p_workspace_id, p_subject))
-	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+	v_alert.workspace_id := p_workspace_id;
+	v_alert.kind := p_kind;
+	v_alert.subject := p_subject;
+	v_alert.error := p_error;
+	v_alert.meta := p_meta;
+	v_alert.what := concat_ws(': ', p_subject, coalesce((select k.title from autopost.alert_kinds() k where k.kind = p_kind), p_kind), left(p_error ->> 'message', 200));
+	perform autopost.open_alert(v_alert);
 end
 $$;
 
@@ -18748,7 +18904,7 @@ CREATE FUNCTION autopost.settle_alerts(p_workspace_id text, p_look text, p_findi
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_finding jsonb;
-	v_kind record;
+	v_alert autopost.alerts;
 	v_raised int := 0;
 	v_ended int;
 	v_calm interval := case when p_look <> 'integrity' then autopost.setting_interval('alert_calm_seconds') else '0' end; -- which looks once a day
@@ -18758,15 +18914,12 @@ begin
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	order by a.kind, a.subject for no key update of a;
 	for v_finding in select f.value from unnest(p_findings) f (value) order by f.value ->> 'kind', f.value ->> 'subject' loop
-		select * into v_kind from autopost.alert_kinds() k where k.kind = v_finding ->> 'kind';
+		v_alert := jsonb_populate_record(null::autopost.alerts, v_finding || jsonb_build_object('workspace_id', p_workspace_id, 'look', p_look));
 		update autopost.alerts a
-		set amount = (v_finding ->> 'amount')::numeric, what = autopost.redact(v_finding ->> 'what'), meta = autopost.redact(v_finding -> 'meta'), calm_since = null
-		where a.workspace_id = p_workspace_id and a.kind = v_kind.kind and a.subject = v_finding ->> 'subject' and a.ended_at is null;
+		set amount = v_alert.amount, what = autopost.redact(v_alert.what), meta = autopost.redact(v_alert.meta), calm_since = null
+		where a.workspace_id = p_workspace_id and a.kind = v_alert.kind and a.subject = v_alert.subject and a.ended_at is null;
 		continue when found or v_finding -> 'raised' <> 'true';
-		insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, meta, severity, what, remedy, amount, look)
-		values (p_workspace_id, autopost.new_id(), v_kind.kind, v_finding ->> 'subject', v_now, autopost.redact(v_finding -> 'meta'), v_kind.severity,
-			autopost.redact(v_finding ->> 'what'), autopost.alert_remedy(v_kind.kind, p_workspace_id, v_finding ->> 'subject'), (v_finding ->> 'amount')::numeric, p_look)
-		on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+		perform autopost.open_alert(v_alert);
 		v_raised := v_raised + 1;
 	end loop;
 	update autopost.alerts a
@@ -20916,21 +21069,23 @@ $$;
 
 
 --
--- Name: touch_run(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: touch_run(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.touch_run(p_run_id text) RETURNS jsonb
+CREATE FUNCTION autopost.touch_run(p_run_id text, p_host text DEFAULT NULL::text, p_ended boolean DEFAULT false) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- The heartbeat of a daemon's run. Leases of a run that has been silent for run_silence_seconds are over; a run that never had a
--- heartbeat keeps its full leases.
+-- The heartbeat of a daemon's run, on the machine p_host; with p_ended its last, since it ends by itself. Leases of a run that has been silent for
+-- run_silence_seconds are over; a run that never had a heartbeat keeps its full leases.
 -- Writes: dispatch_runs.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	perform autopost.require('run_id', p_run_id <> '');
-	insert into autopost.dispatch_runs (run_id, started_at, seen_at)
-	values (p_run_id, autopost.now_ts(), autopost.now_ts())
-	on conflict (run_id) do update set seen_at = excluded.seen_at;
+	perform autopost.require('run_id', p_run_id <> ''), autopost.require('ended', p_ended is not null);
+	insert into autopost.dispatch_runs as r (run_id, started_at, seen_at, host, ended_at)
+	values (p_run_id, v_now, v_now, left(p_host, 100), case when p_ended then v_now end)
+	on conflict (run_id) do update set seen_at = excluded.seen_at, host = coalesce(excluded.host, r.host), ended_at = excluded.ended_at;
 	return '{"applied": true}';
 end
 $$;
@@ -23470,7 +23625,9 @@ CREATE TABLE autopost.dispatch_cursor (
 CREATE TABLE autopost.dispatch_runs (
     run_id text NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
-    seen_at timestamp with time zone DEFAULT now() NOT NULL
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    host text,
+    ended_at timestamp with time zone
 );
 
 
@@ -24412,6 +24569,13 @@ CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, ch
 --
 
 CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WHERE (status = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+
+
+--
+-- Name: deliveries_held; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_held ON autopost.deliveries USING btree (workspace_id, channel_id) WHERE ((status = 'retry'::text) AND (next_retry_at = 'infinity'::timestamp with time zone));
 
 
 --

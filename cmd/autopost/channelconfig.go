@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,10 +55,24 @@ func channelListCommand() *cobra.Command {
 			if c.Title != nil {
 				title = *c.Title
 			}
-			rows = append(rows, []any{c.ChannelID, c.Platform, c.TargetID, state, c.AuthRef, c.RateGroup, c.RateRPS, title})
+			rows = append(rows, []any{c.ChannelID, c.Platform, c.TargetID, state, c.AuthRef, c.RateGroup, c.RateRPS, title, heldBy(c)})
 		}
-		return []string{"channel_id", "platform", "target_id", "state", "auth_ref", "rate_group", "rate_rps", "title"}, rows, err
+		return []string{"channel_id", "platform", "target_id", "state", "auth_ref", "rate_group", "rate_rps", "title", "held_by"}, rows, err
 	})
+}
+
+// heldBy says why a channel sends nothing, and until when, empty where nothing of its own is in the way.
+func heldBy(c pg.ChannelRow) string {
+	var held []string
+	if c.Paused && c.AuthHeld {
+		held = append(held, "credential "+c.AuthRef+" is refused")
+	} else if c.ErrorStreak > 0 && (c.Paused || !c.Enabled) {
+		held = append(held, fmt.Sprintf("refused %d times in a row", c.ErrorStreak))
+	}
+	if c.Paused && c.PausedUntil != nil {
+		held = append(held, "until "+c.PausedUntil.UTC().Format(time.RFC3339))
+	}
+	return strings.Join(held, ", ")
 }
 
 func channelShowCommand() *cobra.Command {

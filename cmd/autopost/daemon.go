@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -99,6 +100,9 @@ func (d *daemon) addStages(only []string) error {
 	runID := uuid.NewString()
 	d.group.Add("http", service.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
 	d.watch.serve(&d.group)
+	if d.db.private != nil && !d.db.private.Attached() {
+		d.group.Add("postgres", service.Func(d.awaitPrivate))
+	}
 	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
 	if on("ingest") {
 		if err := d.addIngest(runID); err != nil {
@@ -192,7 +196,7 @@ func (d *daemon) library() media.Library {
 func (d *daemon) addDispatch(runID string) error {
 	queue := watchedDispatch{dispatchStore{d.store}, d.watch.Watch}
 	dispatcher, err := dispatch.New(dispatch.Config{
-		RunID: runID, LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
+		RunID: runID, Host: hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
 	}, dispatch.Deps{
 		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
@@ -219,7 +223,7 @@ func (d *daemon) addMonitor(runID string) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, News: d.bells.Alerts, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
 		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},
@@ -230,6 +234,16 @@ func (d *daemon) addMonitor(runID string) error {
 	}
 	d.group.Add("monitor", watcher)
 	return nil
+}
+
+// awaitPrivate fails when the private PostgreSQL ends before ctx: only another start of the daemon brings it back.
+func (d *daemon) awaitPrivate(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-d.db.private.Done():
+		return fmt.Errorf("the private PostgreSQL ended: see %s, and start autopost serve again", filepath.Join(d.cfg.DataDir, "pg", "postgres.log"))
+	}
 }
 
 // Addr is where the daemon listens.

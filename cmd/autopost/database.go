@@ -57,10 +57,19 @@ func (d *database) store(ctx context.Context) (*pg.Store, error) {
 	if !pooled && d.private == nil {
 		var err error
 		if pooled, err = pg.ThroughPooler(ctx, d.url); err != nil {
-			return nil, err
+			return nil, away(err)
 		}
 	}
-	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
+	store, err := pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
+	return store, away(err)
+}
+
+// away says what to do where the database cannot be reached.
+func away(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\nlook whether the database runs, and at DATABASE_URL", err)
 }
 
 // watchedStore is store, with a watch that is told of each call.

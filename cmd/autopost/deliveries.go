@@ -16,27 +16,21 @@ import (
 )
 
 func deliveriesCommand() *cobra.Command {
-	requeue := deliveriesAct("requeue ID...", "Put dead or failed deliveries back into the queue",
-		`Put dead or failed deliveries back into the queue, with one attempt more. What
-failed because of its channel needs the channel resumed first, and the same content
-must not be in flight or sent there meanwhile.`, (*pg.Store).ManualRequeue)
-	skip := deliveriesAct("skip ID...", "End waiting deliveries without sending them",
-		`End deliveries that wait (queued, retry, held) without sending them. They become
-dead; requeue brings them back.`, (*pg.Store).SkipDeliveries)
-	return family("deliveries", "List, requeue and skip deliveries; edit, delete and pin what was sent",
-		append(afterwardsCommands(), deliveriesListCommand(), requeue, skip)...)
+	return family("deliveries", "List, requeue, resolve and skip deliveries; edit, delete and pin what was sent",
+		append(afterwardsCommands(), deliveriesListCommand(), deliveriesRequeueCommand(), deliveriesResolveCommand(), deliveriesSkipCommand())...)
 }
 
-func deliveriesAct(use, short, long string, do func(*pg.Store, context.Context, pg.Act, []string) (pg.ActAnswer, error)) *cobra.Command {
+func deliveriesSkipCommand() *cobra.Command {
 	var m manual
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Long:  long,
-		Args:  deliveryIDs,
+		Use:   "skip ID...",
+		Short: "End waiting deliveries without sending them",
+		Long: `End deliveries that wait (queued, retry, held) without sending them. They become
+dead; requeue brings them back.`,
+		Args: deliveryIDs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
-				return do(store, ctx, act, ids)
+				return store.SkipDeliveries(ctx, act, ids)
 			})
 		},
 	}

@@ -22,8 +22,8 @@ const (
 func (d *daemon) checks() []admin.Check {
 	checks := []admin.Check{
 		{Name: "database", Part: admin.ReadyFunc(d.answers), Remedy: "the database does not answer: look whether it runs, and at DATABASE_URL"},
-		{Name: "schema", Part: d.store, Remedy: "the schema is not of this program: run autopost migrate of the same version"},
-		{Name: "clock", Part: admin.ReadyFunc(d.clock), Remedy: "the clocks of the database and of this machine are more than 5 s apart: set both by NTP"},
+		{Name: "schema", After: "database", Part: d.store, Remedy: "the schema is not of this program: run autopost migrate of the same version"},
+		{Name: "clock", After: "database", Part: admin.ReadyFunc(d.clock), Remedy: "the clocks of the database and of this machine are more than 5 s apart: set both by NTP"},
 		{Name: "storage", Part: &lasting{ask: d.blobs.Writable}, Remedy: "the media origin cannot be written: look at AUTOPOST_BLOB_URL, the disk and the rights there"},
 	}
 	if d.watch.dispatches {

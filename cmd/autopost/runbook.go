@@ -163,12 +163,17 @@ func operator() string {
 	if err != nil {
 		return ""
 	}
+	return strings.TrimSuffix(current.Username+"@"+hostname(), "@")
+}
+
+// hostname is the first part of this machine's name, empty when it has none: a full one would be masked in events.
+func hostname() string {
 	host, err := os.Hostname()
 	if err != nil {
-		return current.Username
+		return ""
 	}
-	host, _, _ = strings.Cut(host, ".") // a full address would be masked in events
-	return current.Username + "@" + host
+	host, _, _ = strings.Cut(host, ".")
+	return host
 }
 
 // chooseWorkspace is the workspace that was named, or the only one there is.

@@ -41,6 +41,7 @@
 \ir lib/alerts.sql
 \ir lib/rights.sql
 \ir lib/alert_looks.sql
+\ir lib/alert_silent.sql
 \ir lib/alert_targets.sql
 \ir lib/health.sql
 \ir lib/alert_notices.sql

@@ -151,8 +151,8 @@ update autopost.credential_health set valid_until = autopost.now_ts() + interval
 update autopost.credential_health set failures = 3, next_refresh_at = autopost.now_ts(), error = '{"message": "no"}' where auth_ref = 'x2';
 insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, breaker_opened_at) values ('w', 'telegram', 'g', 1, autopost.now_ts() - interval '11 minutes');
 select is(test.look(), '{auth_expiring credential:x1 1,auth_not_renewed credential:x2 3,breaker_open group:telegram/g 660,source_failing source:feed 5,source_stopped source:gone 1}');
-select is((select a.what from autopost.alerts a where a.kind = 'source_failing'), 'source feed failed 5 times in a row: HTTP 500');
-select is((select a.what from autopost.alerts a where a.kind = 'auth_expiring'), 'credential x1 expires on ' || to_char(autopost.now_ts() + interval '3 days', 'YYYY-MM-DD HH24:MI') || ' UTC');
+select is((select a.what from autopost.alerts a where a.kind = 'source_failing'), 'source feed failed 5 times in a row, nothing comes from it: HTTP 500');
+select is((select a.what from autopost.alerts a where a.kind = 'auth_expiring'), 'credential x1 expires on ' || to_char(autopost.now_ts() + interval '3 days', 'YYYY-MM-DD HH24:MI') || ' UTC, its channels stop with it');
 update autopost.pull_cursors set failures = 0;
 update autopost.pull_sources set stopped = null;
 update autopost.credential_health set valid_until = null, failures = 0;

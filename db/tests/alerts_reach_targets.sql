@@ -140,7 +140,7 @@ delete from autopost.alerts;
 select test.tick('25 hours');
 select test.raise('source_failing', 'source:' || lpad(n::text, 2, '0')) from generate_series(1, 25) n;
 select test.target('ops', '{"daily_limit": 2}');
-select is((test.told())[10:], array['NEW warning source_failing: source:10: a source cannot be polled', '… and 15 more: autopost alert list --workspace w']);
+select is((test.told())[7:], array['NEW warning source_failing: source:07: a source cannot be polled', '… and 18 more: autopost alert list --workspace w']);
 select is(test.told(), '{}', 'those that were not shown count as told');
 select test.raise('orphans', '1');
 select is(test.told(), array['NEW error orphans: 1: rows refer to nothing', 'This is the last of 2 messages in 24 hours. What comes now waits: autopost alert list --workspace w']);

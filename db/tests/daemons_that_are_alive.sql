@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(7);
+select plan(8);
 
 select is((select count(*)::int from autopost.list_daemons()), 0);
 select autopost.touch_run('one'), autopost.touch_run('two');
@@ -17,6 +17,8 @@ select autopost.touch_run('two');
 select is((select array_agg(alive) from autopost.list_daemons()), '{t,t}');
 select test.tick('1 second');
 select is((select array_agg(run_id || ' ' || alive) from autopost.list_daemons()), '{"two true","one false"}', 'without a heartbeat for as long as leases allow');
+select autopost.touch_run('two', null, true);
+select is((select array_agg(run_id || ' ' || alive) from autopost.list_daemons()), '{"two false","one false"}', 'one that ended by itself is gone at once');
 select test.tick('24 hours');
 select is((select count(*)::int from autopost.list_daemons()), 0, 'long ago');
 set local role autopost_caller;

@@ -147,7 +147,7 @@ select test.post('{"text": "held", "routing": {"include_channels": ["h"]}}');
 select test.round('h', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'));
 select is(test.held('h'), 'unknown_outcome');
 select matches(test.told('h'), '^waits: unknown outcome$');
-select is(test.why('h') -> 'now' -> 'held_by' -> 0 ->> 'lifts', 'resolve_unknown: somebody looks whether the platform has it');
+select is(test.why('h') -> 'now' -> 'held_by' -> 0 ->> 'lifts', 'a person looks whether the platform has it: autopost deliveries resolve');
 select is((test.sentences('h'))[3], 'nobody knows whether call 1 reached the platform (timeout); the channel''s policy is hold');
 select is((test.sentences('h'))[4], 'call 1 failed, unknown_outcome; again at a person''s word');
 select is(test.why('h') -> 'delivery' -> 'due_at', 'null');

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ type Check struct {
 	Name   string
 	Remedy string
 	Part   Ready
+	// After names an earlier check: while that is missing this one can be told nothing, and points to it.
+	After string
 }
 
 // ReadyFunc is a function as a Ready.
@@ -66,6 +69,9 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		found := finding{Name: c.Name, OK: true}
 		if err := answer(ctx, answers[i]); err != nil {
 			found.OK, found.Detail = false, c.Remedy
+			if slices.Contains(missing, c.After) {
+				found.Detail = "see " + c.After
+			}
 			missing = append(missing, c.Name)
 			h.log.Warn("admin.not_ready", "part", c.Name, "error", err)
 		}

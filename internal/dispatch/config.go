@@ -13,6 +13,8 @@ import (
 type Config struct {
 	// RunID names this daemon's run in the database. Default: a new UUID.
 	RunID string
+	// Host is the machine's name, by which people are told where a run is that fell silent.
+	Host string
 	// LimitPerWorkspace bounds one claim (DISPATCHER_LIMIT_PER_WORKSPACE). Default 100.
 	LimitPerWorkspace int
 	// Senders is how many deliveries may be in hand at once, from the claim to the

@@ -37,6 +37,8 @@ const (
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
+	// leaveTimeout bounds the last heartbeat: a database that is gone does not keep a daemon from ending.
+	leaveTimeout = 2 * time.Second
 	// gather is how long a round waits after a delivery has ended, so that those
 	// which end together are replaced by one claim.
 	gather = 5 * time.Millisecond
@@ -143,6 +145,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	acts.Wait()
 	cutSettling()
 	heart.Wait()
+	d.leave(ctx)
 	return nil
 }
 
@@ -150,7 +153,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // of an unknown run for those of a driver without a heartbeat.
 func (d *Dispatcher) announce(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
-		err := d.touch(ctx)
+		err := d.touch(ctx, false)
 		if err == nil {
 			return true
 		}
@@ -170,17 +173,26 @@ func (d *Dispatcher) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := d.touch(ctx); err != nil && ctx.Err() == nil {
+			if err := d.touch(ctx, false); err != nil && ctx.Err() == nil {
 				d.log.Warn("dispatch.heartbeat_missed", "error", err)
 			}
 		}
 	}
 }
 
-func (d *Dispatcher) touch(ctx context.Context) error {
+// leave makes known that the run ended by itself: nobody is to miss it.
+func (d *Dispatcher) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if err := d.touch(ctx, true); err != nil {
+		d.log.Warn("dispatch.left_unnoticed", "error", err)
+	}
+}
+
+func (d *Dispatcher) touch(ctx context.Context, ended bool) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	if err := d.deps.Runs.TouchRun(ctx, d.cfg.RunID); err != nil {
+	if err := d.deps.Runs.TouchRun(ctx, d.cfg.RunID, d.cfg.Host, ended); err != nil {
 		return fmt.Errorf("touch run %s: %w", d.cfg.RunID, err)
 	}
 	return nil

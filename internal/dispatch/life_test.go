@@ -257,6 +257,7 @@ func TestStopHandsBackWhatHasNotBegun(t *testing.T) {
 		require.Equal(t, 20*time.Second-100*time.Millisecond, time.Since(stopped))
 		require.Len(t, w.queue["acme"], 1, "nothing is claimed after a stop")
 		require.Len(t, w.when("touch"), 2, "the heart beats while calls go on")
+		require.Equal(t, []time.Duration{20 * time.Second}, w.when("left"), "nobody is to miss it")
 	})
 }
 

@@ -72,7 +72,7 @@ type Commits interface {
 
 // Runs keeps the heartbeat by which recovery tells a live daemon from a dead one.
 type Runs interface {
-	TouchRun(ctx context.Context, runID string) error
+	TouchRun(ctx context.Context, runID, host string, ended bool) error
 }
 
 // ErrNoCredential says that a credential is not bound, or bound to nothing. Any

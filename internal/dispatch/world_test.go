@@ -283,7 +283,11 @@ func (w *world) ReleaseClaims(_ context.Context, workspace string, tokens []stri
 	return nil
 }
 
-func (w *world) TouchRun(context.Context, string) error {
+func (w *world) TouchRun(_ context.Context, _, _ string, ended bool) error {
+	if ended {
+		w.note("left")
+		return nil
+	}
 	w.note("touch")
 	if w.onTouch != nil {
 		return w.onTouch()

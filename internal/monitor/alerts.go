@@ -86,7 +86,7 @@ func (m *Monitor) watch(ctx context.Context) bool {
 	})
 	if change.Raised+change.Ended > 0 {
 		select {
-		case m.news <- struct{}{}:
+		case m.cfg.News <- struct{}{}:
 		default: // it is known already
 		}
 	}

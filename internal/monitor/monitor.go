@@ -43,6 +43,8 @@ type Config struct {
 	Integrity time.Duration
 	// RunID names this monitor in its reports, and among those that observe the database's clock. Required.
 	RunID string
+	// News rings when people are to be told of something at once; it is a hint.
+	News chan struct{}
 	// Fingerprint is a digest of what all daemons should be configured with alike.
 	Fingerprint string
 }
@@ -53,6 +55,9 @@ func (c Config) withDefaults() Config {
 	c.Partitions = cmp.Or(c.Partitions, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, time.Hour)
 	c.Integrity = cmp.Or(c.Integrity, 24*time.Hour)
+	if c.News == nil {
+		c.News = make(chan struct{}, 1)
+	}
 	return c
 }
 
@@ -104,8 +109,6 @@ type Monitor struct {
 	cfg     Config
 	deps    Deps
 	witness witness
-	// news says that people are to be told of something at once.
-	news chan struct{}
 }
 
 // New makes a Monitor without effect.
@@ -114,7 +117,7 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Monitor{cfg: cfg, deps: deps, news: make(chan struct{}, 1)}, nil
+	return &Monitor{cfg: cfg, deps: deps}, nil
 }
 
 // duty is one thing to be done again and again.
@@ -145,7 +148,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
 		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
 		{name: "watch", every: m.cfg.Interval, once: m.watch},
-		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.news},
+		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.cfg.News},
 		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},
 	} {
 		running.Go(func() { m.repeat(ctx, d) })

@@ -228,6 +228,12 @@ func (s *Store) ManualRequeue(ctx context.Context, a Act, deliveries []string) (
 		a.Workspace, deliveries, a.Operator, a.Reason)
 }
 
+// ResolveUnknown settles a delivery whose outcome nobody knows: it is there as the message of an id, or, where that is empty, it is not.
+func (s *Store) ResolveUnknown(ctx context.Context, a Act, delivery, messageID string) (ActAnswer, error) {
+	return s.act(ctx, "resolve unknown", a.Workspace, `select * from autopost.resolve_unknown($1, $2::text::uuid, case when $3 = '' then 'absent' else 'found' end, $3, $4, $5)`,
+		a.Workspace, delivery, messageID, a.Operator, a.Reason)
+}
+
 // SkipDeliveries ends waiting deliveries without sending them.
 func (s *Store) SkipDeliveries(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
 	return s.act(ctx, "skip deliveries", a.Workspace, `select * from autopost.skip_deliveries($1, $2::text[]::uuid[], $3, $4, $5)`,

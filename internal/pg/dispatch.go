@@ -287,9 +287,9 @@ func (i *instant) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, i.Time)
 }
 
-// TouchRun is the heartbeat of a daemon.
-func (s *Store) TouchRun(ctx context.Context, runID string) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.touch_run($1)`, runID)
+// TouchRun is the heartbeat of a daemon on host, the last one where it has ended.
+func (s *Store) TouchRun(ctx context.Context, runID, host string, ended bool) error {
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.touch_run($1, nullif($2, ''), $3)`, runID, host, ended)
 	if err != nil {
 		return fmt.Errorf("touch run %s: %w", runID, err)
 	}

@@ -18,11 +18,13 @@ type Bells struct {
 	Fanout chan struct{}
 	// Acts: something is to be done to a post that was sent.
 	Acts chan struct{}
+	// Alerts: people are to be told of something, or that it is over.
+	Alerts chan struct{}
 }
 
 // NewBells makes bells that nobody rings yet.
 func NewBells() Bells {
-	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1), Fanout: make(chan struct{}, 1), Acts: make(chan struct{}, 1)}
+	return Bells{Deliveries: make(chan struct{}, 1), Submissions: make(chan struct{}, 1), Fanout: make(chan struct{}, 1), Acts: make(chan struct{}, 1), Alerts: make(chan struct{}, 1)}
 }
 
 // Listen hears NOTIFY autopost_wake on a connection of its own (url must be
@@ -60,6 +62,7 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 	ring(bells.Submissions)
 	ring(bells.Fanout)
 	ring(bells.Acts)
+	ring(bells.Alerts)
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -74,6 +77,8 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 			ring(bells.Fanout)
 		case "acts":
 			ring(bells.Acts)
+		case "alerts":
+			ring(bells.Alerts)
 		}
 	}
 }

@@ -114,7 +114,10 @@ type ChannelRow struct {
 	Title     *string
 	Enabled   bool
 	// Paused says that the channel's pause lies in the future by the database's clock.
-	Paused      bool
+	Paused bool
+	// PausedUntil is nil for a channel that never paused; AuthHeld says that it waits for its credential.
+	PausedUntil *time.Time
+	AuthHeld    bool
 	ErrorStreak int
 	AuthRef     string
 	RateGroup   string
@@ -130,7 +133,7 @@ type ChannelRow struct {
 // ListChannels returns the channels of a workspace by their id; limit is 1 to 10,000.
 func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) ([]ChannelRow, error) {
 	return read[ChannelRow](ctx, s, "list channels ws="+workspace, `
-		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), error_streak, auth_ref, rate_group,
+		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), nullif(paused_until, 'infinity'), auth_held, error_streak, auth_ref, rate_group,
 			coalesce(rate_rps, 0)::float8, coalesce(group_rate_rps, 0)::float8, send_mode, tags, route_filter
 		from autopost.list_channels($1, $2)`, workspace, limit)
 }

@@ -75,7 +75,7 @@ func TestPeopleAreToldOnceAndWhenItIsOver(t *testing.T) {
 	chat := opened{h, duty}
 	first := chat.told(1)[0].Text
 	require.Contains(t, first, "NEW error dead: 1 dead deliveries: tg_")
-	require.Contains(t, first, "To do: see them by: autopost deliveries list --status dead --workspace news")
+	require.Contains(t, first, "To do: see why: autopost deliveries list --status dead --workspace news")
 	h.Until("the mail is there", alertPatience, func() bool { return len(mail.Letters()) == 1 })
 	require.Contains(t, mail.Letters()[0].Header.Get("Subject"), "NEW error dead")
 	h.Until("the webhook was called", alertPatience, func() bool { return len(h.World.Webhook.Events("alerts")) == 1 })

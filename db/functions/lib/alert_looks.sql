@@ -141,7 +141,7 @@ begin
 		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
 		order by l.platform, l.rate_group limit 100) b
 	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group), floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
-		format('group %s/%s: the platform has failed for %s minutes', b.platform, b.rate_group, floor(b.seconds / 60))) f;
+		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group, floor(b.seconds / 60))) f;
 	return query select autopost.finding('moderation_backlog', 'submissions', s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
 		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
 	from (
@@ -161,7 +161,7 @@ begin
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
 		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
 		order by h.auth_ref limit 100) c
-	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s', c.auth_ref,
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1, format('credential %s %s %s, its channels stop with it', c.auth_ref,
 		case when c.valid_until <= p_now then 'expired on' else 'expires on' end, to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
 	return query select f.* from (
 		select h.auth_ref, h.failures, h.error from autopost.credential_health h
@@ -175,13 +175,13 @@ begin
 		where s.workspace_id = p_workspace_id and s.enabled
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id, c.failures, (p_level ->> 'alert_source_failures')::numeric,
-		format('source %s failed %s times in a row: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
+		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures, left(c.last_error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, s.stopped from autopost.pull_sources s
 		where s.workspace_id = p_workspace_id and s.stopped is not null
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1, sign((p_level ->> 'alert_source_failures')::numeric),
-		format('source %s was stopped: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+		format('source %s was stopped, nothing comes from it: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
 end
 $$;
 
@@ -196,6 +196,7 @@ begin
 	return query select autopost.finding('no_dispatcher', 'daemons', floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
 		format('no daemon has dispatched since %s', to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
 	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
@@ -203,10 +204,12 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
-	return query select autopost.finding('clock_skew', 'clocks', c.skew_ms, (p_level ->> 'alert_clock_skew_ms')::numeric,
-		format('a daemon''s clock is %s ms off', c.skew_ms))
+	return query select autopost.finding('clock_skew', 'clocks', abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case when c.skew_ms > 0 then 'ahead of' else 'behind' end))
 	from (
-		select max(abs(d.skew_ms)) as skew_ms from autopost.monitor_duties d where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+		select d.skew_ms, r.host from autopost.monitor_duties d
+		left join autopost.dispatch_runs r on r.run_id = d.run_id
+		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (

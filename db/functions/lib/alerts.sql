@@ -1,42 +1,71 @@
 create or replace function autopost.alert_kinds() returns table (kind text, severity text, title text, remedy text)
 language sql immutable parallel safe
 as $$
--- Every alert that there is: how bad it is, what it says where nobody says more, and what to do; {workspace} and {subject} stand for its own.
+-- Every alert that there is: how bad it is, what it says where nobody says more, and what to do: commands as they are typed. {workspace} and {alert}
+-- stand for its own, {name} for what stands behind the colon of its subject, {code} for that of its meta.
 values
-	('dead', 'error', 'deliveries are dead', 'see them by: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue'),
-	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause by: autopost why DELIVERY_ID; then autopost deliveries requeue --workspace {workspace}'),
-	('failed_permanent', 'error', 'deliveries fail for good', 'see their errors by: autopost deliveries list --status failed_permanent --workspace {workspace}'),
-	('paused_channels', 'warning', 'channels are paused', 'see why by: autopost channel list --workspace {workspace}; then autopost channel resume ID'),
-	('oldest_due', 'error', 'posts are late', 'is autopost serve running, and are its limits too low? See: autopost health --workspace {workspace}'),
-	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look at the channel; if a post is missing: autopost deliveries requeue --workspace {workspace}; list: autopost deliveries list --status failed_permanent'),
-	('auth_lost', 'critical', 'the platform refuses a credential', 'give it a new secret by: autopost credential set (or link) NAME --workspace {workspace}; then autopost credential requeue'),
-	('auth_expiring', 'warning', 'a credential expires soon', 'renew it by: autopost credential set (or link) NAME --workspace {workspace}'),
-	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error by: autopost credential show NAME --workspace {workspace}; link it anew if it stays'),
+	('dead', 'error', 'deliveries are dead', 'see why: autopost deliveries list --status dead --workspace {workspace}; when the cause is gone: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended; or let them be: autopost alert ack {alert} --workspace {workspace} --reason seen'),
+	('dead_many', 'critical', 'very many deliveries are dead', 'stop what fills the queue, find the cause: autopost deliveries list --status dead --workspace {workspace}; then: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended'),
+	('failed_permanent', 'error', 'deliveries fail for good', 'see why: autopost deliveries list --status failed_permanent --workspace {workspace}; when the cause is gone: autopost deliveries requeue --code CODE --workspace {workspace} --reason mended'),
+	('paused_channels', 'warning', 'channels are paused', 'see which, and why: autopost channel list --workspace {workspace}; when the cause is gone: autopost channel resume ID --workspace {workspace} --reason mended'),
+	('channel_refused', 'error', 'the platform refuses a channel', 'put right what the platform says (is the bot in the chat, and may it post?): autopost channel check {name} --workspace {workspace}; then: autopost channel resume {name} --workspace {workspace} --reason mended; and what failed: autopost deliveries requeue --channel {name} --code {code} --workspace {workspace} --reason mended'),
+	('oldest_due', 'error', 'posts are late', 'does every daemon run? autopost doctor; what is slow, and for how long: autopost forecast --workspace {workspace}; raise its limit: autopost channel set ID --rate-rps RPS --workspace {workspace} --reason slow (or autopost group set), or start another autopost serve'),
+	('outcome_held', 'error', 'posts wait for a person: nobody knows whether they were published', 'look into the channel. A post is there: autopost deliveries resolve ID --found MESSAGE_ID --workspace {workspace} --reason seen; it is not: autopost deliveries resolve ID --absent --workspace {workspace} --reason missing'),
+	('unknown_outcome', 'error', 'nobody knows whether posts were published', 'look into the channel; which: autopost deliveries list --status failed_permanent --workspace {workspace}. A post is missing: autopost deliveries requeue ID --workspace {workspace} --reason missing; all are there: autopost alert ack {alert} --workspace {workspace} --reason seen'),
+	('auth_lost', 'critical', 'the platform refuses it; its channels pause, their posts wait', 'get another from the platform, then: autopost credential set {name} --from-file FILE --workspace {workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels go on. What failed: autopost credential requeue --credential {name} --workspace {workspace} --reason renewed'),
+	('auth_expiring', 'warning', 'a credential expires soon', 'get another from the platform, then: autopost credential set {name} --from-file FILE --workspace {workspace} --reason renewed (X and YouTube: autopost credential link {name})'),
+	('auth_not_renewed', 'error', 'a credential cannot be renewed', 'see the error: autopost credential show {name} --workspace {workspace}; if it stays: autopost credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision', 'decide on them in the moderation queue of workspace {workspace}'),
-	('source_failing', 'warning', 'a source cannot be polled', 'see the error by: autopost source show ID --workspace {workspace}; try it by: autopost source test ID'),
-	('source_stopped', 'error', 'a source is polled no more', 'correct its address by: autopost source set ID --workspace {workspace}; or disable it'),
-	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'look at the platform''s status page; posts wait and go on by themselves'),
+	('source_failing', 'warning', 'a source cannot be polled', 'see what comes: autopost source test {name} --workspace {workspace}; correct it: autopost source set {name} --url URL --workspace {workspace} --reason corrected; ask it at once: autopost source fetch {name} --workspace {workspace} --reason mended'),
+	('source_stopped', 'error', 'a source is polled no more', 'correct its address: autopost source set {name} --url URL --workspace {workspace} --reason corrected; then: autopost source enable {name} --workspace {workspace} --reason mended; or be rid of it: autopost source disable {name} --workspace {workspace} --reason gone'),
+	('breaker_open', 'error', 'the platform of a rate group fails, its breaker is open', 'nothing, if the platform is down (see its status page): it is tried again and again, and posts go on by themselves: autopost group list --workspace {workspace}. If it is up: can this machine reach it? autopost doctor'),
 	('orphans', 'error', 'rows refer to nothing', 'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
 	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing', 'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log (monitor.audit_head)'),
-	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error by: autopost alert target list --workspace {workspace}; try it by: autopost alert target test ID'),
-	('rights_lost', 'error', 'the bot may not post in a chat any more', 'give it back its rights in the chat: the channel goes on by itself; or disable it by: autopost channel disable ID --workspace {workspace}'),
+	('alert_target_failing', 'error', 'people cannot be told of alerts', 'see the error: autopost alert target list --workspace {workspace}; mend it, then: autopost alert target test {name} --workspace {workspace} --reason mended'),
+	('rights_lost', 'error', 'the bot may not post in its chat any more; its posts wait', 'give it back its rights in the chat: the channel goes on by itself; or be rid of it: autopost channel set {name} --enabled false --workspace {workspace} --reason gone'),
 	('subscription', 'error', 'a platform does not tell what happens to a bot', 'see the error here; compare AUTOPOST_PUBLIC_URL with the address that the platform can reach'),
-	('webhook_disabled', 'error', 'a result webhook was disabled', 'mend its receiver; then: autopost webhook set ID --workspace {workspace}, and autopost webhook replay ID for what it missed'),
-	('no_dispatcher', 'critical', 'no daemon sends posts', 'start autopost serve; see its log if it ends by itself'),
+	('webhook_failing', 'error', 'a result webhook does not take what it is told', 'mend its receiver, then: autopost webhook test {name} --workspace {workspace} --reason mended; what waits comes by itself'),
+	('webhook_disabled', 'error', 'it was disabled; it is told nothing', 'mend its receiver; then: autopost webhook set {name} --enabled true --workspace {workspace} --reason mended; what it missed: autopost webhook replay {name} --since TIME --workspace {workspace} --reason mended'),
+	('no_dispatcher', 'critical', 'no daemon sends posts', 'start it where it should run: autopost serve; see its log if it ends by itself'),
+	('daemon_lost', 'error', 'a daemon died, others go on', 'start it again where it ran: autopost serve; its log says why it ended. If it is to stay away: autopost alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
-	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines'),
-	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP; what waited waits as long as it was to, dates that people set stay'),
+	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines, as by: timedatectl set-ntp true; then see: autopost doctor'),
+	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP, as by: timedatectl set-ntp true; what waited waits as long as it was to, dates that people set stay'),
 	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
 	('events_without_partition', 'warning', 'events lie in the default partition', 'the monitor was late; they go with time, see: autopost doctor'),
 	('config_differs', 'warning', 'daemons are configured differently', 'give all daemons the same environment (docs/reference/config.md), and restart them')
 $$;
 
-create or replace function autopost.alert_remedy(p_kind text, p_workspace_id text, p_subject text) returns text
+create or replace function autopost.alert_remedy(p_alert autopost.alerts) returns text
 language sql immutable parallel safe
 as $$
 -- What to do about an alert.
 select coalesce((
-	select replace(replace(k.remedy, '{workspace}', p_workspace_id), '{subject}', p_subject) from autopost.alert_kinds() k where k.kind = p_kind), 'run: autopost doctor')
+	select replace(replace(replace(replace(k.remedy, '{workspace}', p_alert.workspace_id), '{alert}', p_alert.alert_id::text),
+		'{name}', substr(p_alert.subject, strpos(p_alert.subject, ':') + 1)), '{code}', coalesce(p_alert.meta ->> 'code', 'CODE'))
+	from autopost.alert_kinds() k where k.kind = p_alert.kind), 'run: autopost doctor')
+$$;
+
+create or replace function autopost.open_alert(p_alert autopost.alerts) returns void
+language plpgsql
+as $$
+-- An alert as far as it is given: kind, subject, what, …; it is raised now, unless there is an open one.
+-- Writes: alerts.
+begin
+	p_alert.alert_id := autopost.new_id();
+	p_alert.raised_at := autopost.now_ts();
+	p_alert.what := autopost.redact(p_alert.what);
+	p_alert.meta := autopost.redact(p_alert.meta);
+	p_alert.error := autopost.redact(p_alert.error);
+	p_alert.severity := coalesce((select k.severity from autopost.alert_kinds() k where k.kind = p_alert.kind), 'error');
+	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy, amount, look)
+	values (p_alert.workspace_id, p_alert.alert_id, p_alert.kind, p_alert.subject, p_alert.raised_at, p_alert.error, p_alert.meta, p_alert.severity, p_alert.what,
+		autopost.alert_remedy(p_alert), coalesce(p_alert.amount, 1), p_alert.look)
+	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+	if found then
+		perform pg_notify('autopost_wake', 'alerts');
+	end if;
+end
 $$;
 
 create or replace function autopost.raise_alert(p_workspace_id text, p_kind text, p_subject text, p_error jsonb, p_meta jsonb) returns void
@@ -45,13 +74,15 @@ as $$
 -- Tells people of something, once until it has ended. Whoever raises it ends it.
 -- Writes: alerts.
 declare
-	v_kind record;
+	v_alert autopost.alerts;
 begin
-	select * into v_kind from autopost.alert_kinds() k where k.kind = p_kind;
-	insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, error, meta, severity, what, remedy)
-	values (p_workspace_id, autopost.new_id(), p_kind, p_subject, autopost.now_ts(), autopost.redact(p_error), autopost.redact(p_meta), coalesce(v_kind.severity, 'error'),
-		autopost.redact(concat_ws(': ', p_subject, coalesce(v_kind.title, p_kind), left(p_error ->> 'message', 200))), autopost.alert_remedy(p_kind, p_workspace_id, p_subject))
-	on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+	v_alert.workspace_id := p_workspace_id;
+	v_alert.kind := p_kind;
+	v_alert.subject := p_subject;
+	v_alert.error := p_error;
+	v_alert.meta := p_meta;
+	v_alert.what := concat_ws(': ', p_subject, coalesce((select k.title from autopost.alert_kinds() k where k.kind = p_kind), p_kind), left(p_error ->> 'message', 200));
+	perform autopost.open_alert(v_alert);
 end
 $$;
 
@@ -63,6 +94,9 @@ as $$
 begin
 	update autopost.alerts a set ended_at = autopost.now_ts()
 	where a.workspace_id = p_workspace_id and a.kind = p_kind and a.subject = p_subject and a.ended_at is null;
+	if found then
+		perform pg_notify('autopost_wake', 'alerts');
+	end if;
 end
 $$;
 
@@ -84,7 +118,7 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_finding jsonb;
-	v_kind record;
+	v_alert autopost.alerts;
 	v_raised int := 0;
 	v_ended int;
 	v_calm interval := case when p_look <> 'integrity' then autopost.setting_interval('alert_calm_seconds') else '0' end; -- which looks once a day
@@ -94,15 +128,12 @@ begin
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	order by a.kind, a.subject for no key update of a;
 	for v_finding in select f.value from unnest(p_findings) f (value) order by f.value ->> 'kind', f.value ->> 'subject' loop
-		select * into v_kind from autopost.alert_kinds() k where k.kind = v_finding ->> 'kind';
+		v_alert := jsonb_populate_record(null::autopost.alerts, v_finding || jsonb_build_object('workspace_id', p_workspace_id, 'look', p_look));
 		update autopost.alerts a
-		set amount = (v_finding ->> 'amount')::numeric, what = autopost.redact(v_finding ->> 'what'), meta = autopost.redact(v_finding -> 'meta'), calm_since = null
-		where a.workspace_id = p_workspace_id and a.kind = v_kind.kind and a.subject = v_finding ->> 'subject' and a.ended_at is null;
+		set amount = v_alert.amount, what = autopost.redact(v_alert.what), meta = autopost.redact(v_alert.meta), calm_since = null
+		where a.workspace_id = p_workspace_id and a.kind = v_alert.kind and a.subject = v_alert.subject and a.ended_at is null;
 		continue when found or v_finding -> 'raised' <> 'true';
-		insert into autopost.alerts (workspace_id, alert_id, kind, subject, raised_at, meta, severity, what, remedy, amount, look)
-		values (p_workspace_id, autopost.new_id(), v_kind.kind, v_finding ->> 'subject', v_now, autopost.redact(v_finding -> 'meta'), v_kind.severity,
-			autopost.redact(v_finding ->> 'what'), autopost.alert_remedy(v_kind.kind, p_workspace_id, v_finding ->> 'subject'), (v_finding ->> 'amount')::numeric, p_look)
-		on conflict (workspace_id, kind, subject) where ended_at is null do nothing;
+		perform autopost.open_alert(v_alert);
 		v_raised := v_raised + 1;
 	end loop;
 	update autopost.alerts a

@@ -113,7 +113,7 @@ begin
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
-		v_held := v_held || autopost.hold('unknown_outcome', null, 'resolve_unknown: somebody looks whether the platform has it');
+		v_held := v_held || autopost.hold('unknown_outcome', null, 'a person looks whether the platform has it: autopost deliveries resolve');
 	end if;
 	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
 	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);

@@ -4,7 +4,7 @@ as $$
 -- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
 -- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
 -- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
--- credential_health, pull_sources, pull_cursors. Writes: alerts, alert_messages.
+-- credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends. Writes: alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
 	v_now timestamptz;
@@ -23,6 +23,9 @@ begin
 	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
 		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
-		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f));
+		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
+		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
+		union all select f.* from autopost.look_at_webhooks(p_workspace_id, v_level, v_now) f));
 end
 $$;

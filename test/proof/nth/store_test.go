@@ -55,8 +55,8 @@ func (s store) ReleaseClaims(ctx context.Context, workspace string, tokens []str
 	return done(s.calls, "release_claims", func() error { return s.db.ReleaseClaims(ctx, workspace, tokens) })
 }
 
-func (s store) TouchRun(ctx context.Context, runID string) error {
-	return done(s.calls, "touch_run", func() error { return s.db.TouchRun(ctx, runID) })
+func (s store) TouchRun(ctx context.Context, runID, host string, ended bool) error {
+	return done(s.calls, "touch_run", func() error { return s.db.TouchRun(ctx, runID, host, ended) })
 }
 
 // noActs is that nothing is to be done to posts that were sent.

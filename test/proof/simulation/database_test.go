@@ -313,7 +313,7 @@ func (d *daemon) ReleaseClaims(ctx context.Context, _ string, tokens []string) e
 	return err
 }
 
-func (d *daemon) TouchRun(ctx context.Context, _ string) error {
+func (d *daemon) TouchRun(ctx context.Context, _, _ string, _ bool) error {
 	_, err := ask(ctx, d, "touch", "", func(time.Time) bool { return true })
 	return err
 }
