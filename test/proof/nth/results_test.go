@@ -38,10 +38,14 @@ func (o outgoing) ClaimWebhooks(ctx context.Context, workspace string, limit int
 	})
 }
 
-func (o outgoing) CommitWebhook(ctx context.Context, workspace string, call results.Call, outcome results.Outcome) error {
-	return done(o.calls, "commit_webhook", func() error {
-		return o.db.CommitWebhook(ctx, workspace, call.WebhookID, call.EventID, call.ClaimToken,
-			pg.WebhookOutcome{HTTPStatus: outcome.HTTPStatus, RetryAfterMS: outcome.RetryAfter.Milliseconds(), Error: outcome.Error})
+func (o outgoing) CommitWebhooks(ctx context.Context, workspace string, told []results.Told) error {
+	return done(o.calls, "commit_webhook_batch", func() error {
+		outcomes := make([]pg.WebhookOutcome, len(told))
+		for i, t := range told {
+			outcomes[i].WebhookID, outcomes[i].EventID, outcomes[i].ClaimToken = t.Call.WebhookID, t.Call.EventID, t.Call.ClaimToken
+			outcomes[i].Outcome.HTTPStatus, outcomes[i].Outcome.Error = t.Outcome.HTTPStatus, t.Outcome.Error
+		}
+		return o.db.CommitWebhookBatch(ctx, workspace, outcomes)
 	})
 }
 
