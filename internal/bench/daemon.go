@@ -236,6 +236,9 @@ func (w *whole) latency(ctx context.Context, daemon *live.Daemon, workspace stri
 	return latency{milliseconds(at.Sub(asked)), milliseconds(at.Sub(answered))}, nil
 }
 
+// toldAfter is when a connection that does nothing has told the statistics what it did, and a little more.
+const toldAfter = 12 * time.Second
+
 // idleDaemon is P13.
 func (b *bench) idleDaemon(ctx context.Context) (result Result, err error) {
 	w, err := b.whole(ctx, "quiet")
@@ -254,7 +257,7 @@ func (b *bench) idleDaemon(ctx context.Context) (result Result, err error) {
 	if _, err := w.latency(ctx, daemon, "quiet"); err != nil { // so that it has done everything once
 		return result, err
 	}
-	if err := pause(ctx, min(b.quiet, 5*time.Second)); err != nil {
+	if err := pause(ctx, min(b.quiet, toldAfter)); err != nil {
 		return result, err
 	}
 	before, err := daemon.Usage()
