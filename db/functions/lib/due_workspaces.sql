@@ -131,14 +131,13 @@ $$;
 create or replace function autopost.source_polls() returns table (workspace_id text, due_at timestamptz)
 language plpgsql stable
 as $$
--- The enabled sources, and when each is to be polled: one that never was, now. What it costs goes by how many sources there are.
+-- The enabled sources, and when each is to be polled: one that never was, ever since. What it costs goes by how many sources there are.
 -- Reads: pull_sources, pull_cursors, workspaces.
 declare
-	v_now timestamptz := autopost.now_ts();
 	v_all boolean := autopost.may_speak_for('*');
 begin
 	return query
-	select s.workspace_id, coalesce(c.next_poll_at, v_now)
+	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
