@@ -39,6 +39,8 @@ const (
 	// does it each roundEvery, by which readiness knows that it lives.
 	byThemselves = 5 * time.Minute
 	roundEvery   = 30 * time.Second
+	// startedUp is when all that only a start needs has been done.
+	startedUp = 30 * time.Second
 )
 
 // stages are the parts of the daemon that --only picks from.
@@ -109,6 +111,7 @@ func (d *daemon) addStages(only []string) error {
 	d.group.Add("http", service.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
 	d.watch.serve(&d.group)
 	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
+	d.group.Add("give back", service.Func(d.giveBack))
 	if on("ingest") || on("dispatch") {
 		d.group.Add("due", service.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.bells, askEvery, d.log) }))
 	}
@@ -124,6 +127,19 @@ func (d *daemon) addStages(only []string) error {
 	}
 	if on("monitor") {
 		return d.addMonitor(runID)
+	}
+	return nil
+}
+
+// giveBack returns what only the start needed, once.
+func (d *daemon) giveBack(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(startedUp):
+	}
+	if err := service.GiveBack(); err != nil {
+		d.log.Warn("daemon.memory_kept", "error", err)
 	}
 	return nil
 }
