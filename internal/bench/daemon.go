@@ -268,7 +268,7 @@ func copyProgram(to, from string) (err error) {
 		return err
 	}
 	defer source.Close()                                                     //nolint:errcheck // it is read only
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700) //nolint:gosec // it is run
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
 	if err != nil {
 		return err
 	}
