@@ -267,7 +267,7 @@ func copyProgram(to, from string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer source.Close()                                                     //nolint:errcheck // it is read only
+	defer source.Close() //nolint:errcheck // it is read only
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
 	if err != nil {
 		return err
