@@ -24,9 +24,10 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 var engineOnly = []string{
 	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "begin_subscription",
 	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions",
+	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
-	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_credential_binding", "get_source", "list_alert_targets",
-	"list_api_keys", "list_credential_bindings", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
+	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
+	"list_api_keys", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
 	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "put_credential_binding",
 	"put_sealed_secret", "put_setting", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload",
 	"remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
@@ -37,11 +38,11 @@ var engineOnly = []string{
 // argument. Each of them answers only for workspaces that the caller may speak
 // for, or touches nothing that belongs to one.
 var crossWorkspace = []string{
-	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "describe_workspaces", "drop_event_partitions", "end_dispatch",
+	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
-	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "next_wake_ms", "observe_clock", "put_setting", "queue_metrics",
+	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "put_setting", "queue_metrics",
 	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
-	"ready_workspaces", "ready_workspaces_after", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
+	"ready_workspaces", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,13 +25,45 @@ func TestLookAcrossWorkspacesPassesThoseWithoutWork(t *testing.T) {
 	base.Exec(`analyze`)
 
 	look := base.Session("look", "engine")
-	for _, query := range []string{`select autopost.ready_workspaces_after('', 100)`, `select autopost.next_wake_ms()`} {
+	for _, query := range []string{`select autopost.ready_work('', 100, '[]')`, `select autopost.due_stages(4000)`} {
 		explain := `explain (analyze, buffers, format json) ` + query
 		look.Exec(explain) // fills the caches of the session
 		root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
 		require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 100., query)
 	}
-	require.Equal(t, [][]any{{"busy"}}, look.Exec(`select autopost.ready_workspaces_after('', 100)`))
+	require.Equal(t, []string{"deliveries"}, pgtest.Column[string](base, `select autopost.due_stages(4000)`))
+}
+
+// What is asked every few seconds costs the same however much has been done: a look at the head of each index.
+func TestStagesThatAreDuePassTheHistory(t *testing.T) {
+	t.Parallel()
+	const finished = 20_000 // of each kind
+	base := world(t, "a")
+	base.Exec(fmt.Sprintf(`set session_replication_role = replica;
+		insert into autopost.workspaces (workspace_id) select 'w' || n from generate_series(1, 400) n;
+		insert into autopost.pull_sources (workspace_id, source_id, kind) select 'w', 'feed ' || n, 'rss' from generate_series(1, 20) n;
+		insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at) select 'w', 'feed ' || n, now() + interval '1 hour' from generate_series(1, 20) n;
+		insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, enabled_at, next_send_at) values ('w', 'crm', 'https://example.com', 'key', now(), now());
+		insert into autopost.webhook_cursors (workspace_id, done_at, mark_xid, mark_at, read_at, next_done_at) values ('w', now(), pg_current_xact_id(), now(), now() + interval '1 hour', now());
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, sent_at, finished_at, provider_message_id)
+		select 'w', autopost.uuid_v7_of(now(), n::text), gen_random_uuid(), 'a', 1, 'hash ' || n, 'sent', now(), now(), n::text from generate_series(1, %[1]d) n;
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id)
+		select 'w', gen_random_uuid(), 'in', 'push', 'failed', '{}', gen_random_uuid(), gen_random_uuid() from generate_series(1, %[1]d) n;
+		insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, status, planned, finished_at)
+		select 'w', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'done', 1, now() from generate_series(1, %[1]d) n;
+		insert into autopost.post_acts (workspace_id, act_id, delivery_id, message_id, channel_id, lane, kind, status, due_at, next_at, operator, reason, created_at, updated_at, finished_at)
+		select 'w', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a', 'a', 'pin', 'done', now(), now(), 'o', 'r', now(), now(), now() from generate_series(1, %[1]d) n;
+		insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, status, due_at, created_at, finished_at)
+		select 'w', 'crm', gen_random_uuid(), 'delivery.sent', now(), '{}', 'delivered', now(), now(), now() from generate_series(1, %[1]d) n;
+		set session_replication_role = origin`, finished))
+	base.Exec(`analyze`)
+
+	look := base.Session("look", "engine")
+	require.Empty(t, look.Exec(`select autopost.due_stages(4000)`)) // and fills the caches of the session
+	root := look.Exec(`explain (analyze, buffers, format json) select autopost.due_stages(4000)`)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
+	buffers := root["Shared Hit Blocks"].(float64) + root["Shared Read Blocks"].(float64)
+	t.Logf("%v pages, %v ms", buffers, root["Actual Total Time"])
+	require.Less(t, buffers, 150.)
 }
 
 // What a claim after an unknown outcome asks about the channel's other posts costs the

@@ -9,14 +9,14 @@ declare
 	v_function record;
 	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
 	v_engine_only constant text[] := array[
-		'get_credential_binding', 'put_credential_binding', 'list_credential_bindings', 'resolve_signed_endpoint', 'get_source',
+		'put_credential_binding', 'resolve_signed_endpoint', 'get_source',
 		'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh', 'put_sealed_secret', 'record_credential_check', 'record_upload', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret',
 		'list_due_subscriptions', 'begin_subscription', 'finish_subscription', 'list_unasked_chats', 'record_chat_rights',
 		'add_api_key', 'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key', 'begin_request', 'finish_request',
 		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
-		'observe_clock', 'queue_metrics', 'list_daemons',
+		'observe_clock', 'due_stages', 'queue_metrics', 'list_daemons',
 		'check_installation', 'report_duty', 'claim_notices', 'finish_notice', 'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target'];
 begin
 	for v_function in

@@ -538,6 +538,41 @@ $$;
 
 
 --
+-- Name: act_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Where something is to be done to a post that was sent: besides the step a probe a lane.
+-- Reads: post_acts, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select a.workspace_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry')
+		order by a.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select a.workspace_id from autopost.post_acts a
+			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
+			order by a.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
+	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: acts_subjects(text, uuid, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4947,6 +4982,37 @@ $$;
 
 
 --
+-- Name: due_stages(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- What a daemon asks every few seconds instead of asking for each kind of work: which kinds have something to do now or within p_within_ms, until it asks again.
+-- Returns, of deliveries, acts, submissions, fanout, sources and results: the payloads of NOTIFY autopost_wake, and two more. None is the normal answer.
+-- It is a hint: a kind that is named may find nothing, and what becomes due later is named later. Looks across workspaces. The engine alone may.
+-- Reads: what armed_workspaces and the functions of lib/due_workspaces read.
+declare
+	v_by timestamptz;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require('within_ms', p_within_ms >= 0);
+	v_by := autopost.now_ts() + p_within_ms * interval '1 millisecond';
+	return query
+	select s.stage from (values
+		('deliveries', exists (select 1 from autopost.armed_workspaces() a where a.ready_at <= v_by)),
+		('acts', exists (select 1 from autopost.act_workspaces(v_by, 1))),
+		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
+		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
+		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
+		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1)))) s (stage, due)
+	where s.due;
+end
+$$;
+
+
+--
 -- Name: edited_payload(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6405,6 +6471,43 @@ $$;
 
 
 --
+-- Name: fanout_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.fanout_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Where a post is still to reach some of very many channels.
+-- Reads: fanout_jobs, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select j.workspace_id from autopost.fanout_jobs j
+		where j.status = 'running'
+		order by j.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select j.workspace_id from autopost.fanout_jobs j
+			where j.status = 'running' and j.workspace_id > w.workspace_id
+			order by j.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: field_error(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7219,27 +7322,6 @@ begin
 		join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
 		left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref and s.retired_at is null
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
-end
-$$;
-
-
---
--- Name: get_credential_binding(text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.get_credential_binding(p_workspace_id text, p_auth_ref text) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Where a credential's secret is kept: {"platform", "secret_ref"}, or null. The engine alone may ask.
--- Reads: credential_bindings.
-declare
-	v_answer jsonb;
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	select jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref) into v_answer from autopost.credential_bindings b
-	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
-	return v_answer;
 end
 $$;
 
@@ -9628,28 +9710,6 @@ CREATE TABLE autopost.credential_bindings (
 );
 
 ALTER TABLE ONLY autopost.credential_bindings FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: list_credential_bindings(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.list_credential_bindings(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.credential_bindings
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- The credentials of a workspace by name, and where their secrets are kept. The engine alone may ask. Raises AP001 for a limit out of 1 to 10000.
--- Reads: credential_bindings.
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read('{}', '{}', p_limit);
-	return query
-	select b.* from autopost.credential_bindings b
-	where b.workspace_id = p_workspace_id
-	order by b.auth_ref
-	limit p_limit;
-end
-$$;
 
 
 --
@@ -12377,26 +12437,6 @@ select coalesce((
 	where not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	order by s.ordinality
 	limit 1), 1)
-$$;
-
-
---
--- Name: next_wake_ms(); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.next_wake_ms() RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Milliseconds until some active workspace has something to claim: 0 = now; null = nothing waits. Looks across workspaces.
--- Reads: what armed_workspaces reads.
-declare
-	v_at timestamptz;
-begin
-	perform autopost.enter_all_workspaces();
-	select min(r.ready_at) into v_at from autopost.armed_workspaces() r;
-	return case when isfinite(v_at) then greatest(0, ceil(extract(epoch from v_at - autopost.now_ts()) * 1000))::bigint end;
-end
 $$;
 
 
@@ -15726,34 +15766,12 @@ $$;
 CREATE FUNCTION autopost.ready_act_workspaces(p_limit integer) RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    SET enable_bitmapscan TO 'off'
-    SET enable_sort TO 'off'
     AS $$
--- Workspaces in which something is to be done now to a post that was sent. Looks across workspaces: one probe of post_acts_open for each lane
--- of those that have anything to do at all.
--- Reads: post_acts, workspaces.
-declare
-	v_now timestamptz := autopost.now_ts();
+-- Workspaces in which something is to be done now to a post that was sent. Looks across workspaces. Reads: what act_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
-	return query
-	with recursive w as (
-		(select a.workspace_id from autopost.post_acts a
-		where a.status in ('queued', 'sending', 'retry')
-		order by a.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select a.workspace_id from autopost.post_acts a
-			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
-			order by a.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where autopost.may_speak_for(w.workspace_id)
-	and exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= v_now)
-	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
-	limit p_limit;
+	return query select r from autopost.act_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -15766,20 +15784,11 @@ CREATE FUNCTION autopost.ready_fanout_workspaces(p_limit integer) RETURNS SETOF 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Workspaces with a fan-out job that could be worked on now. Looks across workspaces.
--- Reads: workspaces, fanout_jobs.
-declare
-	v_now timestamptz := autopost.now_ts();
+-- Workspaces with a fan-out job that could be worked on now. Looks across workspaces. Reads: what fanout_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
-	return query
-	select w.workspace_id from autopost.workspaces w
-	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
-	and exists (select 1 from autopost.fanout_jobs j
-		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= v_now)
-	order by w.workspace_id
-	limit p_limit;
+	return query select r from autopost.fanout_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -15850,22 +15859,17 @@ CREATE FUNCTION autopost.ready_sources() RETURNS jsonb
     AS $$
 -- Active workspaces with a source that is due, and how long it is until another one is: what a poller asks before it looks into any of them.
 -- Returns {"workspaces": ["…"], "next_poll_ms"}: of those that are not due yet; null = there are none. Looks across workspaces.
--- Reads: workspaces, pull_sources, pull_cursors.
+-- Reads: what source_polls reads.
 declare
 	v_now timestamptz;
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
 	v_now := autopost.now_ts();
-	with source as (
-		select s.workspace_id, coalesce(c.next_poll_at, v_now) as due_at -- one without a cursor was never polled
-		from autopost.pull_sources s
-		join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
-		left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-		where s.enabled and autopost.may_speak_for(s.workspace_id))
+	with poll as materialized (select p.workspace_id, p.due_at from autopost.source_polls() p)
 	select jsonb_build_object(
-		'workspaces', array(select distinct s.workspace_id from source s where s.due_at <= v_now order by s.workspace_id),
-		'next_poll_ms', (select ceil(extract(epoch from min(s.due_at) - v_now) * 1000)::bigint from source s where s.due_at > v_now and isfinite(s.due_at)))
+		'workspaces', array(select distinct p.workspace_id from poll p where p.due_at <= v_now order by p.workspace_id),
+		'next_poll_ms', (select ceil(extract(epoch from min(p.due_at) - v_now) * 1000)::bigint from poll p where p.due_at > v_now and isfinite(p.due_at)))
 	into v_answer;
 	return v_answer;
 end
@@ -15880,21 +15884,11 @@ CREATE FUNCTION autopost.ready_submission_workspaces(p_limit integer) RETURNS SE
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Workspaces with a submission that a worker could take now. Looks across workspaces.
--- Reads: workspaces, submissions.
-declare
-	v_now timestamptz := autopost.now_ts();
+-- Workspaces with a submission that a worker could take now. Looks across workspaces. Reads: what submission_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
-	return query
-	select w.workspace_id from autopost.workspaces w
-	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
-	and exists (select 1 from autopost.submissions s
-		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= v_now
-		and coalesce(s.lease_until, v_now) <= v_now)
-	order by w.workspace_id
-	limit p_limit;
+	return query select r from autopost.submission_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -15908,27 +15902,11 @@ CREATE FUNCTION autopost.ready_webhook_workspaces(p_limit integer) RETURNS SETOF
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Workspaces with an enabled result webhook for which a call is due, or whose events are to be read again. Looks across workspaces.
--- Reads: workspaces, result_webhooks, webhook_cursors, webhook_sends.
-declare
-	v_now timestamptz := autopost.now_ts();
-	v_read_before timestamptz := v_now - autopost.setting_interval('webhook_poll_ms');
+-- Reads: what webhook_workspaces reads.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('limit', p_limit > 0);
-	return query
-	select w.workspace_id from autopost.workspaces w
-	where w.status <> 'disabled' and autopost.may_speak_for(w.workspace_id)
-	and exists (
-		select 1 from autopost.result_webhooks r
-		where r.workspace_id = w.workspace_id and r.enabled
-		and (not exists (
-				select 1 from autopost.webhook_cursors c
-				where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
-			or r.next_send_at < v_now + interval '1 second' and exists (
-				select 1 from autopost.webhook_sends s
-				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= v_now)))
-	order by w.workspace_id
-	limit p_limit;
+	return query select r from autopost.webhook_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -15983,25 +15961,6 @@ begin
 	return query
 	select r from autopost.ready_ring(
 		coalesce((select c.served from autopost.dispatch_cursor c where c.scope = autopost.dispatch_scope()), ''), p_limit) r;
-end
-$$;
-
-
---
--- Name: ready_workspaces_after(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.ready_workspaces_after(p_after text, p_limit integer) RETURNS SETOF text
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- ready_workspaces for who keeps the turn itself, as a daemon does: p_after is the last workspace that it served, '' at first.
--- Looks across workspaces. Reads: what armed_workspaces reads.
-begin
-	perform autopost.enter_all_workspaces();
-	perform autopost.require('after', p_after is not null);
-	perform autopost.require('limit', p_limit > 0);
-	return query select r from autopost.ready_ring(p_after, p_limit) r;
 end
 $$;
 
@@ -19613,6 +19572,28 @@ $_$;
 
 
 --
+-- Name: source_polls(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_polls() RETURNS TABLE(workspace_id text, due_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- The enabled sources, and when each is to be polled: one that never was, ever since. What it costs goes by how many sources there are.
+-- Reads: pull_sources, pull_cursors, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and (v_all or autopost.may_speak_for(s.workspace_id));
+end
+$$;
+
+
+--
 -- Name: source_rules(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20090,6 +20071,43 @@ select case
 		where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
 		then autopost.field_error(p_field, 'holds something that is no string of 1 to 2048 characters', 'remove or correct it')
 	else '[]' end
+$$;
+
+
+--
+-- Name: submission_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Where the media of a post are to be fetched, by nobody yet or by one whose lease is over.
+-- Reads: submissions, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select s.workspace_id from autopost.submissions s
+		where s.status = 'fetching'
+		order by s.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select s.workspace_id from autopost.submissions s
+			where s.status = 'fetching' and s.workspace_id > w.workspace_id
+			order by s.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by and coalesce(s.lease_until, p_by) <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
 $$;
 
 
@@ -22896,6 +22914,50 @@ select '{
 	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
 	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
 	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
+$$;
+
+
+--
+-- Name: webhook_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Where a call of an enabled result webhook is due, or the events are to be read again.
+-- Reads: result_webhooks, webhook_cursors, webhook_sends, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
+begin
+	return query
+	with recursive w as (
+		(select r.workspace_id from autopost.result_webhooks r
+		where r.enabled
+		order by r.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select r.workspace_id from autopost.result_webhooks r
+			where r.enabled and r.workspace_id > w.workspace_id
+			order by r.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where (not exists (
+			select 1 from autopost.webhook_cursors c
+			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+		or exists (
+			select 1 from autopost.result_webhooks r
+			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			and exists (
+				select 1 from autopost.webhook_sends s
+				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= p_by)))
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
 $$;
 
 

@@ -33,6 +33,17 @@ import (
 	"autopost/internal/service"
 )
 
+const (
+	// askEvery is how often it is asked, for all stages at once, which of them have something to do.
+	askEvery = 4 * time.Second
+	// byThemselves is how often stages look though nobody woke them, a net below that question; the dispatcher
+	// does it each roundEvery, by which readiness knows that it lives.
+	byThemselves = 5 * time.Minute
+	roundEvery   = 30 * time.Second
+	// startedUp is when all that only a start needs has been done.
+	startedUp = 30 * time.Second
+)
+
 // stages are the parts of the daemon that --only picks from.
 var stages = []string{"ingest", "dispatch", "monitor", "web"}
 
@@ -104,6 +115,10 @@ func (d *daemon) addStages(only []string) error {
 		d.group.Add("postgres", service.Func(d.awaitPrivate))
 	}
 	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
+	d.group.Add("give back", service.Func(d.giveBack))
+	if on("ingest") || on("dispatch") {
+		d.group.Add("due", service.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.bells, askEvery, d.log) }))
+	}
 	if on("ingest") {
 		if err := d.addIngest(runID); err != nil {
 			return err
@@ -116,6 +131,19 @@ func (d *daemon) addStages(only []string) error {
 	}
 	if on("monitor") {
 		return d.addMonitor(runID)
+	}
+	return nil
+}
+
+// giveBack returns what only the start needed, once.
+func (d *daemon) giveBack(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(startedUp):
+	}
+	if err := service.GiveBack(); err != nil {
+		d.log.Warn("daemon.memory_kept", "error", err)
 	}
 	return nil
 }
@@ -151,20 +179,21 @@ func (d *daemon) addIngest(runID string) error {
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	})
 	worker, err := ingest.NewWorker(ingest.Config{
-		Queue: watchedSubmissions{submissionStore{d.store}, d.watch.Watch}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Log: d.log,
+		Queue: watchedSubmissions{submissionStore{d.store}, d.watch.Watch}, Origins: d.depository(), RunID: runID, Wake: d.bells.Submissions, Interval: byThemselves, Log: d.log,
 		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {
 		return err
 	}
-	fanout, err := ingest.NewFanoutWorker(ingest.FanoutConfig{Jobs: fanoutStore{d.store}, Wake: d.bells.Fanout, Log: d.log})
+	fanout, err := ingest.NewFanoutWorker(ingest.FanoutConfig{Jobs: fanoutStore{d.store}, Wake: d.bells.Fanout, Interval: byThemselves, Log: d.log})
 	if err != nil {
 		return err
 	}
 	sources := pullStore{d.store}
 	loop, err := pull.NewLoop(pull.Config{
-		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize, Log: d.log,
+		Sources: sources, Chunks: sources, Failures: sources, Runs: sources, ChunkSize: d.cfg.PullChunkSize,
+		Wake: d.bells.Sources, Interval: byThemselves, Log: d.log,
 		Fetchers: watchedFetchers(d.watch.Watch, fetchers(guarded, d.vault)),
 	})
 	if err != nil {
@@ -197,7 +226,7 @@ func (d *daemon) addDispatch(runID string) error {
 	queue := watchedDispatch{dispatchStore{d.store}, d.watch.Watch}
 	dispatcher, err := dispatch.New(dispatch.Config{
 		RunID: runID, Host: hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
-		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout,
+		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout, Poll: roundEvery,
 	}, dispatch.Deps{
 		Queue: queue, Calls: queue, Commits: queue, Runs: queue, Acts: queue, Credentials: credentials{d.vault},
 		Media: d.library(), Adapters: d.speakers, Wake: d.bells.Deliveries, ActsWake: d.bells.Acts, Log: d.log, Watch: d.watch.Watch,
@@ -208,7 +237,7 @@ func (d *daemon) addDispatch(runID string) error {
 	d.watch.dispatches = true
 	d.group.Add("dispatch", dispatcher)
 	teller, err := results.New(results.Config{
-		Queue: resultQueue{d.store}, Keys: d.vault, Log: d.log,
+		Queue: resultQueue{d.store}, Keys: d.vault, Wake: d.bells.Results, Quiet: byThemselves, Log: d.log,
 		Client: outbound.Guarded(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: time.Minute, MaxBytes: results.MaxAnswer, Strict: true}),
 	})
 	if err != nil {

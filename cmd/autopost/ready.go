@@ -14,7 +14,7 @@ const (
 	// clockTolerance is how far the database's clock may be from ours: leases, slots and signatures are
 	// reckoned with seconds.
 	clockTolerance = 5 * time.Second
-	// roundTolerance is how long a dispatcher may be without a round; an idle one has one every five seconds.
+	// roundTolerance is how long a dispatcher may be without a round; an idle one has one every 30 s.
 	roundTolerance = 45 * time.Second
 )
 

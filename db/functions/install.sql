@@ -2,7 +2,7 @@
 --   psql -v ON_ERROR_STOP=1 --single-transaction -c 'set role autopost_owner; set check_function_bodies = off' -f db/functions/install.sql -f db/grants.sql
 -- A caller sees the functions of ingest/, dispatch/, results/, monitor/ and admin/; those of lib/ are the owner's own.
 
--- The ground: time, ids, settings, who may speak for which workspace, what an error and an event look like.
+-- The ground: time, ids, settings, who may speak for which workspace, what an error and an event look like, where something is due.
 \ir lib/now_ts.sql
 \ir lib/ids.sql
 \ir lib/refuse.sql
@@ -12,6 +12,7 @@
 \ir lib/check_read.sql
 \ir lib/emit_event.sql
 \ir lib/retention.sql
+\ir lib/due_workspaces.sql
 
 -- What a post is: judged, brought to its one normal form, hashed, rendered in each platform's dialect.
 \ir lib/text_units.sql
@@ -110,14 +111,11 @@
 \ir dispatch/touch_run.sql
 \ir lib/armed_workspaces.sql
 \ir dispatch/ready_workspaces.sql
-\ir dispatch/ready_workspaces_after.sql
-\ir dispatch/next_wake_ms.sql
 \ir dispatch/ready_work.sql
 \ir dispatch/begin_dispatch.sql
 \ir dispatch/end_dispatch.sql
 \ir dispatch/claim_within.sql
 \ir dispatch/claim_deliveries.sql
-\ir dispatch/get_credential_binding.sql
 \ir dispatch/get_credential.sql
 \ir dispatch/begin_refresh.sql
 \ir dispatch/finish_refresh.sql
@@ -147,6 +145,7 @@
 -- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
 \ir lib/clock.sql
 \ir monitor/observe_clock.sql
+\ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
 \ir monitor/rearm_gates.sql
@@ -216,7 +215,6 @@
 \ir admin/put_setting.sql
 \ir admin/apply_settings.sql
 \ir admin/put_credential_binding.sql
-\ir admin/list_credential_bindings.sql
 \ir admin/put_rate_group.sql
 \ir admin/list_rate_groups.sql
 \ir admin/put_channel.sql

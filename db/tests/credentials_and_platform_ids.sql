@@ -5,8 +5,8 @@ select plan(17);
 
 select test.channel('a');
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot', 'telegram', 'env:BOT');
-select is(autopost.get_credential_binding('w', 'bot'), '{"platform": "telegram", "secret_ref": "env:BOT"}');
-select is(autopost.get_credential_binding('w', 'other'), null);
+select is(autopost.get_credential('w', 'bot') - 'stale' - 'last_version', '{"platform": "telegram", "secret_ref": "env:BOT"}');
+select is(autopost.get_credential('w', 'other'), null);
 select throws_ok($$insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'x', 'telegram', '12345:secret')$$, '23514', null, 'a secret itself is refused');
 
 -- The channel's present credential.

@@ -86,27 +86,27 @@ select is((select count(distinct workspace_id)::int from served), 5, 'everybody 
 select is((select max(gap) from (select n - lag(n) over (partition by workspace_id order by n) as gap from served) g), 5, 'every fifth time');
 
 -- A daemon keeps its turn itself.
-select is(array(select autopost.ready_workspaces_after('', 10)), '{w1,w2,w3,w4,w5}');
-select is(array(select autopost.ready_workspaces_after('w3', 10)), '{w4,w5,w1,w2,w3}');
-select is(array(select autopost.ready_workspaces_after('w3', 3)), '{w4,w5,w1}');
-select is(array(select autopost.ready_workspaces_after('w33', 2)), '{w4,w5}', 'after one that is gone');
-select is(array(select autopost.ready_workspaces_after('w5', 2)), '{w1,w2}');
+select is(test.ring('', 10), '{w1,w2,w3,w4,w5}');
+select is(test.ring('w3', 10), '{w4,w5,w1,w2,w3}');
+select is(test.ring('w3', 3), '{w4,w5,w1}');
+select is(test.ring('w33', 2), '{w4,w5}', 'after one that is gone');
+select is(test.ring('w5', 2), '{w1,w2}');
 update autopost.workspaces set status = 'paused' where workspace_id = 'w1';
-select is(array(select autopost.ready_workspaces_after('w5', 2)), '{w2,w3}', 'one that is not active has no turn');
+select is(test.ring('w5', 2), '{w2,w3}', 'one that is not active has no turn');
 update autopost.workspaces set status = 'active' where workspace_id = 'w1';
 
 -- Several groups in one workspace: the readiest counts, a shut one never.
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps) values ('w2', 'b', 'max', '@b', 'b', 'b', null), ('w2', 'c', 'telegram', '@c', 'z', 'z', null);
 select test.serve('["w1", "w2", "w3", "w4", "w5"]');
-select is(array(select autopost.ready_workspaces_after('', 10)), '{}');
-select is(autopost.next_wake_ms(), null, 'no gate is armed');
+select is(test.ring('', 10), '{}');
+select is(test.next_wake(), null, 'no gate is armed');
 select autopost.enqueue_messages_and_deliveries('w2', 'in', 'api', jsonb_build_object('text', 'groups', 'scheduled_for', autopost.now_ts() + interval '1 minute'));
-select is(autopost.next_wake_ms(), 60000::bigint);
+select is(test.next_wake(), 60000::bigint);
 select autopost.enqueue_messages_and_deliveries('w2', 'in', 'api', '{"text": "now", "routing": {"include_channels": ["c"]}}');
-select is(array(select autopost.ready_workspaces_after('', 10)), '{w2}');
+select is(test.ring('', 10), '{w2}');
 insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until) values ('w2', 'telegram', 'z', autopost.now_ts() + interval '90 seconds');
-select is(array(select autopost.ready_workspaces_after('', 10)), '{}', 'its group cools down');
-select is(autopost.next_wake_ms(), 60000::bigint, 'the other groups come sooner');
+select is(test.ring('', 10), '{}', 'its group cools down');
+select is(test.next_wake(), 60000::bigint, 'the other groups come sooner');
 
 -- Who speaks for some workspaces has a turn of its own, and sees them alone.
 create role contract_tenant login in role autopost_caller;
@@ -119,7 +119,7 @@ select is(autopost.begin_dispatch('other', 60) ->> 'held_by', 'tenant');
 select is(autopost.end_dispatch('house'), '{"applied": false, "reason": "stale"}', 'nor can it end what the house holds');
 select is(autopost.end_dispatch('tenant') -> 'served', '"w2"');
 select is(autopost.begin_dispatch('other', 60) -> 'workspaces', '["w4"]');
-select is(array(select autopost.ready_workspaces_after('', 10)), '{w2,w4}');
+select is(autopost.ready_work('', 10, '[]') -> 'workspaces', '["w2", "w4"]');
 reset session authorization;
 select is(autopost.begin_dispatch('second', 60) ->> 'held_by', 'house');
 

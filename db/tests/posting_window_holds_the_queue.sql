@@ -77,7 +77,7 @@ select ok(not 'send_attempt' = any (test.actions('b')), 'and no call is on recor
 select is(test.claimed(), '{}', 'the window holds it');
 select is((test.gate('b')).ready_at, '2026-06-16 14:00+00');
 select is((select ready_workspaces from autopost.ready_workspaces(10)), null, 'nobody is woken for it');
-select is(autopost.next_wake_ms(), 23 * 3600 * 1000::bigint, 'before then');
+select is(test.next_wake(), 23 * 3600 * 1000::bigint, 'before then');
 
 -- A row edit acts at once.
 update autopost.channels set timezone = 'Europe/London' where channel_id = 'b';

@@ -14,13 +14,13 @@ select array(select autopost.ready_workspaces(p_limit))
 $$;
 
 select is(test.ready(), '{}', 'nothing waits');
-select is(autopost.next_wake_ms(), null);
+select is(test.next_wake(), null);
 select autopost.enqueue_messages_and_deliveries('v', 'in', 'api', '{"text": "first"}');
 select test.tick('1 second');
 select test.say('second');
 select is(test.ready(), '{v,w}', 'in a ring');
 select is(test.ready(1), '{v}');
-select is(autopost.next_wake_ms(), 0::bigint);
+select is(test.next_wake(), 0::bigint);
 select autopost.claim_deliveries('v', 'r', 10);
 select is(test.ready(), '{w}', 'claimed: nothing left there');
 select test.claimed();
@@ -28,18 +28,18 @@ select is(test.ready(), '{}');
 
 select test.post(jsonb_build_object('text', 'later', 'scheduled_for', autopost.now_ts() + interval '90 seconds'));
 select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) from autopost.deliveries d where d.workspace_id = 'w' and d.status = 'sending';
-select is(autopost.next_wake_ms(), 90000::bigint, 'when to look again');
+select is(test.next_wake(), 90000::bigint, 'when to look again');
 select test.tick('90 seconds');
 select is(test.ready(), '{w}');
 insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until) values ('w', 'telegram', 'bot', autopost.now_ts() + interval '5 seconds');
 select is(test.ready(), '{}', 'a group that cools down is not ready');
-select is(autopost.next_wake_ms(), 5000::bigint, 'until it is');
+select is(test.next_wake(), 5000::bigint, 'until it is');
 update autopost.platform_limits set cooldown_until = null, rate_rps = 1, next_allowed_at = autopost.now_ts() + interval '3 seconds';
-select is(autopost.next_wake_ms(), 2000::bigint, 'nor one without a slot within a second');
+select is(test.next_wake(), 2000::bigint, 'nor one without a slot within a second');
 update autopost.platform_limits set next_allowed_at = null;
 update autopost.workspaces set status = 'disabled';
 select is(test.ready(), '{}', 'nor a workspace that is not active');
-select is(autopost.next_wake_ms(), null);
+select is(test.next_wake(), null);
 
 select * from finish();
 rollback;

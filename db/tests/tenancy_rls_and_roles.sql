@@ -51,14 +51,14 @@ select test.refused('contract_n8n', $$set local role autopost_owner$$, '42501', 
 select test.refused('contract_n8n', $$select 1 from autopost.deliveries$$, '42501', 'no table');
 select test.refused('contract_n8n', $$select 1 from autopost.credential_bindings$$, '42501', 'no credential');
 select test.refused('contract_n8n', $$insert into autopost.role_workspaces values ('contract_n8n', '*')$$, '42501', 'cannot give itself rights');
-select test.refused('contract_n8n', $$select autopost.get_credential_binding('w', 'bot')$$, '42501', 'where secrets are kept is not for it');
+select test.refused('contract_n8n', $$select autopost.get_credential('w', 'bot')$$, '42501', 'where secrets are kept is not for it');
 select test.refused('contract_n8n', $$select autopost.put_setting('max_attempts', '1')$$, '42501', 'nor the settings of all');
 select test.refused('contract_n8n', $$select autopost.add_api_key('w', 'n', 'owner', repeat('c', 64))$$, '42501', 'nor keys');
 select test.refused('contract_n8n', $$select autopost.normalize_payload('{}')$$, '42501', 'helpers are the owner''s');
 select test.refused('contract_n8n', $$select autopost.emit_note('w', 'sent', 'ok', null, null, null, null)$$, '42501', 'nobody writes events himself');
 select test.refused('contract_daemon', $$select 1 from autopost.messages$$, '42501', 'the daemon has no table either');
 select test.refused('contract_daemon', $$update autopost.deliveries set status = 'queued'$$, '42501', 'and cannot go around the functions');
-select test.refused('contract_daemon', $$select autopost.get_credential_binding('v', 'bot')$$, '00000', 'reads where secrets are kept');
+select test.refused('contract_daemon', $$select autopost.get_credential('v', 'bot')$$, '00000', 'reads where secrets are kept');
 select test.refused('contract_daemon', $$select autopost.claim_deliveries('w', 'r', 1), autopost.claim_deliveries('v', 'r', 1)$$, '00000', 'speaks for all workspaces');
 select test.refused('contract_reader', $$select autopost.claim_deliveries('w', 'r', 1)$$, '42501', 'calls nothing');
 select test.refused('contract_reader', $$select 1 from autopost.messages$$, '42501', 'reads views, not tables');

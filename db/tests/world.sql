@@ -49,6 +49,20 @@ as $$
 select coalesce(array_agg(c.channel_id), '{}') from test.claim(p_limit, p_run_id) c
 $$;
 
+create function test.ring(p_after text, p_limit int) returns text[]
+language sql
+as $$
+-- Whose turn it is, after the one that was served last.
+select array(select jsonb_array_elements_text(autopost.ready_work(p_after, p_limit, '[]') -> 'workspaces'))
+$$;
+
+create function test.next_wake() returns bigint
+language sql
+as $$
+-- Milliseconds until there is something to claim: null when nothing waits.
+select (autopost.ready_work('', 1, '[]') ->> 'next_wake_ms')::bigint
+$$;
+
 create function test.row(p_channel_id text) returns autopost.deliveries
 language sql
 as $$

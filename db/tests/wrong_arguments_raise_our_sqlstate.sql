@@ -131,6 +131,8 @@ insert into calls values
 	('list_alerts', $c$autopost.list_alerts('w', null)$c$, 'limit'),
 	('check_alerts', $c$autopost.check_alerts(null)$c$, 'workspace_id'),
 	('check_integrity', $c$autopost.check_integrity(null)$c$, 'workspace_id'),
+	('due_stages', $c$autopost.due_stages(-1)$c$, 'within_ms'),
+	('due_stages', $c$autopost.due_stages(null)$c$, 'within_ms'),
 	('report_duty', $c$autopost.report_duty('', 'd', now(), '', null)$c$, 'run_id'),
 	('report_duty', $c$autopost.report_duty('r', '', now(), '', null)$c$, 'duty'),
 	('report_duty', $c$autopost.report_duty('r', 'd', null, '', null)$c$, 'at'),
@@ -271,8 +273,6 @@ insert into calls values
 	('touch_run', $c$autopost.touch_run('')$c$, 'run_id'),
 	('ready_workspaces', $c$autopost.ready_workspaces(0)$c$, 'limit'),
 	('ready_workspaces', $c$autopost.ready_workspaces(null)$c$, 'limit'),
-	('ready_workspaces_after', $c$autopost.ready_workspaces_after(null, 1)$c$, 'after'),
-	('ready_workspaces_after', $c$autopost.ready_workspaces_after('', 0)$c$, 'limit'),
 	('ready_work', $c$autopost.ready_work(null, 1, '[]')$c$, 'after'),
 	('ready_work', $c$autopost.ready_work('', 0, '[]')$c$, 'limit'),
 	('ready_work', $c$autopost.ready_work('', 1, null)$c$, 'rooms'),
@@ -363,7 +363,6 @@ insert into calls values
 	('put_media_blob', $c$autopost.put_media_blob('w', 'b', null, 'a', 'k', 'f', null)$c$, 'provider'),
 	('put_media_blob', $c$autopost.put_media_blob('w', 'b', 'p', '', 'k', 'f', null)$c$, 'auth_ref'),
 	('put_media_blob', $c$autopost.put_media_blob('w', 'b', 'p', 'a', '', 'f', null)$c$, 'kind'),
-	('get_credential_binding', $c$autopost.get_credential_binding(null, 'a')$c$, 'workspace_id'),
 	('add_api_key', $c$autopost.add_api_key(null, 'n', 'owner', repeat('c', 64))$c$, 'workspace_id'),
 	('add_api_key', $c$autopost.add_api_key('w', '', 'owner', repeat('c', 64))$c$, 'name'),
 	('add_api_key', $c$autopost.add_api_key('w', 'n', 'king', repeat('c', 64))$c$, 'role'),
@@ -579,8 +578,6 @@ insert into calls values
 	('list_quotas', $c$autopost.list_quotas('w', 0)$c$, 'limit'),
 	('put_credential_binding', $c$autopost.put_credential_binding(null, 'bot', '{}', 'o', 'r', true)$c$, 'workspace_id'),
 	('put_credential_binding', $c$autopost.put_credential_binding('w', '', '{}', 'o', 'r', true)$c$, 'auth_ref'),
-	('list_credential_bindings', $c$autopost.list_credential_bindings(null, 1)$c$, 'workspace_id'),
-	('list_credential_bindings', $c$autopost.list_credential_bindings('w', 0)$c$, 'limit'),
 	('apply_config', $c$autopost.apply_config(null, '[]', 'o', 'r', true)$c$, 'workspace_id'),
 	('apply_config', $c$autopost.apply_config('w', null, 'o', 'r', true)$c$, 'items'),
 	('apply_config', $c$autopost.apply_config('w', '{}', 'o', 'r', true)$c$, 'items'),
@@ -690,7 +687,7 @@ select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,next_wake_ms,queue_metrics,ready_sources,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,queue_metrics,ready_sources,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 there is no workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 there is no workspace nowhere', 'the workspace comes first');
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');

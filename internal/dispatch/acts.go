@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// actPoll is how often it is asked what has come due: removals at their time, and acts that are tried again. New ones ring a bell.
-	actPoll = 4 * time.Second
 	// actsAtOnce bounds one claim.
 	actsAtOnce = 50
 	// codeNoAct: the adapter of this daemon does not do what the database says that the platform does.
@@ -37,7 +35,7 @@ type Acts interface {
 // cannot finish comes again when its lease is over: to do an act twice is to do it once.
 func (d *Dispatcher) serveActs(l life) {
 	defer d.turns.Wait()
-	ticker := time.NewTicker(actPoll)
+	ticker := time.NewTicker(d.cfg.Poll)
 	defer ticker.Stop()
 	for {
 		d.actRound(l)

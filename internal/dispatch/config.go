@@ -20,8 +20,8 @@ type Config struct {
 	// Senders is how many deliveries may be in hand at once, from the claim to the
 	// commit, and so how many calls may run. Default 512.
 	Senders int
-	// Poll is the longest time between two rounds when nothing wakes the
-	// dispatcher; it is all there is while the listener is dead. Default 5 s.
+	// Poll is the longest time between two rounds, of deliveries and of acts, when
+	// nothing wakes the dispatcher. Default 5 s, which does without anybody to wake it.
 	Poll time.Duration
 	// Lease is the length of a fresh lease (SENDING_LEASE_SECONDS). It must not be
 	// longer than the database's, else a call could outlive its lease. Default 300 s.

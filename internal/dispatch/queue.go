@@ -143,7 +143,7 @@ type Deps struct {
 	Credentials Credentials
 	Media       Media
 	Adapters    map[autopost.Platform]autopost.Adapter
-	// Wake hints that a gate was armed. It may be nil, lose hints, or be closed.
+	// Wake hints that a gate was armed, or that one will be open soon. It may be nil, lose hints, or be closed.
 	Wake <-chan struct{}
 	// ActsWake hints that something is to be done to a post that was sent, in the same way.
 	ActsWake <-chan struct{}

@@ -37,7 +37,7 @@ type FanoutConfig struct {
 	Jobs FanoutJobs
 	// Wake starts a round at once; nil = only the interval does.
 	Wake <-chan struct{}
-	// Interval between rounds when nobody wakes the worker; 10 s.
+	// Interval between rounds when nobody wakes the worker; 10 s, which does without anybody to.
 	Interval time.Duration
 	// Concurrency is how many workspaces are worked on at once; 2.
 	Concurrency int

@@ -27,7 +27,7 @@ type Config struct {
 	RunID string
 	// Wake starts a round at once; nil = only the interval does.
 	Wake <-chan struct{}
-	// Interval between rounds when nobody wakes the worker; 5 s.
+	// Interval between rounds when nobody wakes the worker; 5 s, which does without anybody to.
 	Interval time.Duration
 	// Concurrency is how many submissions are fetched at once; 32.
 	Concurrency int

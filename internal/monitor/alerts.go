@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,7 @@ type Alerts interface {
 	// tells what became of one, nil when it went out.
 	ClaimNotices(ctx context.Context, workspace string, limit int) ([]Notice, error)
 	FinishNotice(ctx context.Context, workspace, messageID, token string, failure *autopost.Error) error
-	// ReportDuty records what a duty came to.
+	// ReportDuty records what a duty came to: each failure, the first success after one, and of a duty that is a sign of life every success.
 	ReportDuty(ctx context.Context, report DutyReport) error
 }
 
@@ -79,7 +80,7 @@ func (m *Monitor) watch(ctx context.Context) bool {
 	if err != nil {
 		m.fail(ctx, "watch", err)
 	}
-	_, ok := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "check alerts", func(ctx context.Context, workspace string) (int, error) {
+	_, ok := m.sweepOf(ctx, &m.all, "check alerts", func(ctx context.Context, workspace string) (int, error) {
 		seen, err := m.deps.Alerts.CheckAlerts(ctx, workspace)
 		change.Raised, change.Ended, change.Open = change.Raised+seen.Raised, change.Ended+seen.Ended, change.Open+seen.Open
 		return 0, err
@@ -97,7 +98,7 @@ func (m *Monitor) watch(ctx context.Context) bool {
 // tell sends what targets are to be told. One that cannot be reached is the database's
 // to remember: it holds up no other, and the duty has been done.
 func (m *Monitor) tell(ctx context.Context) bool {
-	told, ok := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "claim notices", func(query context.Context, workspace string) (int, error) {
+	told, ok := m.sweepOf(ctx, &m.all, "claim notices", func(query context.Context, workspace string) (int, error) {
 		notices, err := m.deps.Alerts.ClaimNotices(query, workspace, noticesPerSweep)
 		if err != nil {
 			return 0, err
@@ -152,25 +153,25 @@ func note(ctx context.Context, err error) {
 	}
 }
 
-// perform does a duty and reports how it went, so that one that cannot be done for a
-// while is an alert.
-func (m *Monitor) perform(ctx context.Context, d duty) bool {
+// perform does a duty. It returns what went wrong, "" where it could be done.
+func (m *Monitor) perform(ctx context.Context, d duty) (problem string) {
 	var met troubles
-	ok := d.once(context.WithValue(ctx, troublesKey{}, &met))
-	if ctx.Err() != nil {
-		return ok
+	if d.once(context.WithValue(ctx, troublesKey{}, &met)) {
+		return ""
 	}
-	report := DutyReport{RunID: m.cfg.RunID, Duty: d.name, At: time.Now(), Config: m.cfg.Fingerprint}
-	if !ok {
-		report.Err = met.first
-		if report.Err == "" {
-			report.Err = "it could not be done"
-		}
+	return cmp.Or(met.first, "it could not be done")
+}
+
+// tellHow reports how a duty went, so that one that cannot be done for a while is an alert.
+func (m *Monitor) tellHow(ctx context.Context, d duty, problem string) (told bool) {
+	if ctx.Err() != nil {
+		return false
 	}
 	query, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	if err := m.deps.Alerts.ReportDuty(query, report); err != nil {
+	err := m.deps.Alerts.ReportDuty(query, DutyReport{RunID: m.cfg.RunID, Duty: d.name, At: time.Now(), Config: m.cfg.Fingerprint, Err: problem})
+	if err != nil {
 		m.fail(ctx, "report "+d.name, err)
 	}
-	return ok
+	return err == nil
 }

@@ -80,6 +80,27 @@ func TestTargetThatHangsHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, 1, s.count("report tell"), "a target that cannot be reached is no failure of the duty")
 }
 
+// That all is well is said once, of what is done each minute; that it is not, each time; and of the look for alerts always, as a sign of life.
+func TestWhatIsNewsIsReported(t *testing.T) {
+	s := newStore()
+	s.fails["flood acme"], s.fails["report leases"] = true, true
+	watch(t, s, 10*time.Minute-time.Second)
+	require.Equal(t, 1, s.count("report credentials"))
+	require.Equal(t, 1, s.count("report clock"))
+	require.Equal(t, 10, s.count("report floods: close ingress floods ws=acme: "+errGone.Error()))
+	require.Equal(t, 10, s.count("report watch"))
+	require.Equal(t, 10, s.count("report leases"), "until somebody hears it")
+}
+
+// Duties that come at the same time ask once for the workspaces.
+func TestWorkspacesAreListedOnceForAllDuties(t *testing.T) {
+	s := newStore()
+	watch(t, s, 10*time.Minute-time.Second)
+	require.LessOrEqual(t, s.count("list"), 20)
+	require.Equal(t, 10, s.count("sending acme"))
+	require.Equal(t, 20, s.count("gates acme"))
+}
+
 func TestEachDutyReportsHowItWent(t *testing.T) {
 	s := newStore()
 	s.fails["gates acme"] = true

@@ -10,7 +10,7 @@ type Floods interface {
 
 // closeFloods goes round all workspaces: a paused one takes requests, too.
 func (m *Monitor) closeFloods(ctx context.Context) bool {
-	closed, ok := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "close ingress floods", m.deps.Floods.CloseIngressFloods)
+	closed, ok := m.sweepOf(ctx, &m.all, "close ingress floods", m.deps.Floods.CloseIngressFloods)
 	m.done(closed > 0, "monitor.ingress_floods_closed", "floods", closed)
 	return ok
 }

@@ -19,7 +19,7 @@ type Integrity interface {
 // the audit logs into the log: outside the database, where whoever changes the one cannot
 // reach the other.
 func (m *Monitor) checkIntegrity(ctx context.Context) bool {
-	found, ok1 := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "check integrity", func(ctx context.Context, workspace string) (int, error) {
+	found, ok1 := m.sweepOf(ctx, &m.all, "check integrity", func(ctx context.Context, workspace string) (int, error) {
 		orphans, audit, err := m.deps.Integrity.CheckIntegrity(ctx, workspace)
 		for _, kind := range orphans {
 			m.deps.Log.Error("monitor.orphans", "workspace", workspace, "found", kind)
@@ -30,7 +30,7 @@ func (m *Monitor) checkIntegrity(ctx context.Context) bool {
 		return len(orphans) + len(audit), err
 	})
 	m.done(false, "monitor.integrity_checked", "found", found)
-	_, ok2 := m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "anchor audit log", func(ctx context.Context, workspace string) (int, error) {
+	_, ok2 := m.sweepOf(ctx, &m.all, "anchor audit log", func(ctx context.Context, workspace string) (int, error) {
 		seq, hash, err := m.deps.Integrity.AuditHead(ctx, workspace)
 		if err == nil && seq > 0 {
 			m.deps.Log.Info("monitor.audit_head", "workspace", workspace, "seq", seq, "hash", hash)

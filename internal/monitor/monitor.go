@@ -109,6 +109,8 @@ type Monitor struct {
 	cfg     Config
 	deps    Deps
 	witness witness
+	// active are the workspaces at work, all with those that rest.
+	active, all remembered
 }
 
 // New makes a Monitor without effect.
@@ -117,7 +119,11 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Monitor{cfg: cfg, deps: deps}, nil
+	return &Monitor{
+		cfg: cfg, deps: deps,
+		active: remembered{ask: deps.Workspaces.ListWorkspaces, keep: cfg.Interval / 2},
+		all:    remembered{ask: deps.Retention.ListAllWorkspaces, keep: cfg.Interval / 2},
+	}, nil
 }
 
 // duty is one thing to be done again and again.
@@ -129,6 +135,8 @@ type duty struct {
 	once func(ctx context.Context) bool
 	// wake has it done before its time; nil never does.
 	wake <-chan struct{}
+	// sign has it reported each time: as a sign of life, with this machine's clock and configuration.
+	sign bool
 }
 
 // Run does every duty at once and then periodically, each at its own pace, until
@@ -147,7 +155,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
 		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
 		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
-		{name: "watch", every: m.cfg.Interval, once: m.watch},
+		{name: "watch", every: m.cfg.Interval, once: m.watch, sign: true},
 		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.cfg.News},
 		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},
 	} {
@@ -160,6 +168,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 func (m *Monitor) repeat(ctx context.Context, d duty) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	fine := false // and known to be
 	for {
 		select {
 		case <-ctx.Done():
@@ -167,8 +176,12 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 		case <-timer.C:
 		case <-d.wake:
 		}
+		problem := m.perform(ctx, d)
+		if problem != "" || !fine || d.sign {
+			fine = m.tellHow(ctx, d, problem) && problem == ""
+		}
 		wait := d.every
-		if !m.perform(ctx, d) {
+		if problem != "" {
 			wait = min(wait, m.cfg.Interval)
 		}
 		timer.Reset(wait)
@@ -177,13 +190,13 @@ func (m *Monitor) repeat(ctx context.Context, d duty) {
 
 // sweep does something for every active workspace and adds up what it came to.
 func (m *Monitor) sweep(ctx context.Context, what string, one func(ctx context.Context, workspace string) (int, error)) (total int, ok bool) {
-	return m.sweepOf(ctx, m.deps.Workspaces.ListWorkspaces, what, one)
+	return m.sweepOf(ctx, &m.active, what, one)
 }
 
 func (m *Monitor) sweepOf(
-	ctx context.Context, list func(context.Context) ([]string, error), what string, one func(ctx context.Context, workspace string) (int, error),
+	ctx context.Context, among *remembered, what string, one func(ctx context.Context, workspace string) (int, error),
 ) (total int, ok bool) {
-	workspaces, err := named(ctx, list)
+	workspaces, err := named(ctx, among.list)
 	if err != nil {
 		m.fail(ctx, what, err)
 		return 0, false
@@ -214,6 +227,31 @@ func named(ctx context.Context, list func(context.Context) ([]string, error)) ([
 		return nil, fmt.Errorf("list workspaces: %w", err)
 	}
 	return workspaces, nil
+}
+
+// remembered is a list of workspaces that duties share, so that those which come at the same time ask once.
+type remembered struct {
+	ask func(ctx context.Context) ([]string, error)
+	// keep is how old it may be.
+	keep time.Duration
+
+	mu         sync.Mutex
+	workspaces []string
+	at         time.Time
+}
+
+func (r *remembered) list(ctx context.Context) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.at.IsZero() && time.Since(r.at) < r.keep {
+		return r.workspaces, nil
+	}
+	asked := time.Now()
+	workspaces, err := r.ask(ctx)
+	if err == nil {
+		r.workspaces, r.at = workspaces, asked
+	}
+	return workspaces, err
 }
 
 // fail logs a failure, and notes it for the duty's report, unless it is but the echo of a stop.

@@ -83,7 +83,7 @@ func (m *Monitor) purge(ctx context.Context, what string, once purge) (total int
 	for round := range purgeRounds {
 		var n int
 		var fine bool
-		n, fine = m.sweepOf(ctx, m.deps.Retention.ListAllWorkspaces, "purge "+what, func(ctx context.Context, workspace string) (int, error) {
+		n, fine = m.sweepOf(ctx, &m.all, "purge "+what, func(ctx context.Context, workspace string) (int, error) {
 			after, more := left[workspace]
 			if round > 0 && !more {
 				return 0, nil

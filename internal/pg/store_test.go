@@ -167,6 +167,27 @@ func TestListenRingsForWhatIsDue(t *testing.T) {
 	waitFor(t, bells.Submissions)
 }
 
+// Without a listener, what waits is found by asking; while the database is away everybody is told to look himself.
+func TestPollRingsForWhatIsDue(t *testing.T) {
+	db := pgtest.NewAlone(t)
+	db.Exec(setUp)
+	store := open(t, db.URL("engine"))
+	push(t, store, "ring")
+	bells := pg.NewBells()
+	go func() { _ = pg.Poll(t.Context(), store, bells, 10*time.Millisecond, discard()) }()
+	waitFor(t, bells.Deliveries)
+	db.Exec(`update autopost.channels set enabled = false; insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss')`)
+	waitFor(t, bells.Sources)
+	require.Empty(t, bells.Fanout, "nobody is told of what is not due")
+	require.Empty(t, bells.Results)
+	db.StopServer()
+	defer db.StartServer()
+	waitFor(t, bells.Fanout)
+	waitFor(t, bells.Results)
+	waitFor(t, bells.Acts)
+	waitFor(t, bells.Submissions)
+}
+
 func TestPurgesGoOnWhereTheyStopped(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)

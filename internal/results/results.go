@@ -70,8 +70,12 @@ type Config struct {
 	Keys  Keys
 	// Client makes the calls. The addresses are tenants' own: it is to guard them.
 	Client *outbound.Client
-	// Interval between two looks at the queue; 500 ms. Where nothing is to be told it grows to 5 s.
+	// Wake hints that somebody is to be told something; nil = nobody hints.
+	Wake <-chan struct{}
+	// Interval between two looks at the queue; 500 ms. Where nothing is to be told it grows to Quiet.
 	Interval time.Duration
+	// Quiet is the longest time between two looks; 5 s, which does without anybody to wake the stage.
+	Quiet time.Duration
 	// AtOnce bounds the calls that are under way; 256.
 	AtOnce int
 	// Log is slog.Default() when nil.
@@ -85,8 +89,6 @@ const (
 	// does not suffice is called again, under the same id.
 	drainTime         = 10 * time.Second
 	workspacesPerLook = 10_000
-	// quiet is the most that the time between two looks grows to while nobody is to be told anything.
-	quiet = 5 * time.Second
 	// readingsPerLook bounds how long a workspace with many events is read before others have their turn.
 	readingsPerLook = 4
 	// readersAtOnce bounds the workspaces that are read at the same time.
@@ -113,6 +115,7 @@ func New(cfg Config) (*Teller, error) {
 		return nil, errors.New("results: queue, keys and client are required")
 	}
 	cfg.Interval = cmp.Or(cfg.Interval, 500*time.Millisecond)
+	cfg.Quiet = max(cmp.Or(cfg.Quiet, 5*time.Second), cfg.Interval)
 	cfg.AtOnce = cmp.Or(cfg.AtOnce, 256)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1), commits: commits{queue: cfg.Queue, log: cfg.Log, waiting: map[string][]*commit{}}}, nil
@@ -129,7 +132,7 @@ func (t *Teller) Run(ctx context.Context) error {
 	}()
 	timer := time.NewTimer(t.cfg.Interval)
 	defer timer.Stop()
-	for pause := t.cfg.Interval; ; pause = min(2*pause, max(quiet, t.cfg.Interval)) {
+	for pause := t.cfg.Interval; ; pause = min(2*pause, t.cfg.Quiet) {
 		if t.look(ctx, calling) {
 			pause = t.cfg.Interval
 		}
@@ -138,6 +141,7 @@ func (t *Teller) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.freed:
+		case <-t.cfg.Wake:
 		case <-timer.C:
 		}
 	}

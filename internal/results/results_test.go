@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -28,6 +29,7 @@ const key = "whsec_Y2FuYXJ5LXNpZ25pbmcta2V5LXRoYXQtc3RheXMtYXQtaG9tZQ=="
 type queue struct {
 	mu        sync.Mutex
 	due       []results.Call
+	looks     int
 	read      int
 	committed chan results.Outcome
 	broken    bool
@@ -36,6 +38,7 @@ type queue struct {
 func (q *queue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.looks++
 	if q.broken {
 		return nil, errors.New("the database is away")
 	}
@@ -152,6 +155,34 @@ func TestWhatACallCameTo(t *testing.T) {
 			require.Equal(t, c.want, told(t, c.answer, 0, c.call)[0])
 		})
 	}
+}
+
+// Who has nothing to tell looks ever more seldom, and at once when somebody hints.
+func TestAQuietStageIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{broken: true}
+		wake := make(chan struct{})
+		teller, err := results.New(results.Config{
+			Queue: q, Keys: keys{}, Client: outbound.Guarded(outbound.GuardedConfig{}), Wake: wake, Quiet: time.Hour, Log: slog.New(slog.DiscardHandler),
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- teller.Run(ctx) }()
+		<-time.After(24 * time.Hour)
+		synctest.Wait()
+		q.mu.Lock()
+		require.Less(t, q.looks, 24+15, "half a second, and twice as long each time, up to an hour")
+		looks := q.looks
+		q.mu.Unlock()
+		wake <- struct{}{}
+		synctest.Wait()
+		q.mu.Lock()
+		require.Equal(t, looks+1, q.looks)
+		q.mu.Unlock()
+		stop()
+		require.NoError(t, <-ended)
+	})
 }
 
 func TestNoMoreCallsAtOnceThanPlaces(t *testing.T) {

@@ -139,3 +139,10 @@ func TestEmptyGroup(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, new(service.Group).Run(t.Context()))
 }
+
+// What was given back comes again when it is used.
+func TestWhoGaveMemoryBackGoesOn(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, service.GiveBack())
+	require.NoError(t, new(service.Group).Run(t.Context()))
+}

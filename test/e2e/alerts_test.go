@@ -138,7 +138,7 @@ func TestKilledBetweenTheMessageAndItsRecord(t *testing.T) {
 	}
 	h.Serve(each)
 	h.UntilTrue(alertPatience, `select count(*) = 1 from autopost.alert_messages where status = 'unknown'`)
-	h.UntilTrue(alertPatience, `select exists (select 1 from autopost.monitor_duties where duty = 'tell' and reported_at > (select max(ended_at) from autopost.alert_messages))`)
+	h.UntilTrue(alertPatience, `select exists (select 1 from autopost.monitor_duties where duty = 'watch' and reported_at > (select max(ended_at) + interval '3 seconds' from autopost.alert_messages))`)
 	require.Len(t, chat.told(2), 2)
 	require.Equal(t, chat.told(2)[0].Text, chat.told(2)[1].Text)
 }

@@ -27,8 +27,10 @@ type Config struct {
 	Fetchers map[string]Fetcher
 	// ChunkSize is PULL_CHUNK_SIZE, 50 to 200; 100.
 	ChunkSize int
+	// Wake hints that a source is due, or will be soon; nil = nobody hints.
+	Wake <-chan struct{}
 	// Interval is the longest time between two looks for due sources: how soon a new
-	// one is found; 5 s.
+	// one is found that nobody hints at; 5 s.
 	Interval time.Duration
 	// Budget is the longest that one source may take; 60 s.
 	Budget time.Duration
@@ -86,8 +88,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-next.C:
-			next.Reset(l.sweep(ctx))
+		case <-l.cfg.Wake:
 		}
+		next.Reset(l.sweep(ctx))
 	}
 }
 

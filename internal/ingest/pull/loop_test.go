@@ -215,6 +215,33 @@ func TestSlowSourceHoldsUpItsWorkspaceAloneAndEndsInTime(t *testing.T) {
 	})
 }
 
+func TestLoopIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{due: map[string][]Source{}}
+		wake := make(chan struct{})
+		loop, err := NewLoop(Config{
+			Sources: s, Chunks: s, Failures: s, Runs: s, Wake: wake, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
+			Fetchers: map[string]Fetcher{"rss": fetch(func(context.Context, Source) (Batch, error) { return items(1), nil })},
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- loop.Run(ctx) }()
+		synctest.Wait()
+		s.mu.Lock()
+		s.due["w"] = []Source{source("w", "a")}
+		s.mu.Unlock()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.False(t, s.has("chunk"), "it is not time yet")
+		wake <- struct{}{}
+		synctest.Wait()
+		require.True(t, s.has("chunk a e-a 1"))
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}
+
 func TestStoppingRecordsNoFailureAndClosesTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{due: map[string][]Source{"w": {source("w", "a")}}}

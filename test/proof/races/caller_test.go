@@ -85,7 +85,7 @@ func TestCallerIsRefusedAllElse(t *testing.T) {
 		where p.pronamespace = 'autopost'::regnamespace and p.prorettype <> 'trigger'::regtype
 		and (not p.prosecdef or not has_function_privilege('autopost_caller', p.oid, 'execute')) order by 1`)
 	require.Greater(t, len(refused), 80)
-	for _, name := range []string{"get_credential_binding", "put_setting", "add_api_key", "resolve_api_key", "ensure_event_partitions", "commit_items"} {
+	for _, name := range []string{"get_credential", "put_setting", "add_api_key", "resolve_api_key", "ensure_event_partitions", "commit_items"} {
 		require.True(t, slices.ContainsFunc(refused, func(call string) bool { return strings.HasPrefix(call, "select autopost."+name+"(") }), name)
 	}
 	for _, call := range refused {

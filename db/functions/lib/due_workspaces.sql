@@ -1,0 +1,146 @@
+-- Where each kind of work has something that is due by an instant: active workspaces (for what comes in and what is told, all that are not disabled) of those
+-- that the caller may speak for, in the order of their names. They look across workspaces: none is entered. Each goes from one workspace in which something
+-- waits to the next, by an index of what waits: what is finished, and workspaces where nothing waits, cost nothing. The planner takes the row-level security
+-- for a rare match and would rather read and sort everything for each step, hence the two settings. Deliveries have armed_workspaces.
+
+create or replace function autopost.act_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Where something is to be done to a post that was sent: besides the step a probe a lane.
+-- Reads: post_acts, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select a.workspace_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry')
+		order by a.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select a.workspace_id from autopost.post_acts a
+			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
+			order by a.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
+	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.submission_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Where the media of a post are to be fetched, by nobody yet or by one whose lease is over.
+-- Reads: submissions, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select s.workspace_id from autopost.submissions s
+		where s.status = 'fetching'
+		order by s.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select s.workspace_id from autopost.submissions s
+			where s.status = 'fetching' and s.workspace_id > w.workspace_id
+			order by s.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by and coalesce(s.lease_until, p_by) <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.fanout_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Where a post is still to reach some of very many channels.
+-- Reads: fanout_jobs, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	with recursive w as (
+		(select j.workspace_id from autopost.fanout_jobs j
+		where j.status = 'running'
+		order by j.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select j.workspace_id from autopost.fanout_jobs j
+			where j.status = 'running' and j.workspace_id > w.workspace_id
+			order by j.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.webhook_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Where a call of an enabled result webhook is due, or the events are to be read again.
+-- Reads: result_webhooks, webhook_cursors, webhook_sends, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
+begin
+	return query
+	with recursive w as (
+		(select r.workspace_id from autopost.result_webhooks r
+		where r.enabled
+		order by r.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select r.workspace_id from autopost.result_webhooks r
+			where r.enabled and r.workspace_id > w.workspace_id
+			order by r.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where (not exists (
+			select 1 from autopost.webhook_cursors c
+			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+		or exists (
+			select 1 from autopost.result_webhooks r
+			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			and exists (
+				select 1 from autopost.webhook_sends s
+				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id and s.status in ('pending', 'sending') and s.due_at <= p_by)))
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.source_polls() returns table (workspace_id text, due_at timestamptz)
+language plpgsql stable
+as $$
+-- The enabled sources, and when each is to be polled: one that never was, ever since. What it costs goes by how many sources there are.
+-- Reads: pull_sources, pull_cursors, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+begin
+	return query
+	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and (v_all or autopost.may_speak_for(s.workspace_id));
+end
+$$;
