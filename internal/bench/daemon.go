@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -82,114 +81,6 @@ func (w *whole) serve(ctx context.Context, daemons int, workspaces ...string) (r
 		running = append(running, d)
 	}
 	return running, stop, nil
-}
-
-// drainByDaemons is P3e: the drain of P3 through daemons, adapters and real HTTP. What
-// each part takes of the processors says how fast it could be at most where all of
-// them share the machine.
-func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
-	w, err := b.whole(ctx, "whole")
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	const workspace = "whole"
-	q, err := b.queue(ctx, w.base, workspace, everyLimit(b.channels))
-	if err != nil {
-		return result, err
-	}
-	if err := w.bots(ctx, workspace); err != nil {
-		return result, err
-	}
-	if _, err := w.admin.Exec(ctx, `alter database `+w.name+` set track_functions = 'pl'`); err != nil {
-		return result, fmt.Errorf("count calls of functions: %w", err)
-	}
-	var bySQL, byOne, byTwo spent
-	drained := func(daemons int, s *spent) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) { return w.drained(ctx, q, daemons, s) }
-	}
-	samples, err := b.interleave(ctx, func(context.Context) error { return nil },
-		subject{"SQL alone", "rows/s", func(ctx context.Context) (float64, error) {
-			made, err := q.fill(ctx, b.drain)
-			if err != nil {
-				return 0, err
-			}
-			d := b.drainer(q, made)
-			rate := 0.0
-			err = w.spending(ctx, nil, &bySQL, float64(made), func() (err error) {
-				rate, err = perSecond(d.total)(d.run(ctx))
-				return err
-			})
-			return rate, err
-		}},
-		subject{"one daemon", "rows/s", drained(1, &byOne)}, subject{"two daemons", "rows/s", drained(2, &byTwo)})
-	if err != nil {
-		return result, err
-	}
-	best := make([]float64, len(samples["one daemon"]))
-	for i := range best {
-		best[i] = max(samples["one daemon"][i], samples["two daemons"][i])
-	}
-	result.Checks = []Check{atLeast(0.7, ratio("from end to end / SQL alone", best, samples["SQL alone"]))}
-	result.Figures = []Figure{
-		figure(fmt.Sprintf("SQL alone, %d connections, batches of %d", claimers, b.batch), "rows/s", samples["SQL alone"]...),
-		figure("one daemon", "rows/s", samples["one daemon"]...),
-		figure("two daemons", "rows/s", samples["two daemons"]...),
-	}
-	result.Figures = append(result.Figures, bySQL.figures("SQL alone")...)
-	result.Figures = append(result.Figures, byOne.figures("one daemon")...)
-	result.Figures = append(result.Figures, byTwo.figures("two daemons")...)
-	result.Notes = []string{fmt.Sprintf("daemons and platform run on the %d processors that the database runs on; the rest of a drain with SQL alone is its client", runtime.NumCPU())}
-	return result, nil
-}
-
-// drained starts daemons and gives them rows that are due, when they have sent some and
-// their connections have compiled what they call: calls a second from the first to the last.
-func (w *whole) drained(ctx context.Context, q *queue, daemons int, s *spent) (rate float64, err error) {
-	running, stop, err := w.serve(ctx, daemons, q.workspace)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	patience, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(w.bench.drain)*10*time.Millisecond)
-	defer cancel()
-	warm, err := w.fillAtOnce(ctx, q, q.shape.channels)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := w.platform.Arrivals(patience, "", warm); err != nil {
-		return 0, err
-	}
-	rows, err := w.fillAtOnce(ctx, q, w.bench.drain)
-	if err != nil {
-		return 0, err
-	}
-	calls, err := w.platform.Arrivals(patience, "", 1)
-	if err != nil {
-		return 0, err
-	}
-	err = w.spending(ctx, running, s, float64(rows-len(calls)), func() (err error) {
-		calls, err = w.platform.Arrivals(patience, "", rows)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return float64(rows-1) / calls[rows-1].At.Sub(calls[0].At).Seconds(), nil
-}
-
-// fillAtOnce gives daemons that run all rows at the same moment, and forgets the calls of before.
-func (w *whole) fillAtOnce(ctx context.Context, q *queue, rows int) (int, error) {
-	const status = `update autopost.workspaces set status = $2 where workspace_id = $1`
-	if err := w.exec(ctx, status, q.workspace, "paused"); err != nil {
-		return 0, err
-	}
-	made, err := q.fill(ctx, rows)
-	if err != nil {
-		return 0, err
-	}
-	w.platform.Reset()
-	return int(made), w.exec(ctx, status, q.workspace, "active")
 }
 
 // idleLatency is P8: from the answer to a webhook to the first byte at the platform,
