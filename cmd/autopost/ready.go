@@ -24,7 +24,8 @@ func (d *daemon) checks() []admin.Check {
 		{Name: "database", Part: admin.ReadyFunc(d.answers), Remedy: "the database does not answer: look whether it runs, and at DATABASE_URL"},
 		{Name: "schema", Part: d.store, Remedy: "the schema is not of this program: run autopost migrate of the same version"},
 		{Name: "clock", Part: admin.ReadyFunc(d.clock), Remedy: "the clocks of the database and of this machine are more than 5 s apart: set both by NTP"},
-		{Name: "storage", Part: &lasting{ask: d.blobs.Writable}, Remedy: "the media origin cannot be written: look at AUTOPOST_BLOB_URL, the disk and the rights there"},
+		{Name: "room", Part: d.disks.took(databaseDisk, nil), Remedy: "the disk of the database took nothing within the last minute, it is full: make room there (docs/operate/disks.md)"},
+		{Name: "storage", Part: d.disks.took(mediaDisk, &lasting{ask: d.blobs.Writable}), Remedy: "the media origin cannot be written, or its disk is full: look at AUTOPOST_BLOB_URL, the room and the rights there (docs/operate/disks.md)"},
 	}
 	if d.watch.dispatches {
 		checks = append(checks, admin.Check{Name: "dispatcher", Part: admin.ReadyFunc(d.rounds), Remedy: "nobody has looked for deliveries for 45 s: look at the log for dispatch.*"})

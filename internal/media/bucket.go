@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"gocloud.dev/blob"
@@ -14,6 +15,8 @@ import (
 	_ "gocloud.dev/blob/fileblob"  // file:// origins
 	_ "gocloud.dev/blob/memblob"   // mem:// origins
 	_ "gocloud.dev/blob/s3blob"    // s3:// origins
+
+	"autopost"
 )
 
 // depot is what differs between kinds of buckets.
@@ -113,3 +116,18 @@ func (c copying) publish(ctx context.Context, temporary, key string) error {
 }
 
 func (copying) leftovers(context.Context, time.Time) (int, error) { return 0, nil }
+
+// roomless marks an error by which a bucket says that its disk, or what we may use of it, is full.
+func (s *Store) roomless(err error) error {
+	var refused interface{ ErrorCode() string } // of an object store
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		errors.As(err, &refused) && (refused.ErrorCode() == "XMinioStorageFull" || refused.ErrorCode() == "QuotaExceeded")
+	if !full || errors.Is(err, autopost.ErrNoRoom) {
+		return err
+	}
+	err = fmt.Errorf("%w: %w", autopost.ErrNoRoom, err)
+	if s.Full != nil {
+		s.Full(err)
+	}
+	return err
+}
