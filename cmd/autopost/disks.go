@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"autopost"
-	"autopost/internal/admin"
 	"autopost/internal/config"
 	"autopost/internal/telemetry"
 )
@@ -113,20 +111,15 @@ func (d *disks) note(disk string, err error) {
 	d.refused[disk] = time.Now()
 }
 
-// took is ready while a disk has refused nothing for a while, and what is asked besides is ready.
-func (d *disks) took(disk string, besides admin.Ready) admin.Ready {
-	return admin.ReadyFunc(func(ctx context.Context) error {
-		d.mu.Lock()
-		ago := time.Since(d.refused[disk])
-		d.mu.Unlock()
-		if ago < refusedFor {
-			return fmt.Errorf("the disk of the %s was full %s ago", disk, ago.Round(time.Second))
-		}
-		if besides == nil {
-			return nil
-		}
-		return besides.Ready(ctx)
-	})
+// full says that a disk took nothing a moment ago; nil when it was not so.
+func (d *disks) full(disk string) error {
+	d.mu.Lock()
+	ago := time.Since(d.refused[disk])
+	d.mu.Unlock()
+	if ago >= refusedFor {
+		return nil
+	}
+	return fmt.Errorf("the disk of the %s was full %s ago", disk, ago.Round(time.Second))
 }
 
 // asked is a pg.Asked that tells the watch, and notes a full disk.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -117,11 +118,14 @@ func (c copying) publish(ctx context.Context, temporary, key string) error {
 
 func (copying) leftovers(context.Context, time.Time) (int, error) { return 0, nil }
 
+// fullCodes are those of S3's interface for a full disk, and for a quota that is used up: of MinIO's and of Ceph's.
+var fullCodes = []string{"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
+
 // roomless marks an error by which a bucket says that its disk, or what we may use of it, is full.
 func (s *Store) roomless(err error) error {
-	var refused interface{ ErrorCode() string } // of an object store
+	var refused interface{ ErrorCode() string }
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		errors.As(err, &refused) && (refused.ErrorCode() == "XMinioStorageFull" || refused.ErrorCode() == "QuotaExceeded")
+		errors.As(err, &refused) && slices.Contains(fullCodes, refused.ErrorCode())
 	if !full || errors.Is(err, autopost.ErrNoRoom) {
 		return err
 	}

@@ -2,6 +2,7 @@ package media_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,4 +80,29 @@ func TestDownloadOntoAFullDisk(t *testing.T) {
 	require.Equal(t, media.CodeNoRoom, failed.Code)
 	require.Equal(t, autopost.Transient, failed.Category)
 	require.Contains(t, failed.Message, "no room left on the disk")
+}
+
+// A bucket whose disk is full, or whose quota is used up, has no room either, and whoever
+// wants to know is told.
+func TestBucketThatIsFull(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	for code, status := range map[string]int{"XMinioStorageFull": 507, "XMinioAdminBucketQuotaExceeded": 400, "QuotaExceeded": 403} {
+		t.Run(code, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
+			}))
+			defer server.Close()
+			store, err := media.OpenStore(t.Context(), "s3://media?region=x&endpoint="+server.URL)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, store.Close()) }()
+			var told error
+			store.Full = func(err error) { told = err }
+			_, err = store.Put(t.Context(), strings.NewReader("content"), autopost.MediaFile, media.Limits{})
+			require.ErrorIs(t, err, autopost.ErrNoRoom)
+			require.ErrorIs(t, told, autopost.ErrNoRoom)
+		})
+	}
 }
