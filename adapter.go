@@ -39,6 +39,9 @@ type Call struct {
 // ErrNoOrigin says that the medium's content is not in the media origin (any more).
 var ErrNoOrigin = errors.New("media origin is missing")
 
+// ErrNoRoom says that what should have been kept was not, for the disk that it belongs on is full.
+var ErrNoRoom = errors.New("no room left on the disk")
+
 // Materials is what an adapter may ask about the media of its delivery.
 type Materials interface {
 	// Cached returns the platform's id for this content under this credential and

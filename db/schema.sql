@@ -742,6 +742,7 @@ values
 	('no_dispatcher', 'critical', 'no daemon sends posts', 'start it where it should run: autopost serve; see its log if it ends by itself'),
 	('daemon_lost', 'error', 'a daemon died, others go on', 'start it again where it ran: autopost serve; its log says why it ended. If it is to stay away: autopost alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('disk_low', 'critical', 'a disk is nearly full, or is', 'make room there, or give it a larger disk, before it takes nothing any more: docs/operate/disks.md'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines, as by: timedatectl set-ntp true; then see: autopost doctor'),
 	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP, as by: timedatectl set-ntp true; what waited waits as long as it was to, dates that people set stay'),
 	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),
@@ -6173,17 +6174,18 @@ ALTER TABLE ONLY autopost.submissions FORCE ROW LEVEL SECURITY;
 CREATE FUNCTION autopost.fail_submission(p_submission autopost.submissions, p_error jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- A fetch that failed: again later by the retry policy of its code, or never.
+-- A fetch that failed: again later by the retry policy of its code, or never. What costs no attempt is tried until it ends otherwise.
 -- Writes: submissions, events(submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
-	v_final boolean := v_error ->> 'category' = 'PERMANENT' or p_submission.attempt >= autopost.setting('submission_max_attempts')
+	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
+	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= autopost.setting('submission_max_attempts'))
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
-	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(autopost.retry_policy('*', v_error ->> 'code'),
+	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(v_policy,
 		p_submission.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 begin
 	update autopost.submissions s
-	set status = case when v_final then 'failed' else s.status end, claim_token = null, lease_until = null,
+	set status = case when v_final then 'failed' else s.status end, attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
 		next_attempt_at = v_next, last_error = v_error, updated_at = autopost.now_ts()
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	if v_final then
@@ -11446,11 +11448,14 @@ begin
 	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
-		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
+		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x where x.run_id = d.run_id and x.reported_at > p_now - v_late)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select autopost.finding('disk_low', 'disks', count(*), 1, left(string_agg(d.error, '; ' order by d.error), 500))
+	from (
+		select distinct x.error from autopost.monitor_duties x where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
 	return query select autopost.finding('clock_skew', 'clocks', abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
 		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case when c.skew_ms > 0 then 'ahead of' else 'behind' end))
 	from (

@@ -59,6 +59,7 @@ type daemon struct {
 	bells    pg.Bells
 	http     net.Listener
 	watch    *watch
+	disks    *disks
 	group    service.Group
 	log      *slog.Logger
 }
@@ -80,7 +81,9 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 	if d.watch, err = newWatch(ctx, cfg); err != nil {
 		return nil, err
 	}
-	if d.store, err = db.watchedStore(ctx, d.watch); err != nil {
+	d.disks = newDisks(cfg, db.private != nil, log)
+	d.disks.tellOf(d.watch.Watch)
+	if d.store, err = db.watchedStore(ctx, d.watch, d.disks); err != nil {
 		return nil, err
 	}
 	if err := d.store.Ready(ctx); err != nil {
@@ -97,6 +100,7 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 	if d.blobs, err = openMedia(ctx, cfg); err != nil {
 		return nil, err
 	}
+	d.blobs.Full = func(err error) { d.disks.note(mediaDisk, err) }
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
 	}
@@ -109,6 +113,9 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 func (d *daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
 	runID := uuid.NewString()
+	if d.db.private != nil {
+		d.group.Add("private postgres", service.Func(d.db.outlived))
+	}
 	d.group.Add("http", service.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
 	d.watch.serve(&d.group)
 	if d.db.private != nil && !d.db.private.Attached() {
@@ -256,7 +263,7 @@ func (d *daemon) addMonitor(runID string) error {
 		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
 		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},
-		Alerts: alertStore{d.store}, Teller: teller, Log: d.log,
+		Alerts: alertStore{d.store}, Disks: d.disks, Teller: teller, Log: d.log,
 	})
 	if err != nil {
 		return err

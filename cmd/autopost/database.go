@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +42,17 @@ func openDatabase(ctx context.Context, cfg config.Config) (*database, error) {
 	return &database{url: private.URL(), directURL: private.URL(), private: private}, nil
 }
 
+// outlived fails when the private PostgreSQL that this process started has ended: nothing
+// brings that back but a new start.
+func (d *database) outlived(ctx context.Context) error {
+	select {
+	case <-d.private.Done():
+		return errors.New("the private PostgreSQL has ended: postgres.log in its folder says why; start autopost again when that is mended")
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // close stops the private PostgreSQL if this process started it.
 func (d *database) close() error {
 	if d.private == nil {
@@ -72,9 +84,9 @@ func away(err error) error {
 	return fmt.Errorf("%w\nlook whether the database runs, and at DATABASE_URL", err)
 }
 
-// watchedStore is store, with a watch that is told of each call.
-func (d *database) watchedStore(ctx context.Context, w *watch) (*pg.Store, error) {
-	store, err := pg.Open(ctx, pg.Options{URL: d.url, Pooled: d.url != d.directURL, Asked: w.Asked})
+// watchedStore is store, with a watch and disks that are told of each call.
+func (d *database) watchedStore(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
+	store, err := pg.Open(ctx, pg.Options{URL: d.url, Pooled: d.url != d.directURL, Asked: on.asked})
 	if err == nil {
 		w.observe(store)
 	}

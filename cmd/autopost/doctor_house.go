@@ -25,10 +25,7 @@ func diagnoseHouse(ctx context.Context, cfg config.Config, store *pg.Store) ([]p
 		return nil, err
 	}
 	checks := append(diagnoseDaemons(daemons, queue), diagnoseQueue(queue), diagnosePublicURL(ctx, cfg.PublicURL))
-	if disk, ok := diagnoseDisk(cfg.DataDir); ok {
-		checks = append(checks, disk)
-	}
-	return checks, nil
+	return append(checks, diagnoseDisks(cfg)...), nil
 }
 
 // diagnoseDaemons looks whether somebody serves the queue, whether all of those agree, and whether their monitors can do their duties.
@@ -134,22 +131,24 @@ func askHealth(ctx context.Context, base string) error {
 	return nil
 }
 
-const (
-	// leastFree and leastShare are what must be free of the disk that holds the data directory.
-	leastFree  = 1 << 30
-	leastShare = 0.05
-)
+// diagnoseDisks looks at the disk of the data directory, and at that of media elsewhere on this machine.
+func diagnoseDisks(cfg config.Config) []pg.Check {
+	checks := diagnoseDisk("disk", cfg.DataDir)
+	if dir, ok := mediaFolder(cfg.BlobURL); ok && !strings.HasPrefix(dir, cfg.DataDir+"/") {
+		checks = append(checks, diagnoseDisk("media disk", dir)...)
+	}
+	return checks
+}
 
-// diagnoseDisk looks at the disk of the data directory; ok is false where that is not known.
-func diagnoseDisk(dir string) (check pg.Check, ok bool) {
+// diagnoseDisk is nothing where the disk cannot be seen.
+func diagnoseDisk(name, dir string) []pg.Check {
 	free, size, ok := diskOf(dir)
 	if !ok {
-		return pg.Check{}, false
+		return nil
 	}
-	check = pg.Check{Name: "disk", Found: fmt.Sprintf("%.1f of %.1f GB are free at %s", float64(free)/1e9, float64(size)/1e9, dir)}
-	check.OK = free >= leastFree && float64(free) >= leastShare*float64(size)
+	check := pg.Check{Name: name, OK: !isLow(free, size), Found: spaceWords(dir, free, size)}
 	if !check.OK {
-		check.Remedy = "make room, or move AUTOPOST_DATA_DIR: media, and a private PostgreSQL, grow there; retention is in docs/operate/configure.md"
+		check.Remedy = "make room there, or give it a larger disk: docs/operate/disks.md says what grows"
 	}
-	return check, true
+	return []pg.Check{check}
 }

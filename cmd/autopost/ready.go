@@ -23,8 +23,9 @@ func (d *daemon) checks() []admin.Check {
 	checks := []admin.Check{
 		{Name: "database", Part: admin.ReadyFunc(d.answers), Remedy: "the database does not answer: look whether it runs, and at DATABASE_URL"},
 		{Name: "schema", After: "database", Part: d.store, Remedy: "the schema is not of this program: run autopost migrate of the same version"},
+		{Name: "room", After: "database", Part: admin.ReadyFunc(d.room), Remedy: "the disk of the database is full, it took nothing within the last minute: make room there (docs/operate/disks.md)"},
 		{Name: "clock", After: "database", Part: admin.ReadyFunc(d.clock), Remedy: "the clocks of the database and of this machine are more than 5 s apart: set both by NTP"},
-		{Name: "storage", Part: &lasting{ask: d.blobs.Writable}, Remedy: "the media origin cannot be written: look at AUTOPOST_BLOB_URL, the disk and the rights there"},
+		{Name: "storage", Part: admin.ReadyFunc(d.storage(&lasting{ask: d.blobs.Writable})), Remedy: "the media origin cannot be written, or its disk is full: look at AUTOPOST_BLOB_URL, the room and the rights there (docs/operate/disks.md)"},
 	}
 	if d.watch.dispatches {
 		checks = append(checks, admin.Check{Name: "dispatcher", Part: admin.ReadyFunc(d.rounds), Remedy: "nobody has looked for deliveries for 45 s: look at the log for dispatch.*"})
@@ -60,6 +61,13 @@ func (l *lasting) Ready(ctx context.Context) error {
 func (d *daemon) answers(ctx context.Context) error {
 	_, _, err := d.store.Skew(ctx)
 	return err
+}
+
+func (d *daemon) room(context.Context) error { return d.disks.full(databaseDisk) }
+
+// storage is ready where the bucket can be written and has taken all that came lately.
+func (d *daemon) storage(bucket admin.Ready) func(context.Context) error {
+	return func(ctx context.Context) error { return errors.Join(d.disks.full(mediaDisk), bucket.Ready(ctx)) }
 }
 
 func (d *daemon) clock(ctx context.Context) error {

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(38);
+select plan(42);
 update autopost.workspaces set created_at = '2026-01-02' where workspace_id = 'w';
 insert into autopost.workspaces (workspace_id, created_at) values ('older', '2026-01-01');
 -- The clock of this test stands in a month without partitions.
@@ -65,6 +65,16 @@ select is(test.look(), '{"older duty_failing duty:media 3"}');
 select ok((select a.what not like '%abcdefgh%' from autopost.alerts a where a.ended_at is null), 'no secret is told');
 select test.tick('16 minutes');
 select is(test.over(), '{}', 'a monitor that is gone fails at nothing');
+
+-- Disks, at once.
+select test.report('disks', 'the disk of the media: 0.9 of 20.0 GB are free at /media');
+select is(test.look(), '{"older disk_low disks 1"}', 'told the first time, and by no failing duty');
+select test.report('disks', 'the disk of the database: 0.1 of 9.0 GB are free at /pg', 'two');
+select is(test.look(), '{"older disk_low disks 2"}');
+select is((select a.severity || ' ' || a.what from autopost.alerts a where a.kind = 'disk_low'),
+	'critical the disk of the database: 0.1 of 9.0 GB are free at /pg; the disk of the media: 0.9 of 20.0 GB are free at /media');
+select test.report('disks'), test.report('disks', null, 'two');
+select is(test.over(), '{}', 'room was made');
 
 -- Clocks and configurations.
 select test.report('watch', null, 'one', '1999 milliseconds');

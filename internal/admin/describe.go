@@ -22,10 +22,11 @@ var because = map[int]string{
 	429: "The key has too many requests under way.",
 	500: "A defect.",
 	503: "The database is away; Retry-After says when to try again.",
+	507: "A disk is full and nothing was kept; it is for the operator to make room.",
 }
 
 // later are the problems that say when to try again.
-var later = []int{409, 429, 503}
+var later = []int{409, 429, 503, 507}
 
 // complete gives each operation what the library leaves out: an example of its answer
 // and, told once for all of them, its problems in words and with their headers.

@@ -252,6 +252,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 		"defect":   {fmt.Errorf("%w: relation canary", door.ErrDefect), 500},
 		"away":     {errGone, 503},
 		"slow":     {context.DeadlineExceeded, 503},
+		"full":     {fmt.Errorf("the database: %w: relation canary", autopost.ErrNoRoom), 507},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, target := range []string{"/api/v1/runs/" + runID, "/api/v1/audit"} {

@@ -70,6 +70,7 @@ var rules = []rule{
 		because: "any test may use it, so it must not lead back to what is tested"},
 	{under: "internal/smtptest", because: "a mail server that any test may start"},
 	{under: "internal/s3test", because: "an S3 server that any test may start"},
+	{under: "internal/disktest", because: "a disk that any test may fill"},
 	{under: "internal/oracle", may: []string{"internal/pgtest", "internal/posttest"},
 		because: "it judges the database from outside: by functions and rows alone"},
 	{under: "internal/sim",
@@ -139,7 +140,7 @@ const crashPoints = "internal/crash"
 
 // testOnly names what no program may link.
 func testOnly(at string) bool {
-	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/adapter/adaptertest/published", "internal/s3test", "internal/smtptest"}, at)
+	return slices.Contains([]string{"internal/pgtest", "internal/posttest", "internal/adapter/adaptertest", "internal/adapter/adaptertest/published", "internal/disktest", "internal/s3test", "internal/smtptest"}, at)
 }
 
 func within(at, under string) bool {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gocloud.dev/blob"
@@ -14,6 +16,8 @@ import (
 	_ "gocloud.dev/blob/fileblob"  // file:// origins
 	_ "gocloud.dev/blob/memblob"   // mem:// origins
 	_ "gocloud.dev/blob/s3blob"    // s3:// origins
+
+	"autopost"
 )
 
 // depot is what differs between kinds of buckets.
@@ -113,3 +117,21 @@ func (c copying) publish(ctx context.Context, temporary, key string) error {
 }
 
 func (copying) leftovers(context.Context, time.Time) (int, error) { return 0, nil }
+
+// fullCodes are those of S3's interface for a full disk, and for a quota that is used up: of MinIO's and of Ceph's.
+var fullCodes = []string{"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
+
+// roomless marks an error by which a bucket says that its disk, or what we may use of it, is full.
+func (s *Store) roomless(err error) error {
+	var refused interface{ ErrorCode() string }
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		errors.As(err, &refused) && slices.Contains(fullCodes, refused.ErrorCode())
+	if !full || errors.Is(err, autopost.ErrNoRoom) {
+		return err
+	}
+	err = fmt.Errorf("%w: %w", autopost.ErrNoRoom, err)
+	if s.Full != nil {
+		s.Full(err)
+	}
+	return err
+}

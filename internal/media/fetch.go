@@ -79,7 +79,14 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	case ctx.Err() != nil:
 		return Origin{}, classify(ctx, u.Hostname(), ctx.Err())
 	}
-	return Origin{}, failure(autopost.Transient, CodeStoreFailed, err.Error())
+	return Origin{}, failure(autopost.Transient, storeCode(err), err.Error())
+}
+
+func storeCode(err error) string {
+	if errors.Is(err, autopost.ErrNoRoom) {
+		return CodeNoRoom
+	}
+	return CodeStoreFailed
 }
 
 // classify says what a failed connection or a broken download came to.

@@ -25,6 +25,8 @@ const (
 	CodeFetchFailed = "media_fetch_failed"
 	// CodeStoreFailed: the media origin could not take the content.
 	CodeStoreFailed = "media_store_failed"
+	// CodeNoRoom: the disk of the media origin is full, which is no fault of the content.
+	CodeNoRoom = "media_no_room"
 )
 
 // sniffBytes is how much of the content its type is told from.

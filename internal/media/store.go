@@ -32,6 +32,9 @@ const (
 // content, shared by all workspaces. It is safe for concurrent use, and several
 // daemons may share one bucket.
 type Store struct {
+	// Full, if there is one, is told of each write that the disk had no room for. To be set before the first.
+	Full func(error)
+
 	bucket *blob.Bucket
 	// base is the bucket's address, with a slash at its end and without a credential.
 	base  string
@@ -67,7 +70,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	key := temporaryFolder + uuid.NewString()
 	defer s.discard(ctx, key)
 	if err := s.bucket.WriteAll(ctx, key, []byte("autopost is alive"), &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
-		return fmt.Errorf("write to the media origin: %w", err)
+		return fmt.Errorf("write to the media origin: %w", s.roomless(err))
 	}
 	return nil
 }
@@ -75,7 +78,8 @@ func (s *Store) Writable(ctx context.Context) error {
 // Put stores what r yields and returns where it is. An empty kind is told from the
 // content. Storing the same content
 // again is harmless and gives the same answer. A *Rejection says that the
-// content itself cannot be taken; any other error is r's or the bucket's.
+// content itself cannot be taken, autopost.ErrNoRoom that the disk is full; any other
+// error is r's or the bucket's.
 //
 // The content is written to a temporary object while it is hashed, checked, and
 // only then published under its digest, so an object that can be found by its
@@ -107,7 +111,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 	}
 	_, err, _ = s.publishing.Do(stored.SHA256, func() (any, error) { return nil, s.publish(ctx, temporary, stored) })
 	if err != nil {
-		return Origin{}, fmt.Errorf("publish media %s: %w", stored.BlobRef, err)
+		return Origin{}, fmt.Errorf("publish media %s: %w", stored.BlobRef, s.roomless(err))
 	}
 	return stored, nil
 }
@@ -126,7 +130,7 @@ func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, 
 		if taken.err != nil {
 			err = taken.err
 		}
-		return fmt.Errorf("write media: %w", err)
+		return fmt.Errorf("write media: %w", s.roomless(err))
 	}
 	stored.SizeBytes = taken.size
 	stored.SHA256 = hex.EncodeToString(taken.digest.Sum(nil))

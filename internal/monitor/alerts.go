@@ -32,6 +32,12 @@ type Teller interface {
 	Tell(ctx context.Context, workspace string, notice Notice) *autopost.Error
 }
 
+// Disks are those that this daemon can see of what it and its database write on.
+type Disks interface {
+	// Low says which of them are nearly full, in words for people; nil when none is.
+	Low() error
+}
+
 // AlertChange counts what a look raised and ended, and what is open after it.
 type AlertChange struct{ Raised, Ended, Open int }
 
@@ -93,6 +99,15 @@ func (m *Monitor) watch(ctx context.Context) bool {
 	}
 	m.done(change.Raised+change.Ended > 0, "monitor.alerts", "raised", change.Raised, "ended", change.Ended, "open", change.Open)
 	return ok && err == nil
+}
+
+// watchDisks reports which disks are nearly full; the report is an alert of its own.
+func (m *Monitor) watchDisks(ctx context.Context) bool {
+	err := m.deps.Disks.Low()
+	if err != nil {
+		m.fail(ctx, "disks", err)
+	}
+	return err == nil
 }
 
 // tell sends what targets are to be told. One that cannot be reached is the database's

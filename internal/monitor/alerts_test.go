@@ -103,10 +103,11 @@ func TestWorkspacesAreListedOnceForAllDuties(t *testing.T) {
 
 func TestEachDutyReportsHowItWent(t *testing.T) {
 	s := newStore()
-	s.fails["gates acme"] = true
+	s.fails["gates acme"], s.fails["disks"] = true, true
 	watch(t, s, time.Second)
 	for _, duty := range []string{"leases", "auth_lost", "floods", "credentials", "partitions", "retention", "media", "watch", "tell", "stray_media", "integrity"} {
 		require.Equal(t, 1, s.count("report "+duty), duty)
 	}
 	require.Equal(t, 1, s.count("report gates: rearm gates ws=acme: "+errGone.Error()))
+	require.Equal(t, 1, s.count("report disks: "+errGone.Error()))
 }

@@ -24,7 +24,7 @@ import (
 // Config tells how often the duties are done. The zero value of every field
 // means its default.
 type Config struct {
-	// Interval is the time between two looks for alerts, and between two sweeps for expired leases,
+	// Interval is the time between two looks for alerts and at disks, and between two sweeps for expired leases,
 	// for credentials that expire, for bots to look after, for what waited too long for a refused one, and for
 	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
@@ -100,6 +100,7 @@ type Deps struct {
 	Renewer    Renewer
 	Bots       *BotKeeper
 	Alerts     Alerts
+	Disks      Disks
 	Teller     Teller
 	Log        *slog.Logger
 }
@@ -155,6 +156,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
 		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
 		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
+		{name: "disks", every: m.cfg.Interval, once: m.watchDisks},
 		{name: "watch", every: m.cfg.Interval, once: m.watch, sign: true},
 		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.cfg.News},
 		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},

@@ -57,6 +57,11 @@ func (s *store) ask(ctx context.Context, what string) (int, error) {
 	return found, nil
 }
 
+func (s *store) Low() error {
+	_, err := s.ask(context.Background(), "disks")
+	return err
+}
+
 func (s *store) count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +140,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
-			Alerts: s, Teller: s,
+			Alerts: s, Disks: s, Teller: s,
 			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
 			Bots:  s.bots.keeper(),

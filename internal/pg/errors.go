@@ -41,6 +41,7 @@ const (
 	stateUndefinedFunction   = "42883"
 	stateInvalidSchemaName   = "3F000"
 	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
+	stateDiskFull            = "53100"
 )
 
 // away are the classes of SQLSTATE by which a database says that it cannot serve now:
@@ -51,7 +52,8 @@ var away = []string{"08", "40", "53", "55", "57", "58"}
 // of range, a time that is none, a NUL, half of a pair of code units, a text of another form.
 var unfit = []string{"22003", "22007", "22008", "22021", "22P02", "22P05"}
 
-// translate gives an error of ours its sentinel, with the message and the hint of the database.
+// translate gives an error of ours its sentinel, with the message and the hint of the database;
+// a full disk is autopost.ErrNoRoom.
 func translate(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -70,6 +72,8 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
 			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",
 		}, err)
+	case pgErr.Code == stateDiskFull:
+		return fmt.Errorf("the database: %w: %w", autopost.ErrNoRoom, err)
 	case slices.Contains(away, class) || pgErr.Code == stateFeatureNotSupported:
 		return err
 	default:

@@ -208,8 +208,8 @@ func jsonArguments(args []any) ([]any, error) {
 }
 
 // Asked is told of each statement: which function of ours it called, "other" for none,
-// how long it took, and whether it failed.
-type Asked func(function string, took time.Duration, failed bool)
+// how long it took, and what it failed of; nil when it did not.
+type Asked func(function string, took time.Duration, err error)
 
 // observer is a pgx.QueryTracer that tells of what was asked.
 type observer struct{ tell Asked }
@@ -229,7 +229,7 @@ func (observer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQue
 // TraceQueryEnd implements pgx.QueryTracer.
 func (o observer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryEndData) {
 	if asked, ok := ctx.Value(askedKey{}).(question); ok {
-		o.tell(asked.function, time.Since(asked.began), q.Err != nil)
+		o.tell(asked.function, time.Since(asked.began), translate(q.Err))
 	}
 }
 

@@ -15,7 +15,11 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +73,24 @@ func (db *DB) StopServer() {
 func (db *DB) StartServer() {
 	db.t.Helper()
 	if err := db.server.start(db.t.Context()); err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+}
+
+// Configure gives the stopped server further settings, as "name=value".
+func (db *DB) Configure(settings ...string) {
+	db.server.options.Settings = append(db.server.options.Settings, settings...)
+}
+
+// Relocate moves a folder of the stopped server's data, as "base" or "pg_wal", into
+// another one, which may lie on another disk.
+func (db *DB) Relocate(part, into string) {
+	db.t.Helper()
+	from, to := filepath.Join(db.server.options.Dir, "data", part), filepath.Join(into, part)
+	if out, err := exec.CommandContext(db.t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
+		db.t.Fatalf("pgtest: %s", out)
+	}
+	if err := errors.Join(os.RemoveAll(from), os.Symlink(to, from)); err != nil {
 		db.t.Fatalf("pgtest: %v", err)
 	}
 }

@@ -15,13 +15,14 @@ import (
 )
 
 // described finds what stands in the text of a description, which is all that there is of one.
-var described = regexp.MustCompile(`fqName: "(autopost_\w+)", help: "(.*)", constLabels: \{(.*)\}, variableLabels: \{(.*)\}`)
+var described = regexp.MustCompile(`fqName: "(autopost_\w+)", help: "(.*?)",.* constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}`)
 
 // catalogue is a line of the table of metrics for each that a daemon tells, by name.
 func catalogue() map[string]string {
 	w := NewWatch(nil)
 	w.Queue(nil)
 	w.Connections(nil)
+	w.Disks(nil)
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descriptions)

@@ -27,6 +27,7 @@ type metrics struct {
 	recovered      *prometheus.CounterVec
 	database       *prometheus.HistogramVec
 	databaseErrors *prometheus.CounterVec
+	refusals       *prometheus.CounterVec
 }
 
 var (
@@ -59,6 +60,7 @@ func newMetrics() metrics {
 		recovered:      counter("autopost_leases_recovered_total", "Deliveries taken back from a holder that was gone, by lease: sending, claimed.", "lease"),
 		database:       histogram("autopost_database_seconds", "Time of one call of a database function.", quick, "function"),
 		databaseErrors: counter("autopost_database_errors_total", "Calls of a database function that failed.", "function"),
+		refusals:       counter("autopost_disk_refusals_total", "Writes that failed because the disk of the database, or of the media, was full.", "disk"),
 	}
 }
 
@@ -73,7 +75,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.requestSeconds, m.posts, m.deliveries, m.submissions, m.polls, m.batch, m.starts, m.attempts, m.callSeconds, m.firstByte,
-		m.acceptance, m.slotLate, m.inHand, m.recovered, m.database, m.databaseErrors,
+		m.acceptance, m.slotLate, m.inHand, m.recovered, m.database, m.databaseErrors, m.refusals,
 	}
 }
 

@@ -11,17 +11,18 @@ $$;
 create or replace function autopost.fail_submission(p_submission autopost.submissions, p_error jsonb) returns jsonb
 language plpgsql
 as $$
--- A fetch that failed: again later by the retry policy of its code, or never.
+-- A fetch that failed: again later by the retry policy of its code, or never. What costs no attempt is tried until it ends otherwise.
 -- Writes: submissions, events(submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
-	v_final boolean := v_error ->> 'category' = 'PERMANENT' or p_submission.attempt >= autopost.setting('submission_max_attempts')
+	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
+	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= autopost.setting('submission_max_attempts'))
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
-	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(autopost.retry_policy('*', v_error ->> 'code'),
+	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(v_policy,
 		p_submission.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 begin
 	update autopost.submissions s
-	set status = case when v_final then 'failed' else s.status end, claim_token = null, lease_until = null,
+	set status = case when v_final then 'failed' else s.status end, attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
 		next_attempt_at = v_next, last_error = v_error, updated_at = autopost.now_ts()
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	if v_final then

@@ -199,11 +199,14 @@ begin
 	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
-		where d.failures > 0 and d.reported_at > p_now - interval '1 day'
+		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x where x.run_id = d.run_id and x.reported_at > p_now - v_late)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty, c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select autopost.finding('disk_low', 'disks', count(*), 1, left(string_agg(d.error, '; ' order by d.error), 500))
+	from (
+		select distinct x.error from autopost.monitor_duties x where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
 	return query select autopost.finding('clock_skew', 'clocks', abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
 		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case when c.skew_ms > 0 then 'ahead of' else 'behind' end))
 	from (

@@ -29,6 +29,7 @@ values
 	('no_dispatcher', 'critical', 'no daemon sends posts', 'start it where it should run: autopost serve; see its log if it ends by itself'),
 	('daemon_lost', 'error', 'a daemon died, others go on', 'start it again where it ran: autopost serve; its log says why it ended. If it is to stay away: autopost alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty', 'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('disk_low', 'critical', 'a disk is nearly full, or is', 'make room there, or give it a larger disk, before it takes nothing any more: docs/operate/disks.md'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ', 'switch on time synchronisation (NTP) on both machines, as by: timedatectl set-ntp true; then see: autopost doctor'),
 	('clock_jumped', 'error', 'the clock of the database has jumped', 'have the clock of its machine kept by NTP, as by: timedatectl set-ntp true; what waited waits as long as it was to, dates that people set stay'),
 	('partitions_missing', 'critical', 'there is no room for the events of the days to come', 'run: autopost doctor; the monitor makes partitions when it may create tables'),

@@ -16,6 +16,8 @@ const (
 	unavailable = "The database does not answer at the moment. Try again."
 	// ComeAgain is the Retry-After, in seconds, of an answer that the database could not give.
 	ComeAgain = "5"
+	// comeLater is that of an answer for which people have to make room first.
+	comeLater = "30"
 )
 
 // Problem is what is answered to a request that cannot be done, by RFC 9457.
@@ -104,13 +106,23 @@ func (d *Door) problemOf(ctx context.Context, operation string, err error) error
 		return NewProblem(http.StatusInternalServerError, "This is a defect; the daemon's log says more.")
 	}
 	d.Log.Error("admin.unavailable", "operation", operation, "workspace_id", caller.WorkspaceID, "error", err)
+	if errors.Is(err, autopost.ErrNoRoom) {
+		return noRoom("The disk of the database is full: nothing was changed. Its operator has to make room; then try again.")
+	}
 	return huma.ErrorWithHeaders(NewProblem(http.StatusServiceUnavailable, unavailable), http.Header{"Retry-After": {ComeAgain}})
 }
 
 // StorageProblem is what a caller is told when the origin of media does not take something.
 func (d *Door) StorageProblem(ctx context.Context, err error) error {
 	d.Log.Error("admin.unavailable", "operation", "store media", "workspace_id", Caller(ctx).WorkspaceID, "error", err)
+	if errors.Is(err, autopost.ErrNoRoom) {
+		return noRoom("The disk of the media origin, or that of the database, is full: nothing was kept. Its operator has to make room; then try again.")
+	}
 	return huma.ErrorWithHeaders(NewProblem(http.StatusServiceUnavailable, "The storage of media does not answer at the moment. Try again."), http.Header{"Retry-After": {ComeAgain}})
+}
+
+func noRoom(detail string) error {
+	return huma.ErrorWithHeaders(NewProblem(http.StatusInsufficientStorage, detail), http.Header{"Retry-After": {comeLater}})
 }
 
 func remedyOf(remedy string) string {

@@ -114,7 +114,7 @@ func schemaOf(api huma.API, value any) *huma.Schema {
 // errorsOf are the problems that an operation may answer.
 func errorsOf(op Operation) []int {
 	all := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
-		http.StatusInternalServerError, http.StatusServiceUnavailable}
+		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusInsufficientStorage}
 	if strings.Contains(op.Path, "{") {
 		all = append(all, http.StatusNotFound)
 	}

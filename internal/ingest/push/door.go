@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"autopost"
 	"autopost/internal/crash"
 )
 
@@ -19,8 +21,10 @@ const (
 	// storeTimeout bounds each call to the database; after it the source is told to
 	// come again.
 	storeTimeout = 30 * time.Second
-	// comeAgain is the Retry-After of an answer that the database could not give.
+	// comeAgain is the Retry-After of an answer that the database could not give, comeLater
+	// that of one for which people have to make room first.
 	comeAgain = 5 * time.Second
+	comeLater = 30 * time.Second
 )
 
 // Endpoint is what a request was found to be meant for.
@@ -194,6 +198,11 @@ func (d door) receive(w http.ResponseWriter, r *http.Request, e Endpoint, b batc
 // known to have been, and a repeat is recognised.
 func (d door) unavailable(w http.ResponseWriter, err error) {
 	d.log.Error("push.unavailable", "error", err)
+	if errors.Is(err, autopost.ErrNoRoom) {
+		seconds := retryAfter(w, comeLater)
+		writeProblem(w, noRoom.says("The disk of the database is full, and nothing of this was taken. Its operator has to make room. Nothing is lost by sending this again, in %d s.", seconds))
+		return
+	}
 	seconds := retryAfter(w, comeAgain)
 	writeProblem(w, notTaken.says("Posts cannot be taken at the moment. Nothing is lost by sending this again, in %d s.", seconds))
 }

@@ -33,6 +33,7 @@ var (
 	wrongPost          = kind{http.StatusUnprocessableEntity, "wrong-post", "Post of the wrong form"}
 	overRate           = kind{http.StatusTooManyRequests, "over-rate", "Over the rate of the endpoint"}
 	notTaken           = kind{http.StatusServiceUnavailable, "unavailable", "Cannot take posts now"}
+	noRoom             = kind{http.StatusInsufficientStorage, "no-room", "No room for posts"}
 )
 
 // problem is an answer by RFC 9457.

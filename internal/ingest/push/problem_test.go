@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"autopost"
 	"autopost/internal/ingest/push"
 )
 
@@ -70,6 +72,10 @@ var refusals = []refusal{
 		s.receiveErr, s.statuses = errGone, []string{"enqueued"}
 		return post(s.store, `{"text":"a"}`)
 	}, 503, "unavailable", "again, in 5 s"},
+	{"the database is full", func(_ *testing.T, s *signedStore) *httptest.ResponseRecorder {
+		s.receiveErr, s.statuses = fmt.Errorf("receive: %w", autopost.ErrNoRoom), []string{"enqueued"}
+		return post(s.store, `{"text":"a"}`)
+	}, 507, "no-room", "nothing of this was taken. Its operator has to make room"},
 
 	{"no signature", signedLate(0, func(r *http.Request) { r.Header.Del("webhook-signature"); r.Header.Del("webhook-id") }), 401, "signature-missing", "no webhook-id, no webhook-signature"},
 	{"a long id", signedLate(0, header("webhook-id", strings.Repeat("x", 257))), 401, "signature-malformed", "up to 256 bytes"},
@@ -98,7 +104,7 @@ func TestRefusals(t *testing.T) {
 			require.Equal(t, "urn:autopost:problem:"+c.slug, p["type"])
 			require.Contains(t, p["detail"], c.detail)
 			require.Contains(t, string(documented), "| `"+c.slug+"` |")
-			if c.status == 429 || c.status == 503 {
+			if c.status == 429 || c.status > 500 {
 				require.NotEmpty(t, w.Header().Get("Retry-After"))
 			}
 		})
