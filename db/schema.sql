@@ -1104,27 +1104,15 @@ $$;
 
 
 --
--- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: armed_parts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
-    LANGUAGE sql STABLE
-    AS $$
--- armed_workspaces for who has room for all.
-select r.workspace_id, r.ready_at from autopost.armed_workspaces('[]') r
-$$;
-
-
---
--- Name: armed_workspaces(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.armed_workspaces(p_rooms jsonb) RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+CREATE FUNCTION autopost.armed_parts(p_rooms jsonb) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
+-- The platforms of active workspaces for which something waits for its time, of those that the caller may speak for, and when a claim could give
 -- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
@@ -1146,15 +1134,28 @@ begin
 			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
 			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
 	)
-	select grp.workspace_id, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
 	from grp
 	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
 	left join lateral (
 		select l from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
 	where w.status = 'active' and (p_rooms = '[]' or coalesce(autopost.room_in(p_rooms, grp.workspace_id, grp.platform, grp.rate_group) > 0, true)) and (v_all or autopost.may_speak_for(grp.workspace_id))
-	group by grp.workspace_id;
+	group by grp.workspace_id, grp.platform;
 end
+$$;
+
+
+--
+-- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- The workspaces of armed_parts, for who has room for all.
+select r.workspace_id, min(r.ready_at) from autopost.armed_parts('[]') r
+group by r.workspace_id
 $$;
 
 
@@ -15561,7 +15562,8 @@ CREATE FUNCTION autopost.ready_work(p_after text, p_limit integer, p_rooms jsonb
     AS $$
 -- What a daemon asks between two rounds: whose deliveries it can claim now, a ring from the one that follows p_after, the last workspace that it served; and
 -- how long it may sleep when there are none. p_rooms: as in claim_within, also by "workspace_id"; a group without room is passed over.
--- Returns {"workspaces": ["…"], "next_wake_ms"}: 0 = now, null = nothing waits. Looks across workspaces. Reads: what armed_workspaces reads.
+-- Returns {"workspaces": ["…"], "platforms": {workspace: ["…"]}, "next_wake_ms"}: those of each workspace that have something; 0 = now, null = nothing waits.
+-- Looks across workspaces. Reads: what armed_parts reads.
 declare
 	v_now timestamptz;
 	v_answer jsonb;
@@ -15569,13 +15571,18 @@ begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('after', p_after is not null), autopost.require('limit', p_limit > 0), autopost.require('rooms', jsonb_typeof(p_rooms) = 'array');
 	v_now := autopost.now_ts();
-	with armed as materialized (select r.workspace_id, r.ready_at from autopost.armed_workspaces(p_rooms) r)
+	with armed as materialized (
+		select r.workspace_id, r.platform, r.ready_at from autopost.armed_parts(p_rooms) r
+	), ready as materialized (
+		select a.workspace_id, jsonb_agg(a.platform order by a.platform) as platforms from armed a
+		where a.ready_at <= v_now
+		group by a.workspace_id
+		order by a.workspace_id <= p_after, a.workspace_id
+		limit p_limit
+	)
 	select jsonb_build_object(
-		'workspaces', array(
-			select a.workspace_id from armed a
-			where a.ready_at <= v_now
-			order by a.workspace_id <= p_after, a.workspace_id
-			limit p_limit),
+		'workspaces', array(select r.workspace_id from ready r order by r.workspace_id <= p_after, r.workspace_id),
+		'platforms', (select coalesce(jsonb_object_agg(r.workspace_id, r.platforms), '{}') from ready r),
 		'next_wake_ms', (
 			select case when isfinite(min(a.ready_at)) then greatest(0, ceil(extract(epoch from min(a.ready_at) - v_now) * 1000))::bigint end
 			from armed a))

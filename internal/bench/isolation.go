@@ -15,7 +15,7 @@ const (
 	// calmWorkspaces share the steady load, a channel each.
 	calmWorkspaces = 8
 	// steadyPeriod is between two posts of that load.
-	steadyPeriod = 20 * time.Millisecond
+	steadyPeriod = 40 * time.Millisecond
 	// callTimeout is how long a call of the dead platform is waited for, and slowAnswer how long for one of the slow.
 	callTimeout = 10 * time.Second
 	slowAnswer  = 2 * time.Second
@@ -306,7 +306,7 @@ func (r *isolationRun) stretch(name string, in, beside *house) subject {
 		if err != nil {
 			return 0, err
 		}
-		if made.delays, err = in.steady(ctx, r.posts/2); err != nil {
+		if made.delays, err = in.steady(ctx, max(calmWorkspaces, r.posts/4)); err != nil {
 			return 0, err
 		}
 		idleThen, allThen, err := live.Processors()
@@ -391,7 +391,7 @@ func (r *isolationRun) result() (result Result) {
 		result.Figures = append(result.Figures, r.figures(name)...)
 	}
 	result.Notes = []string{
-		fmt.Sprintf("%d posts a block, one each %s to %d workspaces; p50, p99 and most are of blocks", r.posts/2, steadyPeriod, calmWorkspaces),
+		fmt.Sprintf("%d posts a block, one each %s to %d workspaces; p50, p99 and most are of blocks", max(calmWorkspaces, r.posts/4), steadyPeriod, calmWorkspaces),
 		"elsewhere: the same trouble under another daemon and in another database of the same server, for what processors and disk do",
 	}
 	return result

@@ -177,7 +177,15 @@ func (w *world) ReadyWork(_ context.Context, after string, limit int, rooms []di
 		next++
 	}
 	ready = append(ready[next:], ready[:next]...)
-	work.Workspaces = ready[:min(limit, len(ready))]
+	for _, workspace := range ready[:min(limit, len(ready))] {
+		var platforms []autopost.Platform
+		for _, d := range w.queue[workspace] {
+			if roomFor(d, rooms) > 0 && !slices.Contains(platforms, d.Platform) {
+				platforms = append(platforms, d.Platform)
+				work.Ready = append(work.Ready, dispatch.Part{WorkspaceID: workspace, Platform: d.Platform})
+			}
+		}
+	}
 	return work, nil
 }
 
