@@ -36,7 +36,7 @@ func (p party) share() int {
 
 // claimsAtOnce bounds the claims under way: each has a connection to the database, and
 // starts and outcomes of what was claimed want theirs as well.
-const claimsAtOnce = 4
+const claimsAtOnce = 6
 
 // room counts the deliveries in hand, from the claim until the outcome is
 // committed, so that no more are claimed than can begin soon, and none takes
@@ -130,15 +130,15 @@ func (r *room) full() (rooms []Room, all bool) {
 
 // open begins a claim of a part: how many deliveries it may take, and how many of each
 // group. They have their places until it is closed. Nothing while a claim of the part is
-// under way, nor where there is no room, nor connection; others says that claims of others
-// take it.
+// under way, nor where there is no room, nor while as many claims of the platform are under
+// way as others may still begin; others says that it is they who are in the way.
 func (r *room) open(part Part, most int) (limit int, rooms []Room, others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.opened[part] > 0 {
 		return 0, nil, false
 	}
-	if len(r.opened) >= claimsAtOnce {
+	if r.claimsOn(part.Platform) >= claimsAtOnce-len(r.opened) {
 		return 0, nil, true
 	}
 	for p := range r.held {
@@ -154,6 +154,16 @@ func (r *room) open(part Part, most int) (limit int, rooms []Room, others bool) 
 		r.hold(limit, part.platform(), part.workspace())
 	}
 	return limit, rooms, len(r.opened) > 0
+}
+
+// claimsOn expects mu to be held.
+func (r *room) claimsOn(platform autopost.Platform) (n int) {
+	for part := range r.opened {
+		if part.Platform == platform {
+			n++
+		}
+	}
+	return n
 }
 
 // close ends a claim of a part; what it took has entered.
