@@ -15,12 +15,12 @@ const (
 	// calmWorkspaces share the steady load, a channel each.
 	calmWorkspaces = 8
 	// steadyPeriod is between two posts of that load.
-	steadyPeriod = 40 * time.Millisecond
+	steadyPeriod = 30 * time.Millisecond
 	// callTimeout is how long a call of the dead platform is waited for, and slowAnswer how long for one of the slow.
 	callTimeout = 10 * time.Second
 	slowAnswer  = 2 * time.Second
-	// rampUp is how long a trouble lasts before the posts that it may delay come.
-	rampUp = time.Second
+	// rampUp is how long a trouble lasts before the posts that it may delay come: it is to have all the places that it gets.
+	rampUp = 2 * time.Second
 )
 
 // house is a database and a daemon: calm workspaces, and what can be going on beside them.
@@ -113,6 +113,8 @@ func (r *isolationRun) close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+func (r *isolationRun) stretchPosts() int { return max(calmWorkspaces, r.posts/4) }
 
 func calm(n int) string { return fmt.Sprintf("calm%d", n%calmWorkspaces) }
 
@@ -244,7 +246,7 @@ func (h *house) begin(ctx context.Context) error {
 	if err := h.toggle(ctx, true); err != nil {
 		return err
 	}
-	return pause(ctx, rampUp)
+	return pause(ctx, min(rampUp, h.bench.hold))
 }
 
 // end stops the trouble and waits until nothing of it is in hand.
@@ -306,7 +308,7 @@ func (r *isolationRun) stretch(name string, in, beside *house) subject {
 		if err != nil {
 			return 0, err
 		}
-		if made.delays, err = in.steady(ctx, max(calmWorkspaces, r.posts/4)); err != nil {
+		if made.delays, err = in.steady(ctx, r.stretchPosts()); err != nil {
 			return 0, err
 		}
 		idleThen, allThen, err := live.Processors()
@@ -391,7 +393,7 @@ func (r *isolationRun) result() (result Result) {
 		result.Figures = append(result.Figures, r.figures(name)...)
 	}
 	result.Notes = []string{
-		fmt.Sprintf("%d posts a block, one each %s to %d workspaces; p50, p99 and most are of blocks", max(calmWorkspaces, r.posts/4), steadyPeriod, calmWorkspaces),
+		fmt.Sprintf("%d posts a stretch, one each %s to %d workspaces; p50, p99 and most are of stretches", r.stretchPosts(), steadyPeriod, calmWorkspaces),
 		"elsewhere: the same trouble under another daemon and in another database of the same server, for what processors and disk do",
 	}
 	return result
