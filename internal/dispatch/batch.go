@@ -38,7 +38,7 @@ type lane struct {
 }
 
 // lanesOfAPart is how many batches of a workspace and platform may be under way.
-const lanesOfAPart = 4
+const lanesOfAPart = 2
 
 // laneOf keeps the deliveries of a rate group together: batches of different lanes
 // lock different groups and channels, and do not wait for each other.
