@@ -227,7 +227,7 @@ func (d *Dispatcher) runOnce(l life) round {
 func (d *Dispatcher) turn(l life, part Part) bool {
 	// What waits for its start is late for its slot before long: no more is claimed than
 	// the database keeps up with, and then in one claim, not in many small ones.
-	if d.starts.unanswered(part) >= d.cfg.LimitPerWorkspace {
+	if behind := d.starts.unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
 		return true
 	}
 	limit, rooms, others := d.room.open(part, d.cfg.LimitPerWorkspace)
