@@ -258,6 +258,16 @@ func (d *Dispatcher) elsewhere(part Part) (rooms []Room) {
 	return rooms
 }
 
+// hinted reports whether there was a hint, and takes it.
+func hinted(hints chan struct{}) bool {
+	select {
+	case <-hints:
+		return true
+	default:
+		return false
+	}
+}
+
 // signal leaves a hint for who looks at it later.
 func signal(hints chan struct{}) {
 	select {
@@ -329,8 +339,8 @@ func (d *Dispatcher) pause(ctx context.Context, r round) {
 	case r.cut:
 		d.idle(ctx, emptyLeast)
 	case r.ready:
-		d.idle(ctx, growing(d.empty, emptyLeast, emptyMost))
 		d.empty++
+		d.idle(ctx, growing(d.empty-1, emptyLeast, emptyMost))
 	default:
 		d.empty = 0
 		d.idle(ctx, untilNext(r.nextIn, d.cfg.Poll))
@@ -361,6 +371,11 @@ func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {
 		// A commit may have re-armed its channel's gate.
 		d.gather(ctx)
 	}
+	// The next round sees what was hinted at so far.
+	if hinted(d.found) {
+		d.empty = 0
+	}
+	hinted(d.room.freed)
 }
 
 // gather waits for more to end with what has just ended, but not while something new has come.
@@ -371,6 +386,7 @@ func (d *Dispatcher) gather(ctx context.Context) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-d.found:
+		d.empty = 0
 	case _, open := <-d.wake:
 		if !open {
 			d.wake = nil
