@@ -13,8 +13,9 @@ import (
 	"autopost"
 )
 
-// mostAtOnce bounds a batch, and with it how long its rows stay locked.
-const mostAtOnce = 500
+// mostAtOnce bounds a batch, and with it how long its rows stay locked and how many
+// deliveries go on at one moment, before those of others that are ready as well.
+const mostAtOnce = 30
 
 // batches makes few calls of many: one goes at once when no other of its lane is
 // under way; those that come meanwhile go together when it returns.
