@@ -92,6 +92,28 @@ func TestAClaimHoldsUpNoOtherPlatformAndNoOtherWorkspace(t *testing.T) {
 	})
 }
 
+func TestADeadPlatformTakesNoPlaceOfAnotherInItsOwnWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for n := range 10 {
+			w.put("acme", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
+			w.put("bolt", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
+		}
+		w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			if c.Delivery.Platform == autopost.MAX {
+				return untilCancelled(ctx, c)
+			}
+			w.note("sent")
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		defer w.start(dispatch.Config{Senders: 64})()
+		after(30 * time.Second)
+		w.put("acme", 2)
+		w.wake <- struct{}{}
+		after(10 * time.Millisecond)
+		require.Len(t, w.when("sent"), 2)
+	})
+}
+
 // A claim that has not come back holds the places that it may fill.
 func TestClaimsThatAreUnderWayTakeNoMorePlacesThanThereAre(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {

@@ -7,7 +7,7 @@ import (
 )
 
 // party is with whom a delivery shares the places of this daemon: all of its
-// platform, of its workspace, of its rate group. What a name is missing of is any.
+// platform, of its workspace there, of its rate group. What a name is missing of is any.
 type party struct {
 	workspace string
 	platform  autopost.Platform
@@ -15,7 +15,7 @@ type party struct {
 }
 
 func platformOf(d autopost.Delivery) party  { return party{platform: d.Platform} }
-func workspaceOf(d autopost.Delivery) party { return party{workspace: d.WorkspaceID} }
+func workspaceOf(d autopost.Delivery) party { return partOf(d).workspace() }
 func groupOf(d autopost.Delivery) party {
 	return party{d.WorkspaceID, d.Platform, d.RateGroup}
 }
@@ -175,7 +175,7 @@ func (r *room) close(part Part) {
 }
 
 func (p Part) platform() party  { return party{platform: p.Platform} }
-func (p Part) workspace() party { return party{workspace: p.WorkspaceID} }
+func (p Part) workspace() party { return party{workspace: p.WorkspaceID, platform: p.Platform} }
 
 func (p party) room(n int) Room {
 	return Room{WorkspaceID: p.workspace, Platform: p.platform, RateGroup: p.group, Room: n}
