@@ -1176,27 +1176,15 @@ $$;
 
 
 --
--- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: armed_parts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
-    LANGUAGE sql STABLE
-    AS $$
--- armed_workspaces for who has room for all.
-select r.workspace_id, r.ready_at from autopost.armed_workspaces('[]') r
-$$;
-
-
---
--- Name: armed_workspaces(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.armed_workspaces(p_rooms jsonb) RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+CREATE FUNCTION autopost.armed_parts(p_rooms jsonb) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
+-- The platforms of active workspaces for which something waits for its time, of those that the caller may speak for, and when a claim could give
 -- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
@@ -1218,15 +1206,28 @@ begin
 			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
 			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
 	)
-	select grp.workspace_id, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
 	from grp
 	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
 	left join lateral (
 		select l from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
 	where w.status = 'active' and (p_rooms = '[]' or coalesce(autopost.room_in(p_rooms, grp.workspace_id, grp.platform, grp.rate_group) > 0, true)) and (v_all or autopost.may_speak_for(grp.workspace_id))
-	group by grp.workspace_id;
+	group by grp.workspace_id, grp.platform;
 end
+$$;
+
+
+--
+-- Name: armed_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, ready_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- The workspaces of armed_parts, for who has room for all.
+select r.workspace_id, min(r.ready_at) from autopost.armed_parts('[]') r
+group by r.workspace_id
 $$;
 
 
@@ -4991,15 +4992,17 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- What a daemon asks every few seconds instead of asking for each kind of work: which kinds have something to do now or within p_within_ms, until it asks again.
--- Returns, of deliveries, acts, submissions, fanout, sources and results: the payloads of NOTIFY autopost_wake, and two more. None is the normal answer.
+-- Returns, of deliveries, acts, submissions, fanout, sources, results and leases: payloads of NOTIFY autopost_wake, and three more. None is the normal answer.
 -- It is a hint: a kind that is named may find nothing, and what becomes due later is named later. Looks across workspaces. The engine alone may.
 -- Reads: what armed_workspaces and the functions of lib/due_workspaces read.
 declare
+	v_now timestamptz;
 	v_by timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('within_ms', p_within_ms >= 0);
-	v_by := autopost.now_ts() + p_within_ms * interval '1 millisecond';
+	v_now := autopost.now_ts();
+	v_by := v_now + p_within_ms * interval '1 millisecond';
 	return query
 	select s.stage from (values
 		('deliveries', exists (select 1 from autopost.armed_workspaces() a where a.ready_at <= v_by)),
@@ -5007,7 +5010,8 @@ begin
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
-		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1)))) s (stage, due)
+		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
+		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
 end
 $$;
@@ -8999,6 +9003,48 @@ CREATE FUNCTION autopost.known_sender(p_workspace_id text, p_endpoint_id text) R
 begin
 	perform autopost.known_endpoint(p_workspace_id, p_endpoint_id);
 	perform autopost.refuse_disabled(p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: lapsed_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Where a lease is over, or its holder has not been heard of for too long. Only claims that are older than the shortest of these times are looked at: few calls last so long.
+-- Reads: deliveries, dispatch_runs, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_silent timestamptz := p_at - autopost.setting_interval('run_silence_seconds');
+	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
+	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+begin
+	return query
+	with recursive w as (
+		(select d.workspace_id from autopost.deliveries d
+		where d.status in ('claimed', 'sending')
+		order by d.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select d.workspace_id from autopost.deliveries d
+			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
+			order by d.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.deliveries d
+		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
+		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
+		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at or r.seen_at <= v_silent end)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
 end
 $$;
 
@@ -15926,7 +15972,8 @@ CREATE FUNCTION autopost.ready_work(p_after text, p_limit integer, p_rooms jsonb
     AS $$
 -- What a daemon asks between two rounds: whose deliveries it can claim now, a ring from the one that follows p_after, the last workspace that it served; and
 -- how long it may sleep when there are none. p_rooms: as in claim_within, also by "workspace_id"; a group without room is passed over.
--- Returns {"workspaces": ["…"], "next_wake_ms"}: 0 = now, null = nothing waits. Looks across workspaces. Reads: what armed_workspaces reads.
+-- Returns {"workspaces": ["…"], "platforms": {workspace: ["…"]}, "next_wake_ms"}: those of each workspace that have something; 0 = now, null = nothing waits.
+-- Looks across workspaces. Reads: what armed_parts reads.
 declare
 	v_now timestamptz;
 	v_answer jsonb;
@@ -15934,13 +15981,18 @@ begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('after', p_after is not null), autopost.require('limit', p_limit > 0), autopost.require('rooms', jsonb_typeof(p_rooms) = 'array');
 	v_now := autopost.now_ts();
-	with armed as materialized (select r.workspace_id, r.ready_at from autopost.armed_workspaces(p_rooms) r)
+	with armed as materialized (
+		select r.workspace_id, r.platform, r.ready_at from autopost.armed_parts(p_rooms) r
+	), ready as materialized (
+		select a.workspace_id, jsonb_agg(a.platform order by a.platform) as platforms from armed a
+		where a.ready_at <= v_now
+		group by a.workspace_id
+		order by a.workspace_id <= p_after, a.workspace_id
+		limit p_limit
+	)
 	select jsonb_build_object(
-		'workspaces', array(
-			select a.workspace_id from armed a
-			where a.ready_at <= v_now
-			order by a.workspace_id <= p_after, a.workspace_id
-			limit p_limit),
+		'workspaces', array(select r.workspace_id from ready r order by r.workspace_id <= p_after, r.workspace_id),
+		'platforms', (select coalesce(jsonb_object_agg(r.workspace_id, r.platforms), '{}') from ready r),
 		'next_wake_ms', (
 			select case when isfinite(min(a.ready_at)) then greatest(0, ceil(extract(epoch from min(a.ready_at) - v_now) * 1000))::bigint end
 			from armed a))

@@ -123,7 +123,7 @@ func (d *daemon) addStages(only []string) error {
 	}
 	d.group.Add("listen", service.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.directURL, d.bells, d.log) }))
 	d.group.Add("give back", service.Func(d.giveBack))
-	if on("ingest") || on("dispatch") {
+	if on("ingest") || on("dispatch") || on("monitor") {
 		d.group.Add("due", service.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.bells, askEvery, d.log) }))
 	}
 	if on("ingest") {
@@ -259,7 +259,7 @@ func (d *daemon) addMonitor(runID string) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, News: d.bells.Alerts, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
+	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Lapsed: d.bells.Leases, News: d.bells.Alerts, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
 		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
 		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},

@@ -34,7 +34,7 @@ type dispatchStore struct{ *pg.Store }
 
 func (s dispatchStore) ReadyWork(ctx context.Context, after string, limit int, rooms []dispatch.Room) (dispatch.Work, error) {
 	work, err := s.Store.ReadyWork(ctx, after, limit, convert(rooms, func(r dispatch.Room) pg.Room { return pg.Room(r) }))
-	return dispatch.Work(work), err
+	return dispatch.Work{Ready: convert(work.Ready, func(p pg.Part) dispatch.Part { return dispatch.Part(p) }), NextIn: work.NextIn}, err
 }
 
 func (s dispatchStore) ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []dispatch.Room) ([]autopost.Delivery, error) {

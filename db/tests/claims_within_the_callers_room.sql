@@ -13,12 +13,12 @@ $$;
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, max_parallel) values
 	('w', 'a1', 'telegram', '@a1', 'a', 'a', 1), ('w', 'a2', 'telegram', '@a2', 'a', 'a', 1), ('w', 'a3', 'telegram', '@a3', 'a', 'a', 1),
 	('w', 'b1', 'telegram', '@b1', 'b', 'b', 1), ('w', 'm1', 'max', '1', 'm', 'm', 1);
-select is(test.ready('[]'), '{"workspaces": [], "next_wake_ms": null}');
+select is(test.ready('[]'), '{"workspaces": [], "platforms": {}, "next_wake_ms": null}');
 select test.say('one');
-select is(test.ready('[]'), '{"workspaces": ["w"], "next_wake_ms": 0}');
-select is(test.ready('[{"workspace_id": "w", "room": 0}]'), '{"workspaces": [], "next_wake_ms": null}', 'a workspace without room is passed over');
+select is(test.ready('[]'), '{"workspaces": ["w"], "platforms": {"w": ["max", "telegram"]}, "next_wake_ms": 0}');
+select is(test.ready('[{"workspace_id": "w", "room": 0}]'), '{"workspaces": [], "platforms": {}, "next_wake_ms": null}', 'a workspace without room is passed over');
 select is(test.ready('[{"workspace_id": "v", "room": 0}]') -> 'workspaces', '["w"]', 'another one is nobody''s affair');
-select is(test.ready('[{"platform": "telegram", "room": 0}]') -> 'workspaces', '["w"]', 'there is a group on another platform');
+select is(test.ready('[{"platform": "telegram", "room": 0}]') -> 'platforms', '{"w": ["max"]}', 'there is a group on another platform');
 select is(test.ready('[{"platform": "telegram", "room": 0}, {"platform": "max", "room": 0}]') -> 'workspaces', '[]');
 select is(test.ready('[{"workspace_id": "w", "platform": "telegram", "rate_group": "a", "room": 0}, {"room": 3}]') -> 'workspaces', '["w"]');
 
@@ -27,7 +27,7 @@ select is(test.rooms('[{"platform": "telegram", "rate_group": "a", "room": 0}, {
 select is(array_length(test.rooms('[{"room": 2}]'), 1), 3, 'two of the one group, one of the other');
 select is(test.ready('[]') -> 'workspaces', '["w"]', 'and the third is there still');
 select is(array_length(test.rooms('[]'), 1), 1);
-select is(test.ready('[]'), '{"workspaces": [], "next_wake_ms": null}');
+select is(test.ready('[]'), '{"workspaces": [], "platforms": {}, "next_wake_ms": null}');
 
 select * from finish();
 rollback;

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(30);
+select plan(36);
 
 create function test.due(p_within_ms int default 0) returns text[]
 language sql
@@ -79,6 +79,25 @@ select is(test.due(), '{}', 'in hand');
 select is(test.due(60000), '{results}', 'until its lease is over');
 update autopost.result_webhooks set enabled = false;
 select is(test.due(60000), '{}');
+
+-- Leases.
+update autopost.settings set value = default_value where key = 'fanout_chunk_channels';
+select autopost.touch_run('r');
+select test.say('in hand');
+select test.claimed();
+select test.tick('44 seconds');
+select is(test.due() @> '{leases}', false, 'its holder may be at work');
+select test.tick('1 second');
+select is(test.due() @> '{leases}', true, 'its holder is not heard of any more');
+select autopost.touch_run('r');
+select is(test.due() @> '{leases}', false, 'it was late');
+select test.tick('255 seconds'), autopost.touch_run('r');
+select is(test.due() @> '{leases}', true, 'the lease is over');
+update autopost.workspaces set status = 'paused' where workspace_id = 'w';
+select is(test.due() @> '{leases}', false, 'it rests');
+update autopost.workspaces set status = 'active' where workspace_id = 'w';
+select autopost.recover_sending_leases('w');
+select is(test.due() @> '{leases}', false, 'recovered');
 
 select * from finish();
 rollback;

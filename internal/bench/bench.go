@@ -108,6 +108,7 @@ var goals = []goal{
 	{"P13", "a daemon with nothing to do", (*bench).idleDaemon},
 	{"fan", "one post to very many channels, until the last was called", (*bench).fanOutLive},
 	{"results", "events that are told to result webhooks", (*bench).tellResults},
+	{"isolation", "posts of calm workspaces while others are in trouble", (*bench).isolation},
 	{"ingress", "posts by webhook to forty channels, against a bare insert of the body", (*bench).ingress},
 	{"rate", "rates that bind: shared ceiling, per channel", (*bench).bindingRates},
 }

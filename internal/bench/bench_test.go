@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,17 +15,25 @@ import (
 	"autopost/internal/pgtest"
 )
 
+// program builds the daemon.
+func program(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "autopost")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "autopost/cmd/autopost").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
 // At the smallest sizes: a goal can be measured, whatever the figures are. The long
 // run takes all of them.
 func TestGoalsAreMeasured(t *testing.T) {
 	t.Parallel()
-	goals := []string{"P1", "P3", "P4", "P10", "ingress", "rate"}
+	goals := []string{"P1", "P3", "P4", "P10", "isolation", "ingress", "rate"}
 	if os.Getenv("AUTOPOST_LONG") != "" {
 		goals = bench.Goals()
 	}
 	base := pgtest.New(t)
 	var progress strings.Builder
-	report, err := bench.Run(t.Context(), bench.Options{URL: base.URL(""), Only: goals, Quick: true, Progress: &progress})
+	report, err := bench.Run(t.Context(), bench.Options{URL: base.URL(""), Only: goals, Quick: true, Program: program(t), Progress: &progress})
 	require.NoError(t, err, progress.String())
 
 	var measured []string
@@ -35,7 +45,9 @@ func TestGoalsAreMeasured(t *testing.T) {
 		}
 		for _, figure := range result.Figures {
 			require.NotEmpty(t, figure.Samples, "%s: %s", result.Goal, figure.Name)
-			require.GreaterOrEqual(t, figure.Median, 0.0, "%s: %s", result.Goal, figure.Name)
+			if result.Goal != "isolation" { // a call may be faster than the answer to its push
+				require.GreaterOrEqual(t, figure.Median, 0.0, "%s: %s", result.Goal, figure.Name)
+			}
 		}
 	}
 	require.Equal(t, goals, measured)

@@ -21,6 +21,8 @@ type whole struct {
 	*base
 	bench    *bench
 	platform *live.Platform
+	// env are further variables of its daemons, NAME=value.
+	env []string
 }
 
 var errNoProgram = errors.New("no program is given to run as the daemon")
@@ -69,7 +71,7 @@ func (w *whole) serve(ctx context.Context, daemons int, workspaces ...string) (r
 		return errors.Join(errs...)
 	}
 	options := live.Options{Program: w.bench.program, DatabaseURL: w.bench.at(w.name), PlatformURL: w.platform.URL,
-		Env: []string{"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32", "BENCH_SIGNING_KEY=whsec_YmVuY2gga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMhISE="}}
+		Env: append([]string{"AUTOPOST_OUTBOUND_ALLOW=127.0.0.1/32", "BENCH_SIGNING_KEY=whsec_YmVuY2gga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMhISE="}, w.env...)}
 	for _, name := range workspaces {
 		options.Env = append(options.Env, variableOf(name)+"="+tokenOf(name))
 	}
@@ -162,7 +164,7 @@ func (w *whole) latency(ctx context.Context, daemon *live.Daemon, workspace stri
 		return latency{}, err
 	}
 	asked := time.Now()
-	if err := sendOne(ctx, pusher, daemon.URL+"/hooks/push", workspace); err != nil {
+	if err := sendOne(ctx, pusher, daemon.URL+"/hooks/push", workspace, text()); err != nil {
 		return latency{}, err
 	}
 	answered := time.Now()
@@ -301,7 +303,7 @@ func (b *bench) fanOutLive(ctx context.Context) (result Result, err error) {
 	for range b.rounds {
 		w.platform.Reset()
 		asked := time.Now()
-		if err := sendOne(ctx, pusher, running[0].URL+"/hooks/push", workspace); err != nil {
+		if err := sendOne(ctx, pusher, running[0].URL+"/hooks/push", workspace, text()); err != nil {
 			return result, err
 		}
 		patience, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(b.fan)*10*time.Millisecond)

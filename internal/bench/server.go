@@ -21,7 +21,7 @@ const claimers = 4
 
 // serverSettings are those of every figure of this project: the rest is PostgreSQL's
 // default, so that a commit is durable.
-var serverSettings = []string{"shared_buffers=1GB"}
+var serverSettings = []string{"shared_buffers=1GB", "max_connections=100"}
 
 // server is the PostgreSQL that is measured. Its databases are the benchmark's own.
 type server struct {

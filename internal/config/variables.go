@@ -90,7 +90,7 @@ var variables = []Variable{
 		number(1, 200, func(c *Config) *int { return &c.PullChunkSize })},
 	{"DISPATCHER_LIMIT_PER_WORKSPACE", "100", "deliveries of a workspace that one claim takes, 1 to 1000",
 		number(1, 1000, func(c *Config) *int { return &c.DispatcherLimitPerWorkspace })},
-	{"DISPATCHER_SENDERS", "512", "deliveries that a daemon has in hand at once, from the claim to the commit, 1 to 10000. A group gets half of them at most, a workspace two thirds, a platform four fifths",
+	{"DISPATCHER_SENDERS", "512", "deliveries that a daemon has in hand at once, from the claim to the commit, 1 to 10000. A group gets half of them at most, a workspace on one platform two thirds, a platform four fifths",
 		number(1, 10_000, func(c *Config) *int { return &c.DispatcherSenders })},
 	{maxMediaBytesImage, "10485760", "largest image that is taken, in bytes. Set: it is written to the database, for all daemons",
 		number(1, 1<<40, func(c *Config) *int64 { return &c.MaxMediaBytesImage })},

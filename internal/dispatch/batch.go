@@ -13,8 +13,9 @@ import (
 	"autopost"
 )
 
-// mostAtOnce bounds a batch, and with it how long its rows stay locked.
-const mostAtOnce = 500
+// mostAtOnce bounds a batch, and with it how long its rows stay locked and how many
+// deliveries go on at one moment, before those of others that are ready as well.
+const mostAtOnce = 30
 
 // batches makes few calls of many: one goes at once when no other of its lane is
 // under way; those that come meanwhile go together when it returns.
@@ -27,26 +28,31 @@ type batches[Q, A any] struct {
 	mu sync.Mutex
 	// waiting has an entry for each lane with a call under way.
 	waiting map[lane][]*question[Q, A]
-	// open counts, by workspace, the questions without an answer.
-	open map[string]int
+	// open counts the questions without an answer.
+	open map[Part]int
 }
 
-// lane is what goes together: a batch is of one workspace.
-type lane struct{ workspace, part string }
+// lane is what goes together: a batch is of one workspace and platform.
+type lane struct {
+	Part
+	of string
+}
 
-// lanesOfAWorkspace is how many batches of a workspace may be under way.
-const lanesOfAWorkspace = 4
+// lanesOfAPart is how many batches of a workspace and platform may be under way.
+const lanesOfAPart = 2
 
 // laneOf keeps the deliveries of a rate group together: batches of different lanes
 // lock different groups and channels, and do not wait for each other.
 func laneOf(d autopost.Delivery) lane {
-	sum := crc32.ChecksumIEEE([]byte(string(d.Platform) + " " + d.RateGroup))
-	return lane{d.WorkspaceID, strconv.Itoa(int(sum % lanesOfAWorkspace))}
+	sum := crc32.ChecksumIEEE([]byte(d.RateGroup))
+	return lane{partOf(d), strconv.Itoa(int(sum % lanesOfAPart))}
 }
+
+func partOf(d autopost.Delivery) Part { return Part{d.WorkspaceID, d.Platform} }
 
 // inWorkspace asks for the lanes of a workspace.
 func inWorkspace[Q, A any](ask func(context.Context, string, []Q) ([]A, error)) func(context.Context, lane, []Q) ([]A, error) {
-	return func(ctx context.Context, l lane, items []Q) ([]A, error) { return ask(ctx, l.workspace, items) }
+	return func(ctx context.Context, l lane, items []Q) ([]A, error) { return ask(ctx, l.WorkspaceID, items) }
 }
 
 type question[Q, A any] struct {
@@ -60,14 +66,14 @@ type answer[A any] struct {
 }
 
 func newBatches[Q, A any](life context.Context, timeout time.Duration, ask func(context.Context, lane, []Q) ([]A, error)) *batches[Q, A] {
-	return &batches[Q, A]{life: life, timeout: timeout, ask: ask, waiting: map[lane][]*question[Q, A]{}, open: map[string]int{}}
+	return &batches[Q, A]{life: life, timeout: timeout, ask: ask, waiting: map[lane][]*question[Q, A]{}, open: map[Part]int{}}
 }
 
 // do asks for one item. When ctx ends first, it is not asked for, or the answer is lost.
 func (b *batches[Q, A]) do(ctx context.Context, in lane, item Q) (A, error) {
 	q := &question[Q, A]{item: item, answer: make(chan answer[A], 1)}
-	b.count(in.workspace, 1)
-	defer b.count(in.workspace, -1)
+	b.count(in.Part, 1)
+	defer b.count(in.Part, -1)
 	if b.join(in, q) {
 		go b.serve(in, []*question[Q, A]{q})
 	}
@@ -80,19 +86,19 @@ func (b *batches[Q, A]) do(ctx context.Context, in lane, item Q) (A, error) {
 	}
 }
 
-func (b *batches[Q, A]) count(workspace string, n int) {
+func (b *batches[Q, A]) count(part Part, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open[workspace] += n; b.open[workspace] == 0 {
-		delete(b.open, workspace)
+	if b.open[part] += n; b.open[part] == 0 {
+		delete(b.open, part)
 	}
 }
 
-// unanswered is how many questions of a workspace have no answer yet.
-func (b *batches[Q, A]) unanswered(workspace string) int {
+// unanswered is how many questions of a part have no answer yet.
+func (b *batches[Q, A]) unanswered(part Part) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.open[workspace]
+	return b.open[part]
 }
 
 // join reports whether nothing is under way; otherwise q waits until it is taken along.

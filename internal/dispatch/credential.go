@@ -20,7 +20,7 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 	var refused *Refused
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		var err error
-		secret, err = d.secrets.do(l.call, lane{p.WorkspaceID, string(p.Platform) + " " + p.AuthRef}, p.Delivery)
+		secret, err = d.secrets.do(l.call, lane{partOf(p.Delivery), p.AuthRef}, p.Delivery)
 		missing = errors.Is(err, ErrNoCredential)
 		refused, _ = errors.AsType[*Refused](err)
 		if missing || refused != nil {

@@ -19,7 +19,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,9 +30,6 @@ import (
 
 const (
 	workspacesPerRound = 100
-	// turnsPerRound bounds how often those that fill their claims have their turn
-	// before it is asked who else is ready.
-	turnsPerRound = 8
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
@@ -65,21 +61,24 @@ type Dispatcher struct {
 	outcomes *batches[Settlement, Commit]
 	secrets  *batches[autopost.Delivery, autopost.Secret]
 	clock    clock
+	// claims are those under way; found holds one hint that one gave something since it was last read.
+	claims sync.WaitGroup
+	found  chan struct{}
 	// inHand counts the deliveries of this daemon; undecided those of them whose
 	// call has neither begun nor been given up.
 	inHand    sync.WaitGroup
 	undecided sync.WaitGroup
 	unsent    unsent
-	// empty and failed count the rounds in a row that claimed nothing though a gate
-	// was due, and that failed.
+	// empty and failed count the rounds in a row after which no claim gave anything though
+	// a gate was due, and that failed.
 	empty  int
 	failed int
 	// turns are those of workspaces in which acts are served.
 	turns  service.Turns
 	outage service.Outage
 	// served is the last workspace that had its turn. The next round goes on after
-	// it, so that one with a long queue, when there is no room left behind it, does
-	// not keep the others waiting.
+	// it, so that one with a long queue, when there is no room or no claim left behind
+	// it, does not keep the others waiting.
 	served string
 }
 
@@ -106,6 +105,7 @@ func New(cfg Config, deps Deps) (*Dispatcher, error) {
 		log:   deps.Log.With("run_id", cfg.RunID),
 		wake:  deps.Wake,
 		room:  newRoom(cfg.Senders),
+		found: make(chan struct{}, 1),
 		clock: deps.Boot,
 	}, nil
 }
@@ -139,6 +139,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer calls.Stop()
 	commits := time.AfterFunc(d.cfg.Drain+settleGrace, cutSettling)
 	defer commits.Stop()
+	d.claims.Wait()
 	d.undecided.Wait()
 	d.handBack(l.settle)
 	d.inHand.Wait()
@@ -198,20 +199,22 @@ func (d *Dispatcher) touch(ctx context.Context, ended bool) error {
 	return nil
 }
 
-// round is what one round over the ready workspaces came to.
+// round is what one round over what is ready came to.
 type round struct {
-	claimed int
-	// ready says that there were workspaces with due work; nextIn is when there will be some.
+	// ready says that there was due work; nextIn is when there will be some.
 	ready  bool
 	nextIn *time.Duration
+	// cut says that some had no turn for the claims of others that were under way.
+	cut bool
 	// crowded says that there was no room.
 	crowded bool
-	// failed says that not even the ready workspaces were told. One workspace whose
+	// failed says that not even what is ready was told. One workspace whose
 	// claim fails does not slow the rounds of the others.
 	failed bool
 }
 
-// runOnce claims once for each ready workspace and sets off what it got.
+// runOnce begins a claim of each part that is ready. None waits for another: one with
+// a long queue, or of which the database is slow to tell, holds up itself.
 func (d *Dispatcher) runOnce(l life) round {
 	d.deps.Watch.Round()
 	full, all := d.room.full()
@@ -225,34 +228,64 @@ func (d *Dispatcher) runOnce(l life) round {
 		}
 		return round{failed: true}
 	}
-	r := round{ready: len(work.Workspaces) > 0, nextIn: work.NextIn}
-	left := work.Workspaces
-	for range turnsPerRound {
-		left = slices.DeleteFunc(left, func(workspace string) bool {
-			n, more := d.turn(l, workspace)
-			r.claimed += n
-			return !more
-		})
+	r := round{ready: len(work.Ready) > 0, nextIn: work.NextIn}
+	for _, part := range work.Ready {
+		r.cut = !d.turn(l, part) || r.cut
 	}
 	return r
 }
 
-// turn claims once for a workspace; more says that the claim was filled, and that there is likely more where it came from.
-func (d *Dispatcher) turn(l life, workspace string) (n int, more bool) {
-	limit, rooms := d.room.of(workspace)
-	limit = min(limit, d.cfg.LimitPerWorkspace)
+// turn begins a claim of a part, unless one is under way; false says that claims of others are in its way.
+func (d *Dispatcher) turn(l life, part Part) bool {
 	// What waits for its start is late for its slot before long: no more is claimed than
 	// the database keeps up with, and then in one claim, not in many small ones.
-	behind := d.starts.unanswered(workspace) >= d.cfg.LimitPerWorkspace
-	if limit == 0 || behind || l.run.Err() != nil {
-		return 0, false
+	if behind := d.starts.unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
+		return true
 	}
-	d.served = workspace
-	n, err := d.claim(l, workspace, limit, rooms)
-	if err != nil {
-		d.log.Error("dispatch.claim_failed", "workspace_id", workspace, "error", err)
+	limit, rooms, others := d.room.open(part, d.cfg.LimitPerWorkspace)
+	if limit == 0 {
+		return !others
 	}
-	return n, n == limit
+	d.served = part.WorkspaceID
+	d.claims.Go(func() {
+		n, err := d.claim(l, part, limit, append(rooms, d.elsewhere(part)...))
+		if err != nil {
+			d.log.Error("dispatch.claim_failed", "workspace_id", part.WorkspaceID, "platform", part.Platform, "error", err)
+		}
+		d.room.close(part)
+		if n > 0 {
+			signal(d.found)
+		}
+	})
+	return true
+}
+
+// elsewhere leaves no room on other platforms than that of a part.
+func (d *Dispatcher) elsewhere(part Part) (rooms []Room) {
+	for platform := range d.deps.Adapters {
+		if platform != part.Platform {
+			rooms = append(rooms, Room{Platform: platform})
+		}
+	}
+	return rooms
+}
+
+// hinted reports whether there was a hint, and takes it.
+func hinted(hints chan struct{}) bool {
+	select {
+	case <-hints:
+		return true
+	default:
+		return false
+	}
+}
+
+// signal leaves a hint for who looks at it later.
+func signal(hints chan struct{}) {
+	select {
+	case hints <- struct{}{}:
+	default:
+	}
 }
 
 func (d *Dispatcher) readyWork(ctx context.Context, full []Room) (Work, error) {
@@ -267,14 +300,14 @@ func (d *Dispatcher) readyWork(ctx context.Context, full []Room) (Work, error) {
 
 // claim does not end with the run: the answer of a claim that has committed must
 // arrive, so that its deliveries can be handed back.
-func (d *Dispatcher) claim(l life, workspace string, limit int, rooms []Room) (int, error) {
+func (d *Dispatcher) claim(l life, part Part, limit int, rooms []Room) (int, error) {
 	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
 	defer cancel()
 	asked := d.clock.now()
 	crash.During(crash.InsideClaim)
-	deliveries, err := d.deps.Queue.ClaimWithin(ctx, workspace, d.cfg.RunID, limit, rooms)
+	deliveries, err := d.deps.Queue.ClaimWithin(ctx, part.WorkspaceID, d.cfg.RunID, limit, rooms)
 	if err != nil {
-		return 0, fmt.Errorf("claim deliveries ws=%s: %w", workspace, err)
+		return 0, fmt.Errorf("claim deliveries ws=%s: %w", part.WorkspaceID, err)
 	}
 	if len(deliveries) > 0 {
 		crash.Here(crash.Claimed)
@@ -313,13 +346,13 @@ func (d *Dispatcher) pause(ctx context.Context, r round) {
 		select {
 		case <-ctx.Done():
 		case <-d.room.freed:
-			sleep(ctx, gather)
+			d.gather(ctx)
 		}
-	case r.claimed > 0: // there may be more, and it is to be asked when
-		d.empty = 0
+	case r.cut:
+		d.idle(ctx, emptyLeast)
 	case r.ready:
-		d.idle(ctx, growing(d.empty, emptyLeast, emptyMost))
 		d.empty++
+		d.idle(ctx, growing(d.empty-1, emptyLeast, emptyMost))
 	default:
 		d.empty = 0
 		d.idle(ctx, untilNext(r.nextIn, d.cfg.Poll))
@@ -344,9 +377,32 @@ func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {
 		if !open {
 			d.wake = nil
 		}
+	case <-d.found: // there may be more, and it is to be asked when
+		d.empty = 0
 	case <-d.room.freed:
 		// A commit may have re-armed its channel's gate.
-		sleep(ctx, gather)
+		d.gather(ctx)
+	}
+	// The next round sees what was hinted at so far.
+	if hinted(d.found) {
+		d.empty = 0
+	}
+	hinted(d.room.freed)
+}
+
+// gather waits for more to end with what has just ended, but not while something new has come.
+func (d *Dispatcher) gather(ctx context.Context) {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-d.found:
+		d.empty = 0
+	case _, open := <-d.wake:
+		if !open {
+			d.wake = nil
+		}
 	}
 }
 

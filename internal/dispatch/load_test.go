@@ -67,6 +67,73 @@ func TestAWorkspaceWhoseDatabaseCallsAreSlowDoesNotHoldUpAnother(t *testing.T) {
 	})
 }
 
+// The claims of one platform take the database long, in eight workspaces.
+func TestAClaimHoldsUpNoOtherPlatformAndNoOtherWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for n := range 8 {
+			w.put(fmt.Sprint("acme", n), 1, on(autopost.MAX))
+		}
+		w.put("acme7", 1)
+		w.put("zeta", 1)
+		w.onClaimed = func(rows []autopost.Delivery) {
+			if len(rows) > 0 && rows[0].Platform == autopost.MAX {
+				<-time.After(5 * time.Second)
+			}
+		}
+		defer w.start(dispatch.Config{LimitPerWorkspace: 10})()
+		after(time.Second)
+		require.Empty(t, w.when("send acme0-0"))
+		for _, id := range []string{"acme7-1", "zeta-0"} {
+			require.Len(t, w.when("send "+id), 1, id)
+			require.Less(t, w.when("send " + id)[0], 100*time.Millisecond, id)
+		}
+		after(time.Minute)
+		w.look(func() { require.Len(t, w.outcomes, 10) })
+	})
+}
+
+func TestADeadPlatformTakesNoPlaceOfAnotherInItsOwnWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for n := range 10 {
+			w.put("acme", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
+			w.put("bolt", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
+		}
+		w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {
+			if c.Delivery.Platform == autopost.MAX {
+				return untilCancelled(ctx, c)
+			}
+			w.note("sent")
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		defer w.start(dispatch.Config{Senders: 64})()
+		after(30 * time.Second)
+		w.put("acme", 2)
+		w.wake <- struct{}{}
+		after(10 * time.Millisecond)
+		require.Len(t, w.when("sent"), 2)
+	})
+}
+
+// A claim that has not come back holds the places that it may fill.
+func TestClaimsThatAreUnderWayTakeNoMorePlacesThanThereAre(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for n := range 8 {
+			w.put(fmt.Sprint("acme", n), 40)
+		}
+		w.onClaimed = func([]autopost.Delivery) { <-time.After(10 * time.Millisecond) }
+		w.onSend = func(context.Context, autopost.Call) autopost.Outcome {
+			<-time.After(time.Second)
+			return autopost.Sent("77", time.Time{}, nil)
+		}
+		defer w.start(dispatch.Config{Senders: 16, LimitPerWorkspace: 16})()
+		after(time.Minute)
+		w.look(func() {
+			require.LessOrEqual(t, w.most, 16)
+			require.Len(t, w.outcomes, 8*40)
+		})
+	})
+}
+
 // The database takes no batch in which one delivery is.
 func TestAnItemThatIsRefusedFailsNoneOfItsBatch(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {

@@ -12,8 +12,8 @@ import (
 
 // Queue tells what is due and leases it.
 type Queue interface {
-	// ReadyWork names up to limit workspaces with due work, a ring from the one that follows after, and
-	// says how long it is until more is due. Where there is no room, nothing is.
+	// ReadyWork names the parts with due work of up to limit workspaces, a ring from the one that follows after,
+	// and says how long it is until more is due. Where there is no room, nothing is.
 	ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error)
 	// ClaimWithin leases up to limit due deliveries of a workspace to the run, and of no group more than it has room for. None is a normal answer.
 	ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error)
@@ -21,9 +21,15 @@ type Queue interface {
 
 // Work is what there is to do.
 type Work struct {
-	Workspaces []string
+	Ready []Part
 	// NextIn is how long it is until something is due; nil when nothing waits.
 	NextIn *time.Duration
+}
+
+// Part is what is claimed at a time: the deliveries of a workspace that go to one platform.
+type Part struct {
+	WorkspaceID string
+	Platform    autopost.Platform
 }
 
 // Room is how many more deliveries of a group the daemon can take. What a name is

@@ -7,7 +7,7 @@ import (
 )
 
 // party is with whom a delivery shares the places of this daemon: all of its
-// platform, of its workspace, of its rate group. What a name is missing of is any.
+// platform, of its workspace there, of its rate group. What a name is missing of is any.
 type party struct {
 	workspace string
 	platform  autopost.Platform
@@ -15,7 +15,7 @@ type party struct {
 }
 
 func platformOf(d autopost.Delivery) party  { return party{platform: d.Platform} }
-func workspaceOf(d autopost.Delivery) party { return party{workspace: d.WorkspaceID} }
+func workspaceOf(d autopost.Delivery) party { return partOf(d).workspace() }
 func groupOf(d autopost.Delivery) party {
 	return party{d.WorkspaceID, d.Platform, d.RateGroup}
 }
@@ -34,6 +34,10 @@ func (p party) share() int {
 	}
 }
 
+// claimsAtOnce bounds the claims under way: each has a connection to the database, and
+// starts and outcomes of what was claimed want theirs as well.
+const claimsAtOnce = 6
+
 // room counts the deliveries in hand, from the claim until the outcome is
 // committed, so that no more are claimed than can begin soon, and none takes
 // the places of all.
@@ -45,12 +49,14 @@ type room struct {
 	mu    sync.Mutex
 	taken int
 	held  map[party]int
+	// opened is how many places each claim under way may fill; they are taken meanwhile.
+	opened map[Part]int
 	// stalled counts, by workspace, the outcomes that the database did not take yet.
 	stalled map[string]int
 }
 
 func newRoom(places int) *room {
-	return &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, stalled: map[string]int{}}
+	return &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, stalled: map[string]int{}}
 }
 
 func (r *room) enter(d autopost.Delivery) { r.count(d, 1) }
@@ -63,8 +69,13 @@ func (r *room) leave(d autopost.Delivery) {
 func (r *room) count(d autopost.Delivery, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.hold(n, platformOf(d), workspaceOf(d), groupOf(d))
+}
+
+// hold expects mu to be held.
+func (r *room) hold(n int, parties ...party) {
 	r.taken += n
-	for _, p := range []party{platformOf(d), workspaceOf(d), groupOf(d)} {
+	for _, p := range parties {
 		if r.held[p] += n; r.held[p] == 0 {
 			delete(r.held, p)
 		}
@@ -88,12 +99,7 @@ func (r *room) resume(workspace string) {
 	r.hint()
 }
 
-func (r *room) hint() {
-	select {
-	case r.freed <- struct{}{}:
-	default:
-	}
-}
+func (r *room) hint() { signal(r.freed) }
 
 // left is how many more a party may hold: so many that it then holds no more than
 // its share of what is free. It expects mu to be held.
@@ -105,7 +111,8 @@ func (r *room) left(p party) int {
 	return max(0, min(free, (share*free-r.held[p]+share)/(share+1)))
 }
 
-// full names the parties that may have nothing more; all is true when that is everybody.
+// full names the parties that may have nothing more; all is true when that is everybody,
+// until a delivery in hand has ended: what claims have taken may come back unused.
 func (r *room) full() (rooms []Room, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,22 +121,61 @@ func (r *room) full() (rooms []Room, all bool) {
 			rooms = append(rooms, p.room(0))
 		}
 	}
-	return rooms, r.taken >= r.places
+	inHand := r.taken
+	for _, n := range r.opened {
+		inHand -= n
+	}
+	return rooms, inHand >= r.places
 }
 
-// of is how many deliveries of a workspace may be claimed, and how many of each of its groups.
-func (r *room) of(workspace string) (limit int, rooms []Room) {
+// open begins a claim of a part: how many deliveries it may take, and how many of each
+// group. They have their places until it is closed. Nothing while a claim of the part is
+// under way, nor where there is no room, nor while as many claims of the platform are under
+// way as others may still begin; others says that it is they who are in the way.
+func (r *room) open(part Part, most int) (limit int, rooms []Room, others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.opened[part] > 0 {
+		return 0, nil, false
+	}
+	if r.claimsOn(part.Platform) >= claimsAtOnce-len(r.opened) {
+		return 0, nil, true
+	}
 	for p := range r.held {
-		if p.workspace == workspace || p.workspace == "" {
+		if (p.workspace == part.WorkspaceID || p.workspace == "") && (p.platform == part.Platform || p.platform == "") {
 			rooms = append(rooms, p.room(r.left(p)))
 		}
 	}
 	// Of a group that holds nothing yet.
-	rooms = append(rooms, Room{Room: r.left(party{workspace: workspace, group: "any"})})
-	return r.left(party{workspace: workspace}), rooms
+	rooms = append(rooms, Room{Room: r.left(party{workspace: part.WorkspaceID, group: "any"})})
+	limit = min(most, r.left(part.platform()), r.left(part.workspace()))
+	if limit > 0 {
+		r.opened[part] = limit
+		r.hold(limit, part.platform(), part.workspace())
+	}
+	return limit, rooms, len(r.opened) > 0
 }
+
+// claimsOn expects mu to be held.
+func (r *room) claimsOn(platform autopost.Platform) (n int) {
+	for part := range r.opened {
+		if part.Platform == platform {
+			n++
+		}
+	}
+	return n
+}
+
+// close ends a claim of a part; what it took has entered.
+func (r *room) close(part Part) {
+	r.mu.Lock()
+	r.hold(-r.opened[part], part.platform(), part.workspace())
+	delete(r.opened, part)
+	r.mu.Unlock()
+}
+
+func (p Part) platform() party  { return party{platform: p.Platform} }
+func (p Part) workspace() party { return party{workspace: p.WorkspaceID, platform: p.Platform} }
 
 func (p party) room(n int) Room {
 	return Room{WorkspaceID: p.workspace, Platform: p.platform, RateGroup: p.group, Room: n}

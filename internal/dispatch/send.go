@@ -182,7 +182,7 @@ type started struct {
 // startBatch asks for the starts of a lane.
 func (d *Dispatcher) startBatch(ctx context.Context, in lane, claims []Claim) ([]started, error) {
 	asked := d.clock.now()
-	answers, err := d.deps.Calls.StartCallBatch(ctx, in.workspace, claims)
+	answers, err := d.deps.Calls.StartCallBatch(ctx, in.WorkspaceID, claims)
 	all := make([]started, 0, len(answers))
 	for _, answer := range answers {
 		all = append(all, started{answer, asked})

@@ -52,6 +52,7 @@ type world struct {
 
 	onReady    func() error
 	onClaim    func(workspace string) error
+	onClaimed  func(rows []autopost.Delivery)
 	onTouch    func() error
 	onStart    func(id string) (dispatch.Start, error)
 	onProgress func(ack autopost.Acknowledged) (dispatch.Progress, error)
@@ -177,7 +178,15 @@ func (w *world) ReadyWork(_ context.Context, after string, limit int, rooms []di
 		next++
 	}
 	ready = append(ready[next:], ready[:next]...)
-	work.Workspaces = ready[:min(limit, len(ready))]
+	for _, workspace := range ready[:min(limit, len(ready))] {
+		var platforms []autopost.Platform
+		for _, d := range w.queue[workspace] {
+			if roomFor(d, rooms) > 0 && !slices.Contains(platforms, d.Platform) {
+				platforms = append(platforms, d.Platform)
+				work.Ready = append(work.Ready, dispatch.Part{WorkspaceID: workspace, Platform: d.Platform})
+			}
+		}
+	}
 	return work, nil
 }
 
@@ -200,6 +209,14 @@ func (w *world) ClaimWithin(_ context.Context, workspace, _ string, limit int, r
 			return nil, err
 		}
 	}
+	rows := w.claimed(workspace, limit, rooms)
+	if w.onClaimed != nil {
+		w.onClaimed(rows)
+	}
+	return rows, nil
+}
+
+func (w *world) claimed(workspace string, limit int, rooms []dispatch.Room) []autopost.Delivery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limits = append(w.limits, limit)
@@ -215,7 +232,7 @@ func (w *world) ClaimWithin(_ context.Context, workspace, _ string, limit int, r
 		rows = append(rows, d)
 	}
 	w.queue[workspace] = rest
-	return rows, nil
+	return rows
 }
 
 func (w *world) StartCallBatch(_ context.Context, _ string, claims []dispatch.Claim) ([]dispatch.Start, error) {

@@ -43,6 +43,8 @@ type Config struct {
 	Integrity time.Duration
 	// RunID names this monitor in its reports, and among those that observe the database's clock. Required.
 	RunID string
+	// Lapsed rings when a lease is over, or its holder has not been heard of for too long; it is a hint. nil never does.
+	Lapsed <-chan struct{}
 	// News rings when people are to be told of something at once; it is a hint.
 	News chan struct{}
 	// Fingerprint is a digest of what all daemons should be configured with alike.
@@ -146,7 +148,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range []duty{
 		{name: "clock", every: min(m.cfg.Interval, observeEvery), once: m.watchClock},
-		{name: "leases", every: m.cfg.Interval, once: m.recoverLeases},
+		{name: "leases", every: m.cfg.Interval, once: m.recoverLeases, wake: m.cfg.Lapsed},
 		{name: "auth_lost", every: m.cfg.Interval, once: m.expireAuthLost},
 		{name: "floods", every: m.cfg.Interval, once: m.closeFloods},
 		{name: "credentials", every: m.cfg.Interval, once: m.renewCredentials},

@@ -21,21 +21,34 @@ type Room struct {
 
 // Work is the answer of ready_work. NextIn is nil when nothing waits.
 type Work struct {
-	Workspaces []string
-	NextIn     *time.Duration
+	Ready  []Part
+	NextIn *time.Duration
 }
 
-// ReadyWork names workspaces for which a claim could give something now, a ring from the
-// one that follows after, and says when one will. Groups without room are passed over.
+// Part is a workspace and one of its platforms.
+type Part struct {
+	WorkspaceID string
+	Platform    autopost.Platform
+}
+
+// ReadyWork names the parts of workspaces of which a claim could give something now, a ring from the
+// workspace that follows after, and says when one will. Groups without room are passed over.
 func (s *Store) ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error) {
 	a, err := call[struct {
 		Workspaces []string
+		Platforms  map[string][]autopost.Platform
 		NextWakeMS *int64 `json:"next_wake_ms"`
 	}](ctx, s, `select * from autopost.ready_work($1, $2, $3)`, after, limit, list(rooms))
 	if err != nil {
 		return Work{}, err
 	}
-	return Work{Workspaces: a.Workspaces, NextIn: inMilliseconds(a.NextWakeMS)}, nil
+	work := Work{NextIn: inMilliseconds(a.NextWakeMS)}
+	for _, workspace := range a.Workspaces {
+		for _, platform := range a.Platforms[workspace] {
+			work.Ready = append(work.Ready, Part{workspace, platform})
+		}
+	}
+	return work, nil
 }
 
 func inMilliseconds(ms *int64) *time.Duration {

@@ -23,6 +23,8 @@ type Bells struct {
 	Sources chan struct{}
 	// Results: a webhook is to be told something, or events are to be read for it.
 	Results chan struct{}
+	// Leases: one is over, or its holder has not been heard of for too long.
+	Leases chan struct{}
 	// Alerts: people are to be told of something, or that it is over.
 	Alerts chan struct{}
 }
@@ -30,7 +32,7 @@ type Bells struct {
 // NewBells makes bells that nobody rings yet.
 func NewBells() Bells {
 	bell := func() chan struct{} { return make(chan struct{}, 1) }
-	return Bells{Deliveries: bell(), Acts: bell(), Submissions: bell(), Fanout: bell(), Sources: bell(), Results: bell(), Alerts: bell()}
+	return Bells{Deliveries: bell(), Acts: bell(), Submissions: bell(), Fanout: bell(), Sources: bell(), Results: bell(), Leases: bell(), Alerts: bell()}
 }
 
 // named finds a bell by the name that the database has for it; nil where this program knows none.
@@ -48,6 +50,8 @@ func (b Bells) named(name string) chan struct{} {
 		return b.Sources
 	case "results":
 		return b.Results
+	case "leases":
+		return b.Leases
 	case "alerts":
 		return b.Alerts
 	}
@@ -55,7 +59,7 @@ func (b Bells) named(name string) chan struct{} {
 }
 
 func (b Bells) ringAll() {
-	for _, bell := range []chan struct{}{b.Deliveries, b.Acts, b.Submissions, b.Fanout, b.Sources, b.Results, b.Alerts} {
+	for _, bell := range []chan struct{}{b.Deliveries, b.Acts, b.Submissions, b.Fanout, b.Sources, b.Results, b.Leases, b.Alerts} {
 		ring(bell)
 	}
 }

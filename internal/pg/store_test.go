@@ -45,12 +45,12 @@ func TestOnePostThroughTheStore(t *testing.T) {
 
 	work, err := store.ReadyWork(ctx, "", 10, nil)
 	require.NoError(t, err)
-	require.Empty(t, work.Workspaces)
+	require.Empty(t, work.Ready)
 	require.Nil(t, work.NextIn)
 	push(t, store, "hello")
 	work, err = store.ReadyWork(ctx, "", 10, []pg.Room{{Platform: autopost.MAX, Room: 0}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"w"}, work.Workspaces)
+	require.Equal(t, []pg.Part{{WorkspaceID: "w", Platform: autopost.Telegram}}, work.Ready)
 	require.Zero(t, *work.NextIn)
 
 	claimed, err := store.ClaimWithin(ctx, "w", "run", 10, []pg.Room{{Platform: autopost.Telegram, Room: 0}})

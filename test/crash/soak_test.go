@@ -56,8 +56,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	p := pace{lasts: 18 * time.Second, fault: time.Second, line: 5 * time.Second, kill: 6 * time.Second, measure: time.Second, variables: quick}
 	if pgtest.Long() {
-		p = pace{lasts: min(longSoak, time.Until(pgtest.Until(0))), fault: 5 * time.Second, line: time.Minute, kill: 4 * time.Minute, measure: 10 * time.Second,
-			variables: []string{"MONITOR_INTERVAL_SECONDS=10"}}
+		p = pace{lasts: min(longSoak, time.Until(pgtest.Until(0))), fault: 5 * time.Second, line: time.Minute, kill: 4 * time.Minute, measure: 10 * time.Second}
 	}
 	s := newSoak(t, p)
 	if !pgtest.Long() { // quick is for deliveries alone

@@ -48,10 +48,10 @@ and coalesce(r.value ->> 'platform', p_platform) = p_platform
 and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
 $$;
 
-create or replace function autopost.armed_workspaces(p_rooms jsonb) returns table (workspace_id text, ready_at timestamptz)
+create or replace function autopost.armed_parts(p_rooms jsonb) returns table (workspace_id text, platform text, ready_at timestamptz)
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
--- The active workspaces in which something waits for its time, of those that the caller may speak for, and when a claim could give
+-- The platforms of active workspaces for which something waits for its time, of those that the caller may speak for, and when a claim could give
 -- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
@@ -73,22 +73,23 @@ begin
 			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
 			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
 	)
-	select grp.workspace_id, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
 	from grp
 	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
 	left join lateral (
 		select l from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row) on true
 	where w.status = 'active' and (p_rooms = '[]' or coalesce(autopost.room_in(p_rooms, grp.workspace_id, grp.platform, grp.rate_group) > 0, true)) and (v_all or autopost.may_speak_for(grp.workspace_id))
-	group by grp.workspace_id;
+	group by grp.workspace_id, grp.platform;
 end
 $$;
 
 create or replace function autopost.armed_workspaces() returns table (workspace_id text, ready_at timestamptz)
 language sql stable
 as $$
--- armed_workspaces for who has room for all.
-select r.workspace_id, r.ready_at from autopost.armed_workspaces('[]') r
+-- The workspaces of armed_parts, for who has room for all.
+select r.workspace_id, min(r.ready_at) from autopost.armed_parts('[]') r
+group by r.workspace_id
 $$;
 
 create or replace function autopost.ready_ring(p_after text, p_limit int) returns setof text

@@ -128,6 +128,41 @@ begin
 end
 $$;
 
+create or replace function autopost.lapsed_workspaces(p_at timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Where a lease is over, or its holder has not been heard of for too long. Only claims that are older than the shortest of these times are looked at: few calls last so long.
+-- Reads: deliveries, dispatch_runs, workspaces.
+declare
+	v_all boolean := autopost.may_speak_for('*');
+	v_silent timestamptz := p_at - autopost.setting_interval('run_silence_seconds');
+	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
+	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+begin
+	return query
+	with recursive w as (
+		(select d.workspace_id from autopost.deliveries d
+		where d.status in ('claimed', 'sending')
+		order by d.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select d.workspace_id from autopost.deliveries d
+			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
+			order by d.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.deliveries d
+		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
+		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
+		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at or r.seen_at <= v_silent end)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_speak_for(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
 create or replace function autopost.source_polls() returns table (workspace_id text, due_at timestamptz)
 language plpgsql stable
 as $$

@@ -177,3 +177,27 @@ func (d *Daemon) Usage() (Usage, error) {
 	page := int64(os.Getpagesize())
 	return Usage{Processor: times.Own, Own: (resident - shared) * page, Program: shared * page}, nil
 }
+
+// Processors is how long the processors of the machine have been idle, and how long
+// they have been there, in ticks. Linux alone tells.
+func Processors() (idle, all float64, err error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(stat), "\n")
+	// cpu, user, nice, system, idle, iowait, …
+	for i, text := range strings.Fields(line) {
+		if i == 0 {
+			continue
+		}
+		ticks, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		if all += ticks; i == 4 || i == 5 {
+			idle += ticks
+		}
+	}
+	return idle, all, nil
+}

@@ -12,15 +12,20 @@ import (
 	"time"
 )
 
+// Never is the delay of a platform that is dead: it takes calls and does not answer.
+const Never time.Duration = -1
+
 // Arrival is a call that a platform got.
 type Arrival struct {
 	// Token is the bot's.
 	Token string
 	// At is when its headers had been read.
 	At time.Time
+	// Body is what was in it.
+	Body string
 }
 
-// Platform answers as Telegram does.
+// Platform answers as Telegram, MAX and X do.
 type Platform struct {
 	// URL is its base URL.
 	URL string
@@ -30,8 +35,9 @@ type Platform struct {
 
 	mu       sync.Mutex
 	arrivals []Arrival
-	hanging  map[string]bool
-	changed  chan struct{}
+	delay    time.Duration
+	// changed is closed by the next arrival, eased by the next change of the delay.
+	changed, eased chan struct{}
 }
 
 // NewPlatform listens on a free port of the loopback. Close it.
@@ -40,7 +46,7 @@ func NewPlatform(ctx context.Context) (*Platform, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the platform: %w", err)
 	}
-	p := &Platform{URL: "http://" + listener.Addr().String(), hanging: map[string]bool{}, changed: make(chan struct{})}
+	p := &Platform{URL: "http://" + listener.Addr().String(), changed: make(chan struct{}), eased: make(chan struct{})}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = p.server.Serve(listener) }() // ends by Close
 	return p, nil
@@ -49,11 +55,13 @@ func NewPlatform(ctx context.Context) (*Platform, error) {
 // Close ends all calls.
 func (p *Platform) Close() error { return p.server.Close() }
 
-// Hang never answers calls with a token from now on.
-func (p *Platform) Hang(token string) {
+// Delay has calls answered so late from now on. Those that wait are answered at once.
+func (p *Platform) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hanging[token] = true
+	p.delay = d
+	close(p.eased)
+	p.eased = make(chan struct{})
 }
 
 // Reset forgets what came.
@@ -61,6 +69,13 @@ func (p *Platform) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.arrivals = nil
+}
+
+// Calls is how many came.
+func (p *Platform) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.arrivals)
 }
 
 // Arrivals waits for at least n calls with a token, "" for any, and returns them in their order.
@@ -90,25 +105,45 @@ func (p *Platform) Arrivals(ctx context.Context, token string, n int) ([]Arrival
 	}
 }
 
-// ServeHTTP takes POST /bot<token>/<method>.
+// answer is what Telegram, MAX and X say to a post, all at once: each adapter reads its own.
+const answer = `{"ok":true,"result":{"message_id":%[1]d,"date":%[2]d},"message":{"timestamp":%[2]d000,"body":{"mid":"mid.%[1]d"}},"data":{"id":"%[1]d"}}`
+
+// ServeHTTP takes POST /bot<token>/<method>, and any other path without a token.
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	token, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
-	hangs := p.arrive(Arrival{Token: token, At: at})
-	_, _ = io.Copy(io.Discard, r.Body) // whatever is in it
-	if hangs {
-		<-r.Context().Done()
+	var token string
+	if bot, ok := strings.CutPrefix(r.URL.Path, "/bot"); ok {
+		token, _, _ = strings.Cut(bot, "/")
+	}
+	body, _ := io.ReadAll(r.Body) // whatever is in it
+	if !p.wait(r.Context(), Arrival{Token: token, At: at, Body: string(body)}) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"ok":true,"result":{"message_id":%d,"date":%d}}`, p.served.Add(1), at.Unix())
+	_, _ = fmt.Fprintf(w, answer, p.served.Add(1), at.Unix())
 }
 
-func (p *Platform) arrive(a Arrival) (hangs bool) {
+// wait records a call, and is over when it is to be answered; false means that the caller has gone.
+func (p *Platform) wait(ctx context.Context, a Arrival) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.arrivals = append(p.arrivals, a)
 	close(p.changed)
 	p.changed = make(chan struct{})
-	return p.hanging[a.Token]
+	delay, eased := p.delay, p.eased
+	p.mu.Unlock()
+	var due <-chan time.Time // nil is never
+	if delay == 0 {
+		return true
+	} else if delay > 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due:
+	case <-eased:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }

@@ -13,10 +13,12 @@ type store struct{ *calls }
 
 func roomOf(r dispatch.Room) pg.Room { return pg.Room(r) }
 
+func partOf(p pg.Part) dispatch.Part { return dispatch.Part(p) }
+
 func (s store) ReadyWork(ctx context.Context, after string, limit int, rooms []dispatch.Room) (dispatch.Work, error) {
 	return through(s.calls, "ready_work", func() (dispatch.Work, error) {
 		work, err := s.db.ReadyWork(ctx, after, limit, convert(rooms, roomOf))
-		return dispatch.Work(work), err
+		return dispatch.Work{Ready: convert(work.Ready, partOf), NextIn: work.NextIn}, err
 	})
 }
 

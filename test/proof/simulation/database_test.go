@@ -158,7 +158,7 @@ func (d *daemon) ReadyWork(ctx context.Context, _ string, _ int, _ []dispatch.Ro
 	return ask(ctx, d, "ready", "", func(now time.Time) (work dispatch.Work) {
 		for _, r := range d.rows {
 			if (r.status == "queued" || r.status == "retry") && !r.due.After(now) && d.slot(r.channel, now).Sub(now) < horizon {
-				return dispatch.Work{Workspaces: []string{"news"}}
+				return dispatch.Work{Ready: []dispatch.Part{{WorkspaceID: "news", Platform: autopost.Telegram}}}
 			}
 		}
 		return work

@@ -1,0 +1,85 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Delay is how long a post took until the first byte of its call arrived.
+type Delay struct {
+	// FromRequest counts from the push, FromAnswer from when the push had been accepted:
+	// less than nothing where the call was faster than the answer.
+	FromRequest, FromAnswer time.Duration
+}
+
+// Steady pushes posts at equal distances, whether or not those before have been
+// answered, waits until each was called, and returns how long that took. push is to
+// make the mark a part of the n-th post's text.
+func (p *Platform) Steady(ctx context.Context, period time.Duration, posts int, push func(ctx context.Context, n int, mark string) error) ([]Delay, error) {
+	seen := p.Calls()
+	marks := make(map[string]int, posts)
+	asked, answered := make([]time.Time, posts), make([]time.Time, posts)
+	began := time.Now()
+	pushes, pushing := errgroup.WithContext(ctx)
+	for n := range posts {
+		mark := fmt.Sprintf("mark-%d-%d.", began.UnixNano(), n)
+		marks[mark] = n
+		pushes.Go(func() error {
+			select {
+			case <-time.After(time.Until(began.Add(time.Duration(n) * period))):
+			case <-pushing.Done():
+				return pushing.Err()
+			}
+			asked[n] = time.Now()
+			err := push(pushing, n, mark)
+			answered[n] = time.Now()
+			return err
+		})
+	}
+	if err := pushes.Wait(); err != nil {
+		return nil, err
+	}
+	delays := make([]Delay, posts)
+	for len(marks) > 0 {
+		arrived, err := p.after(ctx, seen)
+		if err != nil {
+			return nil, fmt.Errorf("%d of %d posts were not called: %w", len(marks), posts, err)
+		}
+		seen += len(arrived)
+		for _, a := range arrived {
+			if n, ok := marks[markOf(a.Body)]; ok {
+				delete(marks, markOf(a.Body))
+				delays[n] = Delay{a.At.Sub(asked[n]), a.At.Sub(answered[n])}
+			}
+		}
+	}
+	return delays, nil
+}
+
+// markOf finds the mark in the body of a call.
+func markOf(body string) string {
+	at := max(0, strings.Index(body, "mark-"))
+	mark, _, _ := strings.Cut(body[at:], ".")
+	return mark + "."
+}
+
+// after waits for more than so many calls, and returns those above.
+func (p *Platform) after(ctx context.Context, seen int) ([]Arrival, error) {
+	for {
+		p.mu.Lock()
+		changed, arrived := p.changed, p.arrivals[min(seen, len(p.arrivals)):]
+		p.mu.Unlock()
+		if len(arrived) > 0 {
+			return arrived, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
