@@ -82,16 +82,16 @@ select is(test.due(60000), '{}');
 
 -- Leases.
 update autopost.settings set value = default_value where key = 'fanout_chunk_channels';
-select autopost.touch_run('r');
+select autopost.touch_run('run-1');
 select test.say('in hand');
 select test.claimed();
 select test.tick('44 seconds');
 select is(test.due() @> '{leases}', false, 'its holder may be at work');
 select test.tick('1 second');
 select is(test.due() @> '{leases}', true, 'its holder is not heard of any more');
-select autopost.touch_run('r');
+select autopost.touch_run('run-1');
 select is(test.due() @> '{leases}', false, 'it was late');
-select test.tick('255 seconds'), autopost.touch_run('r');
+select test.tick('255 seconds'), autopost.touch_run('run-1');
 select is(test.due() @> '{leases}', true, 'the lease is over');
 update autopost.workspaces set status = 'paused' where workspace_id = 'w';
 select is(test.due() @> '{leases}', false, 'it rests');
