@@ -173,7 +173,19 @@ func (s pullStore) ListDueSources(ctx context.Context, workspace string, limit i
 
 func (s pullStore) IngestPullChunk(ctx context.Context, workspace, sourceID, endpointID string, items json.RawMessage) (pull.ChunkAnswer, error) {
 	a, err := s.Store.IngestPullChunk(ctx, workspace, sourceID, endpointID, items)
-	return pull.ChunkAnswer(a), err
+	return pull.ChunkAnswer(a), notTaken(err)
+}
+
+func (s pullStore) SetPullCursor(ctx context.Context, workspace, sourceID string, cursor json.RawMessage) error {
+	return notTaken(s.Store.SetPullCursor(ctx, workspace, sourceID, cursor))
+}
+
+// notTaken tells the loop which errors are of the database, not of what a source has.
+func notTaken(err error) error {
+	if err == nil || pg.Refused(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", pull.ErrUnavailable, err)
 }
 
 func (s pullStore) FailPoll(ctx context.Context, workspace, sourceID string, f pull.Failure) error {

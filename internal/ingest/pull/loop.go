@@ -211,7 +211,10 @@ func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
 			c.Failed++
 		}
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		l.cfg.Log.ErrorContext(ctx, "pull.not_taken", "workspace", source.WorkspaceID, "source", source.SourceID, "error", err)
+	case err != nil:
 		l.recordFailure(ctx, source, err)
 	}
 }

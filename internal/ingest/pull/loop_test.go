@@ -23,6 +23,7 @@ type store struct {
 	calls    []string
 	chunks   [][]Item
 	failAt   int // the chunk call that fails, counted from 1
+	failWith error
 	listErr  error
 	skipped  map[string]int
 	finished []string
@@ -63,7 +64,7 @@ func (s *store) IngestPullChunk(_ context.Context, _, sourceID, endpointID strin
 	failed := len(s.chunks) == s.failAt
 	s.mu.Unlock()
 	if failed {
-		return ChunkAnswer{}, errors.New("connection reset")
+		return ChunkAnswer{}, s.failWith
 	}
 	s.note("chunk %s %s %d", sourceID, endpointID, len(items))
 	return ChunkAnswer{CursorTo: items[len(items)-1].Cursor, Enqueued: len(items) - 1, Duplicate: 1, SkippedBy: s.skipped}, nil
@@ -135,12 +136,19 @@ func TestSkippedItemsAreCountedByReason(t *testing.T) {
 }
 
 func TestCursorMovesBehindEachCommittedChunk(t *testing.T) {
-	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 3}
+	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 3, failWith: errors.New("refused: no such item")}
 	newLoop(t, s, func(context.Context, Source) (Batch, error) { return items(250), nil }).runOnce(t.Context())
 	require.Equal(t, []string{
 		"start w pull ", "chunk a e-a 100", `cursor a {"n":100}`, "chunk a e-a 100", `cursor a {"n":200}`,
-		"failure a pull_failed: ingest pull chunk: connection reset", "finish run-w",
+		"failure a pull_failed: ingest pull chunk: refused: no such item", "finish run-w",
 	}, s.calls)
+}
+
+func TestDatabaseThatTakesNothingIsNoFaultOfTheSource(t *testing.T) {
+	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 1, failWith: fmt.Errorf("%w: could not extend file", ErrUnavailable)}
+	newLoop(t, s, func(context.Context, Source) (Batch, error) { return items(100), nil }).runOnce(t.Context())
+	require.Equal(t, []string{"start w pull ", "finish run-w"}, s.calls, "and the source is polled when its lease is over")
+	require.Contains(t, s.finished[0], `"failed":1`)
 }
 
 func TestWhatOnePollCannotReadIsTold(t *testing.T) {

@@ -9,6 +9,7 @@ package pull
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"autopost"
@@ -119,6 +120,10 @@ type Chunks interface {
 	IngestPullChunk(ctx context.Context, workspace, sourceID, endpointID string, items json.RawMessage) (ChunkAnswer, error)
 	SetPullCursor(ctx context.Context, workspace, sourceID string, cursor json.RawMessage) error
 }
+
+// ErrUnavailable marks an error of Chunks that is no fault of what the source has: the database takes nothing at the
+// moment. The source is polled again when its lease is over.
+var ErrUnavailable = errors.New("the database takes nothing at the moment")
 
 // Failures records polls that failed, and moves their next one out.
 type Failures interface {
