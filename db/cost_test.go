@@ -29,7 +29,7 @@ func TestLookAcrossWorkspacesPassesThoseWithoutWork(t *testing.T) {
 		explain := `explain (analyze, buffers, format json) ` + query
 		look.Exec(explain) // fills the caches of the session
 		root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
-		require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 100., query)
+		require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 200., query+": less than half a page a workspace")
 	}
 	require.Equal(t, []string{"deliveries"}, pgtest.Column[string](base, `select autopost.due_stages(4000)`))
 }
