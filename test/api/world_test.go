@@ -185,15 +185,21 @@ func (w *world) ask(c call) reply {
 	return r
 }
 
-// fingerprint is all that a workspace holds, but for what keys note of their use and monitors of what they see.
+// engines are columns that the engine moves by itself: keys note their use, targets of alerts what they were told.
+var engines = map[string][]string{
+	"api_keys":      {"last_used_at"},
+	"alert_targets": {"told_at", "next_try_at", "failures", "last_error", "health_next_at"},
+}
+
+// fingerprint is all that a workspace holds, but for what the engine moves and what monitors see.
 func (w *world) fingerprint(workspace string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
 	for _, table := range pgtest.Column[string](w.DB, `
 		select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('alerts', 'alert_messages', 'alert_notices')`) {
-		found[table] = pgtest.Value[string](w.DB, `select coalesce(md5(string_agg((to_jsonb(x) - 'last_used_at')::text, '|' order by to_jsonb(x)::text)), '')
-			from autopost.`+table+` x where x.workspace_id = $1`, workspace)
+		found[table] = pgtest.Value[string](w.DB, `select coalesce(md5(string_agg(x.held::text, '|' order by x.held::text)), '')
+			from (select x.workspace_id, to_jsonb(x) - $2::text[] as held from autopost.`+table+` x where x.workspace_id = $1) x`, workspace, append([]string{}, engines[table]...))
 	}
 	return found
 }
