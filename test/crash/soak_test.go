@@ -60,7 +60,7 @@ func TestSoak(t *testing.T) {
 	}
 	s := newSoak(t, p)
 	if !pgtest.Long() { // quick is for deliveries alone
-		s.Exec(`update autopost.settings set value = '2' where key = 'submission_lease_seconds'`)
+		s.Exec(`update autopost.settings set value = '2' where key in ('submission_lease_seconds', 'pull_lease_seconds')`)
 	}
 	posts := s.lived(t, p)
 	s.World.Faults.Clear()

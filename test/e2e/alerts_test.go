@@ -18,8 +18,8 @@ import (
 const (
 	// each is how often the monitor looks in these tests.
 	each = "MONITOR_INTERVAL_SECONDS=1"
-	// alertPatience is how long an alert may take: rounds of the monitor, under load.
-	alertPatience = 30 * time.Second
+	// alertPatience is how long an alert may take: a sweep of the gates and rounds of the monitor, under load.
+	alertPatience = 90 * time.Second
 )
 
 // watched is a house with a workspace, a channel and a chat for the people on duty,

@@ -250,7 +250,7 @@ func TestDoctorLooksAtTheHouse(t *testing.T) {
 	require.Contains(t, ill["daemons"].Remedy, "run autopost serve: 2 deliveries are due")
 	require.Contains(t, ill["queue"].Found, "2 channels could be served")
 	require.False(t, ill["public URL"].OK)
-	h.Exec(`update autopost.dispatch_runs set seen_at = now()`)
+	h.Exec(`update autopost.dispatch_runs set seen_at = now(), ended_at = null`)
 	h.Exec(`insert into autopost.dispatch_runs (run_id) values ('another')`)
 	h.Exec(`insert into autopost.monitor_duties (run_id, duty, reported_at, skew_ms, config, failures) values ('another', 'retention', now(), 0, 'other', 3)`)
 	ill = diagnosis()

@@ -196,14 +196,14 @@ var failures = []failure{
 		kind: "oldest_due", severity: "error", says: []string{"a post has been due for", "in channel slow"},
 		arise: func(n *night) {
 			n.station(house.Channel{ID: "slow", Platform: house.Telegram, Rate: 0.2})
-			for post := range 5 {
+			for post := range 20 {
 				n.Push(n.d, "secret-cms", house.Post("text", fmt.Sprintf("slow at night, %d", post), "tags", []string{"slow"}))
 			}
 		},
 		mend: func(n *night, told string) {
 			require.Contains(n.t, n.typed(told, "forecast"), "slow")
 			n.typed(told, "channel set", "ID", "slow", "RPS", "5")
-			n.arrived("slow", 5)
+			n.arrived("slow", 20)
 		},
 	},
 	{

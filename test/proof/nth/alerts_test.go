@@ -65,6 +65,7 @@ func (idle) ListDueSubscriptions(context.Context, string, int) ([]monitor.Bot, e
 func (idle) ListUnaskedChats(context.Context, string, int) ([]monitor.Chat, error) { return nil, nil }
 func (idle) ListAllWorkspaces(context.Context) ([]string, error)                   { return nil, nil }
 func (idle) ListMediaRemovals(context.Context, int) ([]string, error)              { return nil, nil }
+func (idle) Low() error                                                            { return nil }
 func (idle) Refresh(context.Context, string, string) error                         { return nil }
 
 func (idle) Objects(context.Context, time.Time, func([]media.Object) error) error { return nil }
@@ -99,7 +100,7 @@ func TestTheNthCallOfAlertsFails(t *testing.T) {
 		watcher, err := monitor.New(monitor.Config{Interval: 200 * time.Millisecond, RunID: "monitor"}, monitor.Deps{
 			Workspaces: c.db, Clock: c.db, Leases: c.db, AuthLost: c.db, Floods: c.db, Gates: c.db, Partitions: c.db, Retention: c.db, Intake: c.db, Archive: c.db,
 			Integrity: c.db, Media: &monitor.MediaSweep{Workspaces: idle{}, Removals: idle{}, Bucket: idle{}}, Expiry: c.db, Renewer: idle{},
-			Bots: &monitor.BotKeeper{Records: idle{}}, Alerts: alerts{c}, Teller: told, Log: slog.New(slog.DiscardHandler),
+			Bots: &monitor.BotKeeper{Records: idle{}}, Alerts: alerts{c}, Disks: idle{}, Teller: told, Log: slog.New(slog.DiscardHandler),
 		})
 		require.NoError(t, err)
 		end := serve(t, watcher.Run)

@@ -75,7 +75,7 @@ var plants = []plant{
 	{
 		bug: "the slot of a start is not waited for",
 		edits: []edit{{
-			"internal/dispatch/send.go", "\t\tsleep(l.call, d.untilStart(p, start))\n", "",
+			"internal/dispatch/send.go", "\t\tsleep(l.call, d.untilStart(p, start.Start))\n", "",
 		}},
 		scenario: "starts that come together", caught: "too fast: the group",
 	},
@@ -136,7 +136,7 @@ var plants = []plant{
 	{
 		bug: "a result is committed as told and not sent",
 		edits: []edit{{
-			"internal/results/tell.go", "\toutcome := t.call(ctx, workspace, call)\n", "\toutcome := Outcome{HTTPStatus: 200}\n",
+			"internal/results/tell.go", "\toutcome := t.call(ctx, call, keys)\n", "\toutcome := Outcome{HTTPStatus: 200}\n",
 		}},
 		scenario: "results that are told", caught: "the receiver has all",
 	},
