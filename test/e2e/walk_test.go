@@ -93,6 +93,21 @@ const (
 )
 
 var failures = []failure{
+	// The first: a daemon that dies with a message in hand has it told late, or twice.
+	{
+		kind: "daemon_lost", severity: "error", says: []string{"the daemon on ", "has not been heard of since", "others go on"},
+		arise: func(n *night) {
+			n.second = n.Serve(n.extra()...)
+			n.second.Kill()
+			n.Exec(`update autopost.dispatch_runs set started_at = started_at - interval '1 hour',
+				seen_at = case when started_at = (select max(started_at) from autopost.dispatch_runs) then seen_at - interval '10 minutes' else seen_at end`)
+		},
+		mend: func(n *night, told string) {
+			require.Contains(n.t, told, "autopost serve")
+			stopped := n.Serve(n.extra()...)
+			require.Zero(n.t, stopped.Stop(), "one that ends by itself is not missed")
+		},
+	},
 	{
 		kind: "channel_refused", severity: "error", says: []string{"channel kicked: telegram refuses its posts", "it is paused until"},
 		arise: func(n *night) {
@@ -204,20 +219,6 @@ var failures = []failure{
 			require.Contains(n.t, n.typed(told, "forecast"), "slow")
 			n.typed(told, "channel set", "ID", "slow", "RPS", "5")
 			n.arrived("slow", 20)
-		},
-	},
-	{
-		kind: "daemon_lost", severity: "error", says: []string{"the daemon on ", "has not been heard of since", "others go on"},
-		arise: func(n *night) {
-			n.second = n.Serve(n.extra()...)
-			n.second.Kill()
-			n.Exec(`update autopost.dispatch_runs set started_at = started_at - interval '1 hour',
-				seen_at = case when started_at = (select max(started_at) from autopost.dispatch_runs) then seen_at - interval '10 minutes' else seen_at end`)
-		},
-		mend: func(n *night, told string) {
-			require.Contains(n.t, told, "autopost serve")
-			stopped := n.Serve(n.extra()...)
-			require.Zero(n.t, stopped.Stop(), "one that ends by itself is not missed")
 		},
 	},
 }
