@@ -72,7 +72,9 @@ func TestSoak(t *testing.T) {
 	require.Equal(t, posts*soakChannels, toll.Deliveries)
 	require.Equal(t, posts*soakChannels, toll.Sent+toll.Held+toll.Failed)
 	for _, chat := range pgtest.Column[string](s.DB, `select target_id from autopost.channels`) {
-		s.WithinRate("chat "+chat, s.Sends(sim.Filter{Chat: chat}), soakRate, epsilon)
+		// A post with a picture begins with its upload: when its message comes is the line's affair.
+		texts := slices.DeleteFunc(s.Sends(sim.Filter{Chat: chat}), func(e sim.Entry) bool { return len(e.Media) > 0 })
+		s.WithinRate("chat "+chat, texts, soakRate, epsilon)
 	}
 	slowest, recovered := s.noFalseRecovery(t)
 	t.Logf("%s: %d posts, %+v, answers to the source %v; %d daemons killed, %d calls recovered, %s after the death at most",

@@ -23,6 +23,8 @@ import (
 // what they type.
 type failure struct {
 	kind, severity string
+	// of is what the subject begins with, where others may fail alike.
+	of string
 	// says is what the alert must say: its subject first.
 	says  []string
 	arise func(n *night)
@@ -57,7 +59,7 @@ func (n *night) typed(told, begins string, puts ...string) string {
 // told are the messages that say of a failure that it is NEW, or OVER. One that lasts may be told of again as MORE.
 func (n *night) told(word string, f failure) []sim.Entry {
 	return slices.DeleteFunc(n.Sends(sim.Filter{Chat: n.chats[f.kind]}), func(e sim.Entry) bool {
-		return !strings.Contains(e.Text, word+" "+f.severity+" "+f.kind+": ")
+		return !strings.Contains(e.Text, word+" "+f.severity+" "+f.kind+": "+f.of)
 	})
 }
 
@@ -168,7 +170,7 @@ var failures = []failure{
 		},
 	},
 	{
-		kind: "breaker_open", severity: "error", says: []string{"group max/down: the platform has failed for"},
+		kind: "breaker_open", severity: "error", of: "group max/down", says: []string{"group max/down: the platform has failed for"},
 		arise: func(n *night) {
 			chat := n.station(house.Channel{ID: "down", Platform: house.MAX, Group: "down"})
 			n.Fault(sim.Fault{Platform: house.MAX, Chat: chat, Effect: sim.EffectStatus, Status: 503, Code: "service.unavailable"})
