@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,7 +13,7 @@ import (
 
 // mostAtOnce bounds a batch, and with it how long its rows stay locked and how many
 // deliveries go on at one moment, before those of others that are ready as well.
-const mostAtOnce = 30
+const mostAtOnce = 60
 
 // batches makes few calls of many: one goes at once when no other of its lane is
 // under way; those that come meanwhile go together when it returns.
@@ -32,21 +30,15 @@ type batches[Q, A any] struct {
 	open map[Part]int
 }
 
-// lane is what goes together: a batch is of one workspace and platform.
+// lane is what goes together: a batch is of one workspace and platform, and of one
+// thing there, where only the like goes together. One batch of a lane at a time: two smaller
+// ones cost the database more, and wait for each other at the same rows.
 type lane struct {
 	Part
 	of string
 }
 
-// lanesOfAPart is how many batches of a workspace and platform may be under way.
-const lanesOfAPart = 2
-
-// laneOf keeps the deliveries of a rate group together: batches of different lanes
-// lock different groups and channels, and do not wait for each other.
-func laneOf(d autopost.Delivery) lane {
-	sum := crc32.ChecksumIEEE([]byte(d.RateGroup))
-	return lane{partOf(d), strconv.Itoa(int(sum % lanesOfAPart))}
-}
+func laneOf(d autopost.Delivery) lane { return lane{Part: partOf(d)} }
 
 func partOf(d autopost.Delivery) Part { return Part{d.WorkspaceID, d.Platform} }
 
