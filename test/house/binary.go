@@ -31,7 +31,7 @@ var built struct {
 }
 
 // atOnce is how many tests of houses run at once: they wait for leases and slots more than they work.
-const atOnce = "8"
+const atOnce = "6"
 
 // Main runs the tests of a package and removes what they shared; it is what TestMain does.
 func Main(m *testing.M) {
