@@ -30,8 +30,10 @@ func onEachStore(t *testing.T, test func(t *testing.T, store *media.Store, plain
 	s3test.Sign(t)
 	objects, _ := s3test.Start(t)
 	google := strings.Replace(objects, "s3://", "gs://", 1) + "&prefix=google/"
-	for name, url := range map[string]string{"folder": "file://" + t.TempDir(), "s3": objects, "s3 below a prefix": objects + "&prefix=below/", "gs": google} {
-		t.Run(name, func(t *testing.T) {
+	// The whole bucket comes before its parts, in which things are left.
+	for _, place := range [][2]string{{"folder", "file://" + t.TempDir()}, {"s3", objects}, {"s3 below a prefix", objects + "&prefix=below/"}, {"gs", google}} {
+		t.Run(place[0], func(t *testing.T) {
+			url := place[1]
 			store, err := media.OpenStore(t.Context(), url)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
