@@ -23,11 +23,11 @@ demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 bench: build ## The goals of speed against bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
 	bin/autopost bench $(ARGS)
 
-test: setup ## Formatting, vet and all tests with the race detector; three packages at once, for they wait more than they work
+test: setup ## Formatting, vet and all tests with the race detector
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) test -race -p 3 ./...
+	$(GO) test -race ./...
 
 test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash $(ARGS)

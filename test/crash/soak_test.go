@@ -54,7 +54,7 @@ const (
 // dead; and all the rest is as in a short hard time.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	p := pace{lasts: 18 * time.Second, fault: time.Second, line: 5 * time.Second, kill: 6 * time.Second, measure: time.Second, variables: quick}
+	p := pace{lasts: 12 * time.Second, fault: time.Second, line: 3 * time.Second, kill: 4 * time.Second, measure: time.Second, variables: quick}
 	if pgtest.Long() {
 		p = pace{lasts: min(longSoak, time.Until(pgtest.Until(0))), fault: 5 * time.Second, line: time.Minute, kill: 4 * time.Minute, measure: 10 * time.Second}
 	}

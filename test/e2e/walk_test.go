@@ -234,8 +234,8 @@ func TestOperatorsWalk(t *testing.T) {
 	n := &night{House: house.New(t), t: t, chats: map[string]string{}}
 	n.Workspace("news")
 	n.Endpoint("news", "cms", "secret-cms")
-	// What a person would not wait for either.
-	n.Exec(`update autopost.settings set value = v.value::jsonb from (values ('alert_calm_seconds', '2'), ('alert_breaker_seconds', '1'), ('breaker_channels', '1'),
+	// What a person would not wait for either. A queue that is behind is noted by the sweep of the gates: calm is longer.
+	n.Exec(`update autopost.settings set value = v.value::jsonb from (values ('alert_calm_seconds', '35'), ('alert_breaker_seconds', '1'), ('breaker_channels', '1'),
 		('breaker_probe_seconds', '1'), ('breaker_probe_cap_seconds', '2'), ('alert_webhook_failing_seconds', '1'), ('alert_oldest_due_seconds', '2')) v (key, value)
 		where settings.key = v.key`)
 	n.Exec(`update autopost.retry_policies set base_ms = 500, cap_ms = 1000 where kind = 'exponential'`)
