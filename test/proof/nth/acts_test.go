@@ -44,7 +44,7 @@ func (a acts) CommitAct(ctx context.Context, workspace, actID, claimToken string
 // that was recorded as one of which nobody knows what it did.
 func TestTheNthCallOfActsFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 6, afterlife)
+	everyCall(t, 3, afterlife)
 }
 
 // afterlife has one post edited and pinned, and another one removed.

@@ -89,7 +89,7 @@ func (p *people) Tell(_ context.Context, _ string, n monitor.Notice) *autopost.E
 // most, where nobody knew whether they were.
 func TestTheNthCallOfAlertsFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 10, func(t *testing.T, h *house.House, c *calls) (doubts int) {
+	everyCall(t, 6, func(t *testing.T, h *house.House, c *calls) (doubts int) {
 		for n := range 3 {
 			h.Channel("news", house.Channel{ID: fmt.Sprint("channel-", n), Platform: house.Telegram})
 		}

@@ -67,7 +67,7 @@ func (library) Fetch(ctx context.Context, url string, kind autopost.MediaKind) (
 // A post that was taken comes out once, whichever call fails while its media are fetched.
 func TestTheNthCallOfSubmissionsFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 6, func(t *testing.T, h *house.House, c *calls) int {
+	everyCall(t, 3, func(t *testing.T, h *house.House, c *calls) int {
 		h.Channel("news", house.Channel{ID: "channel", Platform: house.Telegram})
 		h.Endpoint("news", "cms", "secret-cms")
 		h.Exec(`update autopost.settings set value = '1' where key = 'submission_lease_seconds'`)
@@ -105,7 +105,7 @@ func (f fanouts) RunFanout(ctx context.Context, workspace string, limit int) (in
 // A post goes to each of its channels once, whichever call fails while it is fanned out.
 func TestTheNthCallOfAFanOutFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 6, func(t *testing.T, h *house.House, c *calls) int {
+	everyCall(t, 3, func(t *testing.T, h *house.House, c *calls) int {
 		const channels, posts = 3, 2
 		for n := range channels {
 			h.Channel("news", house.Channel{ID: fmt.Sprint("channel-", n), Platform: house.Telegram})

@@ -79,7 +79,7 @@ func (p page) Fetch(context.Context, pull.Source) (pull.Batch, error) {
 // call fails.
 func TestTheNthCallOfAPullFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 6, func(t *testing.T, h *house.House, c *calls) int {
+	everyCall(t, 3, func(t *testing.T, h *house.House, c *calls) int {
 		const items = page(60)
 		h.Channel("news", house.Channel{ID: "channel", Platform: house.Telegram})
 		h.Exec(`update autopost.settings set value = '1' where key = 'pull_lease_seconds'`)

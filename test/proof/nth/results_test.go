@@ -61,7 +61,7 @@ func (signing) Open(context.Context, string, string) (autopost.Secret, error) {
 // more often than calls were recorded.
 func TestTheNthCallOfResultsFails(t *testing.T) {
 	t.Parallel()
-	everyCall(t, 10, func(t *testing.T, h *house.House, c *calls) (doubts int) {
+	everyCall(t, 6, func(t *testing.T, h *house.House, c *calls) (doubts int) {
 		const posts = 2
 		require.NoError(t, h.World.Webhook.AddEndpoint("results", signingKey))
 		h.Channel("news", house.Channel{ID: "channel", Platform: house.Telegram, Parallel: posts})
