@@ -42,11 +42,6 @@ func laneOf(d autopost.Delivery) lane { return lane{Part: partOf(d)} }
 
 func partOf(d autopost.Delivery) Part { return Part{d.WorkspaceID, d.Platform} }
 
-// inWorkspace asks for the lanes of a workspace.
-func inWorkspace[Q, A any](ask func(context.Context, string, []Q) ([]A, error)) func(context.Context, lane, []Q) ([]A, error) {
-	return func(ctx context.Context, l lane, items []Q) ([]A, error) { return ask(ctx, l.WorkspaceID, items) }
-}
-
 type question[Q, A any] struct {
 	item   Q
 	answer chan answer[A] // holds one

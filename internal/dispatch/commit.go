@@ -34,6 +34,11 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	d.logAttempt(p, rep, answer, err)
 }
 
+// commitBatch records the outcomes of a lane.
+func (d *Dispatcher) commitBatch(ctx context.Context, in lane, settlements []Settlement) ([]Commit, error) {
+	return d.deps.Commits.CommitOutcomeBatch(ctx, in.WorkspaceID, settlements)
+}
+
 // logAttempt writes the one line that tells an attempt's whole story.
 func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
 	level := slog.LevelInfo

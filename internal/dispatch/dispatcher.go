@@ -118,7 +118,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
 	d.starts = newBatches(settle, queryTimeout, d.startBatch)
-	d.outcomes = newBatches(settle, queryTimeout, inWorkspace(d.deps.Commits.CommitOutcomeBatch))
+	d.outcomes = newBatches(settle, queryTimeout, d.commitBatch)
 	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
 
 	if !d.announce(ctx) {

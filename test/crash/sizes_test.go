@@ -1,17 +1,12 @@
 package crash
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"autopost/internal/pgtest"
 )
@@ -33,7 +28,7 @@ func (s *soak) measure(t *testing.T, after time.Duration) {
 		s.sizes = sizes{held: map[string][]float64{}, tables: map[string][]float64{}, rows: map[string][]float64{}}
 	}
 	s.sizes.after = append(s.sizes.after, after)
-	for name, value := range metrics(t, s.steady.URL) {
+	for name, value := range s.Metrics(s.steady.URL) {
 		if _, ok := heldBy[name]; ok {
 			s.sizes.held[name] = append(s.sizes.held[name], value)
 		}
@@ -49,24 +44,6 @@ func (s *soak) measure(t *testing.T, after time.Duration) {
 	if len(s.sizes.after)%30 == 0 {
 		t.Log(s.sizes.now())
 	}
-}
-
-// metrics reads the samples without labels of a daemon.
-func metrics(t *testing.T, url string) map[string]float64 {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { _ = answer.Body.Close() }()
-	found := map[string]float64{}
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if number, err := strconv.ParseFloat(value, 64); err == nil {
-			found[name] = number
-		}
-	}
-	return found
 }
 
 // now is the last measurement in a line.

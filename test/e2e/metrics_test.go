@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,23 +25,6 @@ import (
 
 // samples are what a scraper reads, by "name{labels}".
 type samples map[string]float64
-
-func scrape(t *testing.T, url string) samples {
-	t.Helper()
-	status, text := fetch(t, url+"/metrics")
-	require.Equal(t, http.StatusOK, status, text)
-	read := samples{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		if line := lines.Text(); !strings.HasPrefix(line, "#") {
-			at := strings.LastIndexByte(line, ' ')
-			value, err := strconv.ParseFloat(line[at+1:], 64)
-			require.NoError(t, err, line)
-			read[line[:at]] = value
-		}
-	}
-	return read
-}
 
 func fetch(t *testing.T, url string) (status int, body string) {
 	t.Helper()
@@ -102,7 +83,7 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 	require.Len(t, accepted, posts*6)
 	var m samples
 	h.Until("the last commit is counted", 10*time.Second, func() bool {
-		m = scrape(t, d.URL)
+		m = samples(h.Metrics(d.URL))
 		return m.sum("autopost_attempts_total", `outcome="sent"`) == posts*6
 	})
 	require.EqualValues(t, posts, m.sum("autopost_posts_total", `answer="enqueued"`))
@@ -189,7 +170,7 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 	address := free.Addr().String()
 	require.NoError(t, free.Close())
 	d := h.Serve("AUTOPOST_METRICS_LISTEN=" + address)
-	require.Positive(t, scrape(t, "http://"+address).sum("go_goroutines"))
+	require.Positive(t, samples(h.Metrics("http://"+address)).sum("go_goroutines"))
 	status, _ := fetch(t, d.URL+"/metrics")
 	require.Equal(t, http.StatusNotFound, status)
 	status, _ = fetch(t, "http://"+address+"/readyz")

@@ -1,6 +1,7 @@
 package house
 
 import (
+	"bufio"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -111,6 +112,27 @@ func send(request *http.Request) (Answer, error) {
 		answer.Body = nil
 	}
 	return answer, err
+}
+
+// Metrics are the samples that a daemon shows at url/metrics, by "name{labels}".
+func (h *House) Metrics(url string) map[string]float64 {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url+"/metrics", nil)
+	require.NoError(h.t, err)
+	response, err := client.Do(request)
+	require.NoError(h.t, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Equal(h.t, http.StatusOK, response.StatusCode)
+	read := map[string]float64{}
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if line := lines.Text(); !strings.HasPrefix(line, "#") {
+			at := strings.LastIndexByte(line, ' ')
+			value, err := strconv.ParseFloat(line[at+1:], 64)
+			require.NoError(h.t, err, line)
+			read[line[:at]] = value
+		}
+	}
+	return read
 }
 
 // Post is a post as JSON. fields come in pairs of name and value.
