@@ -17,6 +17,7 @@ declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz;
 	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
+	v_taken bigint; -- how far ahead the slots of the group are taken, in microseconds
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- of the rows asked for, what one channel gives while others wait
 	v_wanted int;
@@ -50,8 +51,12 @@ begin
 		end if;
 	end if;
 	v_now := autopost.now_ts();
-	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or (v_limit.rate_rps > 0 and autopost.slot_offset(v_limit.next_allowed_at, v_now) >= v_horizon) then
+	v_taken := case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end;
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or v_taken >= v_horizon then
 		return;
+	end if;
+	if v_taken > 0 then -- it goes on: no more gates and rows are held than there are slots left
+		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
 	if v_limit.breaker_opened_at is not null then
 		p_limit := autopost.probes_now(v_limit, v_now);
