@@ -1186,12 +1186,13 @@ CREATE FUNCTION autopost.armed_parts(p_rooms jsonb) RETURNS TABLE(workspace_id t
     AS $$
 -- The platforms of active workspaces for which something waits for its time, of those that the caller may speak for, and when a claim could give
 -- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
+-- A group whose slots are taken ahead is named when half of that time is over: a claim then gives many, where it gave one each time that a slot came free.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
 -- Reads: channel_gates, platform_limits, workspaces, settings.
 declare
 	v_all boolean := autopost.may_speak_for('*');
-	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms') / 2;
 begin
 	return query
 	with recursive grp as (
@@ -13371,8 +13372,10 @@ declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz;
 	v_horizon bigint := autopost.setting('slot_horizon_ms') * 1000;
+	v_taken bigint; -- how far ahead the slots of the group are taken, in microseconds
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- of the rows asked for, what one channel gives while others wait
+	v_gates int := p_limit;
 	v_wanted int;
 	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
@@ -13404,8 +13407,12 @@ begin
 		end if;
 	end if;
 	v_now := autopost.now_ts();
-	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or (v_limit.rate_rps > 0 and autopost.slot_offset(v_limit.next_allowed_at, v_now) >= v_horizon) then
+	v_taken := case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end;
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or v_taken >= v_horizon then
 		return;
+	end if;
+	if v_taken > 0 then -- it goes on: no more rows, nor gates of channels that may send, are held than there are slots left
+		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
 	if v_limit.breaker_opened_at is not null then
 		p_limit := autopost.probes_now(v_limit, v_now);
@@ -13416,15 +13423,15 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, c.max_parallel - g.inflight as room
+		select g.channel_id, g.inflight, case when c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now then c.max_parallel - g.inflight else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
-			limit p_limit
+			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
 		v_inflight := array_append(v_inflight, v_gate.inflight);

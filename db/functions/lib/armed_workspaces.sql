@@ -53,12 +53,13 @@ language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- The platforms of active workspaces for which something waits for its time, of those that the caller may speak for, and when a claim could give
 -- something: the earliest gate of a group that is neither cooling down nor out of slots, nor without room in p_rooms. Looks across workspaces: none is entered.
+-- A group whose slots are taken ahead is named when half of that time is over: a claim then gives many, where it gave one each time that a slot came free.
 -- One probe of channel_gates_armed a rate group; a workspace where nothing waits is not looked at. The planner takes the row-level
 -- security for a rare match and would rather read and sort all gates for each probe, hence the two settings.
 -- Reads: channel_gates, platform_limits, workspaces, settings.
 declare
 	v_all boolean := autopost.may_speak_for('*');
-	v_ahead interval := autopost.setting_interval('slot_horizon_ms');
+	v_ahead interval := autopost.setting_interval('slot_horizon_ms') / 2;
 begin
 	return query
 	with recursive grp as (

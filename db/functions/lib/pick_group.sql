@@ -20,6 +20,7 @@ declare
 	v_taken bigint; -- how far ahead the slots of the group are taken, in microseconds
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- of the rows asked for, what one channel gives while others wait
+	v_gates int := p_limit;
 	v_wanted int;
 	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
@@ -55,7 +56,7 @@ begin
 	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or v_taken >= v_horizon then
 		return;
 	end if;
-	if v_taken > 0 then -- it goes on: no more gates and rows are held than there are slots left
+	if v_taken > 0 then -- it goes on: no more rows, nor gates of channels that may send, are held than there are slots left
 		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
 	if v_limit.breaker_opened_at is not null then
@@ -67,15 +68,15 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, c.max_parallel - g.inflight as room
+		select g.channel_id, g.inflight, case when c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now then c.max_parallel - g.inflight else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
-			limit p_limit
+			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
 		v_inflight := array_append(v_inflight, v_gate.inflight);
