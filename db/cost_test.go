@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"autopost"
 	"autopost/internal/pgtest"
 	"autopost/internal/posttest"
 )
@@ -26,10 +27,8 @@ func TestLookAcrossWorkspacesPassesThoseWithoutWork(t *testing.T) {
 
 	look := base.Session("look", "engine")
 	for _, query := range []string{`select autopost.ready_work('', 100, '[]')`, `select autopost.due_stages(4000)`} {
-		explain := `explain (analyze, buffers, format json) ` + query
-		look.Exec(explain) // fills the caches of the session
-		root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
-		require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 200., query+": less than half a page a workspace")
+		pages(look, query) // fills the caches of the session
+		require.Less(t, pages(look, query), 200., query+": less than half a page a workspace")
 	}
 	require.Equal(t, []string{"deliveries"}, pgtest.Column[string](base, `select autopost.due_stages(4000)`))
 }
@@ -60,10 +59,7 @@ func TestStagesThatAreDuePassTheHistory(t *testing.T) {
 
 	look := base.Session("look", "engine")
 	require.Empty(t, look.Exec(`select autopost.due_stages(4000)`)) // and fills the caches of the session
-	root := look.Exec(`explain (analyze, buffers, format json) select autopost.due_stages(4000)`)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
-	buffers := root["Shared Hit Blocks"].(float64) + root["Shared Read Blocks"].(float64)
-	t.Logf("%v pages, %v ms", buffers, root["Actual Total Time"])
-	require.Less(t, buffers, 150.)
+	require.Less(t, pages(look, `select autopost.due_stages(4000)`), 150.)
 }
 
 // What a claim after an unknown outcome asks about the channel's other posts costs the
@@ -83,10 +79,39 @@ func TestKnownPostsAreTheNewest(t *testing.T) {
 	base.Exec(`analyze`)
 	look := base.Session("look", "")
 	const query = `select autopost.known_posts('w', 'a', gen_random_uuid(), now() - interval '150 seconds')`
-	explain := `explain (analyze, buffers, format json) ` + query
-	look.Exec(explain) // fills the caches of the session
-	root := look.Exec(explain)[0][0].([]any)[0].(map[string]any)["Plan"].(map[string]any)
-	require.Less(t, root["Shared Hit Blocks"].(float64)+root["Shared Read Blocks"].(float64), 3000.)
-	t.Logf("%v ms", root["Actual Total Time"])
+	pages(look, query) // fills the caches of the session
+	require.Less(t, pages(look, query), 3000.)
 	require.Equal(t, [][]any{{map[string]any{"before": []any{"3"}, "others": []any{"1", "2", "3", "4", "5", "6", "7"}, "others_in_doubt": false}}}, look.Exec(query))
+}
+
+// Each day's events have a table of their own, empty when a daemon's connections planned for it. What a start, a commit and a reading of results cost
+// later that day goes by what they look at, before anybody has made statistics of it and after somebody made them too soon.
+func TestTodaysEventsCostNothingWhenTheyWereFewAtFirst(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{"no statistics": ``, "statistics of nothing": `analyze autopost.events`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := world(t, "a")
+			if before != "" {
+				base.Exec(before)
+			}
+			daemon, reader := base.Session("daemon", "engine"), base.Session("reader", "")
+			cost := func() map[string]float64 {
+				id := posttest.Delivery(base, "w", "a", autopost.StatusQueued)
+				token := posttest.Claim(base, "w", id)
+				return map[string]float64{
+					"start":   pages(daemon, fmt.Sprintf(`select autopost.start_call('w', '%s', '%s')`, id, token)),
+					"commit":  pages(daemon, fmt.Sprintf(`select autopost.commit_outcome('w', '%s', '%s', '{"ok": true, "provider_message_id": "1"}')`, id, token)),
+					"results": pages(reader, `select autopost.events_to_tell('w', now(), gen_random_uuid(), 5000)`),
+				}
+			}
+			cost() // plans, and fills the caches of the session
+			few := cost()
+			base.Exec(`insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+				select 'w', autopost.uuid_v7_of(now(), n::text), gen_random_uuid(), gen_random_uuid(), 'a', now(), 'send_attempt', 1, 'ok', '{}' from generate_series(1, 50000) n`)
+			for call, many := range cost() {
+				require.Less(t, many, 2*few[call]+50, call)
+			}
+		})
+	}
 }

@@ -2083,6 +2083,7 @@ $$;
 
 CREATE FUNCTION autopost.call_started_at(p_delivery autopost.deliveries) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
     AS $$
 -- When the call of the delivery's present attempt began; null when it never did.
 -- Reads: events.
@@ -2161,14 +2162,19 @@ $$;
 
 CREATE FUNCTION autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
     AS $$
--- When the calls of these deliveries, claimed at p_since or later, began: {"delivery_id/attempt": ts}.
+-- When the calls of these deliveries, claimed at p_since or later, began: {"delivery_id/attempt": ts}. A probe a delivery, whatever the planner takes today's
+-- events for: it planned when their partition was empty, and nobody has counted them since.
 -- Reads: events.
 begin
 	return (
-		select coalesce(jsonb_object_agg(e.delivery_id || '/' || e.attempt, e.ts), '{}') from autopost.events e
-		where e.workspace_id = p_workspace_id and e.delivery_id = any (p_ids) and e.action = 'send_attempt'
-		and e.ts >= p_since and e.ts < p_since + interval '2 days');
+		select coalesce(jsonb_object_agg(u.id || '/' || e.attempt, e.ts), '{}')
+		from unnest(p_ids) u (id)
+		cross join lateral (
+			select e.attempt, e.ts from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = u.id and e.action = 'send_attempt'
+			and e.ts >= p_since and e.ts < p_since + interval '2 days' offset 0) e);
 end
 $$;
 
@@ -5676,12 +5682,7 @@ begin
 	elsif v_cursor.position_at is null then
 		v_cursor := autopost.begin_reading(v_cursor);
 	end if;
-	v_events := array(
-		select e from autopost.events e
-		where e.workspace_id = p_workspace_id and e.ts >= v_cursor.position_at and (e.ts, e.id) > (v_cursor.position_at, v_cursor.position_id)
-		and autopost.result_type(e) is not null
-		order by e.ts, e.id
-		limit v_most);
+	v_events := autopost.events_to_tell(p_workspace_id, v_cursor.position_at, v_cursor.position_id, v_most);
 	v_more := cardinality(v_events) = v_most;
 	if v_events <> '{}' then
 		v_queued := autopost.queue_results(p_workspace_id, null, v_events);
@@ -5839,6 +5840,29 @@ select case p_event.action
 	when 'act_void' then format('%s: will not be done%s, %s', autopost.act_word(p_event.meta ->> 'kind'), coalesce(' by the word of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
+$$;
+
+
+--
+-- Name: events_to_tell(text, timestamp with time zone, uuid, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.events_to_tell(p_workspace_id text, p_at timestamp with time zone, p_id uuid, p_most integer) RETURNS autopost.events[]
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- The next of which there is something to tell, at most p_most, after the event p_id of p_at. In the order of their key, of which only so many are read: a planner
+-- that takes today's partition for empty, as it was when statistics were last made, would read and sort it whole each time.
+-- Reads: events.
+begin
+	return array(
+		select e from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts >= p_at and (e.ts, e.id) > (p_at, p_id)
+		and autopost.result_type(e) is not null
+		order by e.ts, e.id
+		limit p_most);
+end
 $$;
 
 

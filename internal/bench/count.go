@@ -251,12 +251,12 @@ func (s *spent) figures(who string) []Figure {
 		most = append(most, float64(runtime.NumCPU())*1e6/(s.database[i]+s.daemons[i]+s.rest[i]))
 	}
 	all := []Figure{figure(who+": of a processor, the database", "µs/row", s.database...)}
-	if s.daemons[0] > 0 {
-		all = append(all, figure(who+": the daemons", "µs/row", s.daemons...))
-	}
 	all = append(all, figure(who+": the benchmark itself", "µs/row", s.rest...), figure(who+": what the processors have room for", "rows/s", most...))
-	for i, stage := range stages {
-		all = append(all, figure(who+": rows a "+stage, "", s.together[i]...))
+	if s.daemons[0] > 0 { // they decide how many rows go together; SQL alone is given a number
+		all = append(all, figure(who+": the daemons", "µs/row", s.daemons...))
+		for i, stage := range stages {
+			all = append(all, figure(who+": rows a "+stage, "", s.together[i]...))
+		}
 	}
 	return all
 }

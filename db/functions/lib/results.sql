@@ -25,6 +25,22 @@ select case p_event.action
 	end
 $$;
 
+create or replace function autopost.events_to_tell(p_workspace_id text, p_at timestamptz, p_id uuid, p_most int) returns autopost.events[]
+language plpgsql stable set enable_seqscan = off set enable_sort = off
+as $$
+-- The next of which there is something to tell, at most p_most, after the event p_id of p_at. In the order of their key, of which only so many are read: a planner
+-- that takes today's partition for empty, as it was when statistics were last made, would read and sort it whole each time.
+-- Reads: events.
+begin
+	return array(
+		select e from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts >= p_at and (e.ts, e.id) > (p_at, p_id)
+		and autopost.result_type(e) is not null
+		order by e.ts, e.id
+		limit p_most);
+end
+$$;
+
 create or replace function autopost.utc(p_at timestamptz) returns text
 language sql immutable parallel safe
 as $$

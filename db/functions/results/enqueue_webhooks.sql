@@ -22,12 +22,7 @@ begin
 	elsif v_cursor.position_at is null then
 		v_cursor := autopost.begin_reading(v_cursor);
 	end if;
-	v_events := array(
-		select e from autopost.events e
-		where e.workspace_id = p_workspace_id and e.ts >= v_cursor.position_at and (e.ts, e.id) > (v_cursor.position_at, v_cursor.position_id)
-		and autopost.result_type(e) is not null
-		order by e.ts, e.id
-		limit v_most);
+	v_events := autopost.events_to_tell(p_workspace_id, v_cursor.position_at, v_cursor.position_id, v_most);
 	v_more := cardinality(v_events) = v_most;
 	if v_events <> '{}' then
 		v_queued := autopost.queue_results(p_workspace_id, null, v_events);
