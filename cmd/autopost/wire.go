@@ -25,6 +25,7 @@ import (
 	"autopost/internal/pg"
 	"autopost/internal/pg/foreign"
 	"autopost/internal/results"
+	"autopost/internal/service"
 )
 
 // The stages declare what they need in words of their own, and pg knows no
@@ -56,10 +57,10 @@ func (s dispatchStore) CommitOutcomeBatch(ctx context.Context, workspace string,
 	return convert(a, func(x pg.Commit) dispatch.Commit { return dispatch.Commit(x) }), refusedBatch(err)
 }
 
-// refusedBatch tells the dispatcher which errors are of the items, not of the database.
+// refusedBatch tells a stage which errors are of the items, not of the database.
 func refusedBatch(err error) error {
 	if pg.Refused(err) {
-		return fmt.Errorf("%w: %w", dispatch.ErrRefused, err)
+		return fmt.Errorf("%w: %w", service.ErrRefused, err)
 	}
 	return err
 }
@@ -110,7 +111,7 @@ func (q resultQueue) CommitWebhooks(ctx context.Context, workspace string, told 
 		o.WebhookID, o.EventID, o.ClaimToken = t.Call.WebhookID, t.Call.EventID, t.Call.ClaimToken
 		o.Outcome.HTTPStatus, o.Outcome.RetryAfterMS, o.Outcome.Error = t.Outcome.HTTPStatus, t.Outcome.RetryAfter.Milliseconds(), t.Outcome.Error
 	}
-	return q.CommitWebhookBatch(ctx, workspace, outcomes)
+	return refusedBatch(q.CommitWebhookBatch(ctx, workspace, outcomes))
 }
 
 type submissionStore struct{ *pg.Store }

@@ -33,6 +33,9 @@ const (
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
+	// mostAtOnce bounds a batch of starts or outcomes, and with it how long its rows stay locked and
+	// how many deliveries go on at one moment, before those of others that are ready as well.
+	mostAtOnce = 60
 	// leaveTimeout bounds the last heartbeat: a database that is gone does not keep a daemon from ending.
 	leaveTimeout = 2 * time.Second
 	// gather is how long a round waits after a delivery has ended, so that those
@@ -57,9 +60,9 @@ type Dispatcher struct {
 	wake <-chan struct{}
 	room *room
 	// starts and outcomes are the calls that come in numbers.
-	starts   *batches[Claim, started]
-	outcomes *batches[Settlement, Commit]
-	secrets  *batches[autopost.Delivery, autopost.Secret]
+	starts   *service.Batches[Part, Claim, started]
+	outcomes *service.Batches[Part, Settlement, Commit]
+	secrets  *service.Batches[account, autopost.Delivery, autopost.Secret]
 	clock    clock
 	// claims are those under way; found holds one hint that one gave something since it was last read.
 	claims sync.WaitGroup
@@ -117,9 +120,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cutCalls()
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
-	d.starts = newBatches(settle, queryTimeout, d.startBatch)
-	d.outcomes = newBatches(settle, queryTimeout, d.commitBatch)
-	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
+	d.starts = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: queryTimeout}, d.startBatch)
+	d.outcomes = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: queryTimeout}, d.commitBatch)
+	d.secrets = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: credentialTimeout}, d.oneSecret)
 
 	if !d.announce(ctx) {
 		return nil
@@ -239,7 +242,7 @@ func (d *Dispatcher) runOnce(l life) round {
 func (d *Dispatcher) turn(l life, part Part) bool {
 	// What waits for its start is late for its slot before long: no more is claimed than
 	// the database keeps up with, and then in one claim, not in many small ones.
-	if behind := d.starts.unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
+	if behind := d.starts.Unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
 		return true
 	}
 	limit, rooms, others := d.room.open(part, d.cfg.LimitPerWorkspace)

@@ -54,10 +54,6 @@ type Settlement struct {
 	Outcome    autopost.Outcome
 }
 
-// ErrRefused marks the error of a batch that the database refused for what is in
-// it: asked again, it would refuse it again. Any other error is the database's own.
-var ErrRefused = errors.New("refused by the database")
-
 // Calls keeps the record of a call while it goes on. All three may be repeated
 // with the same token.
 type Calls interface {

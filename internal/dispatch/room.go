@@ -14,6 +14,8 @@ type party struct {
 	group     string
 }
 
+func partOf(d autopost.Delivery) Part { return Part{d.WorkspaceID, d.Platform} }
+
 func platformOf(d autopost.Delivery) party  { return party{platform: d.Platform} }
 func workspaceOf(d autopost.Delivery) party { return partOf(d).workspace() }
 func groupOf(d autopost.Delivery) party {

@@ -46,7 +46,7 @@ var plants = []plant{
 	{
 		bug: "the answers of a batch are shifted by one",
 		edits: []edit{{
-			"internal/dispatch/batch.go", "value: answers[i]}", "value: answers[(i+1)%len(answers)]}",
+			"internal/service/batches.go", "value: answers[i]}", "value: answers[(i+1)%len(answers)]}",
 		}},
 		scenario: "starts that come together", caught: "copies|copy|each is sent, once|nothing is in doubt|not within",
 	},
