@@ -7889,6 +7889,38 @@ $$;
 
 
 --
+-- Name: hand_back_unbegun(text, text[], text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hand_back_unbegun(p_workspace_id text, p_claim_tokens text[], p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Hands back those of these claims whose call did not begin. Returns {"applied": true, "released": n}.
+-- Locks: channels, deliveries, channel_gates. Writes: as hand_back.
+declare
+	v_ids uuid[];
+	v_delivery autopost.deliveries;
+	v_released int := 0;
+begin
+	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	for v_delivery in
+		select d.* from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending' and d.claim_token = any (p_claim_tokens)
+		order by d.channel_id, d.delivery_id
+	loop
+		if autopost.call_started_at(v_delivery) is null then
+			perform autopost.hand_back(p_workspace_id, v_delivery, p_reason);
+			v_released := v_released + 1;
+		end if;
+	end loop;
+	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
 -- Name: hash_version(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16666,27 +16698,35 @@ CREATE FUNCTION autopost.release_claims(p_workspace_id text, p_claim_tokens text
     AS $$
 -- Hands back what was claimed and not started; the attempt is granted again. A delivery whose call began is not released.
 -- Returns {"applied": true, "released": n}. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(released).
-declare
-	v_ids uuid[];
-	v_delivery autopost.deliveries;
-	v_released int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('claim_tokens', p_claim_tokens is not null);
-	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
-	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
-	for v_delivery in
-		select d.* from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending' and d.claim_token = any (p_claim_tokens)
-		order by d.channel_id, d.delivery_id
-	loop
-		if autopost.call_started_at(v_delivery) is null then
-			perform autopost.hand_back(p_workspace_id, v_delivery, 'released');
-			v_released := v_released + 1;
-		end if;
-	end loop;
-	return jsonb_build_object('applied', true, 'released', v_released);
+	return autopost.hand_back_unbegun(p_workspace_id, p_claim_tokens, 'released');
+end
+$$;
+
+
+--
+-- Name: release_lost(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_lost(p_workspace_id text, p_run_id text, p_known text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Hands back, as release_claims does, what p_run_id has claimed and does not know of: a claim can be committed and its answer be lost, and with the
+-- run alive nobody else takes it before its lease is over. p_known: the tokens of all that the run has in hand in this workspace. To be asked only
+-- while no claim of the run is under way there: what it has taken is not known yet. A call that began stays: its outcome is unknown.
+-- Returns {"applied": true, "released": n}; at most 1000 at a time. Locks: channels, deliveries, channel_gates.
+-- Writes: deliveries, channel_gates, events(released).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('run_id', p_run_id <> ''), autopost.require('known', p_known is not null and array_position(p_known, null) is null);
+	return autopost.hand_back_unbegun(p_workspace_id, array(
+		select d.claim_token from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claimed_by = p_run_id and d.claim_token <> all (p_known)
+		order by d.claimed_at
+		limit 1000), 'answer_lost');
 end
 $$;
 
