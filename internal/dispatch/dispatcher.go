@@ -12,11 +12,14 @@
 // What is to be done to posts that were sent goes a shorter way, beside it (acts.go):
 // claim ─► credential ─► start_act ─► wait for the slot ─► adapter ─► commit.
 //
+// What a claim took whose answer never came is handed back as well (lost.go).
+//
 // Read dispatcher.go (rounds), then send.go (one delivery), then commit.go.
 package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -59,6 +62,7 @@ type Dispatcher struct {
 	log  *slog.Logger
 	wake <-chan struct{}
 	room *room
+	lost *lost
 	// starts and outcomes are the calls that come in numbers.
 	starts   *service.Batches[Part, Claim, started]
 	outcomes *service.Batches[Part, Settlement, Commit]
@@ -79,6 +83,7 @@ type Dispatcher struct {
 	// turns are those of workspaces in which acts are served.
 	turns  service.Turns
 	outage service.Outage
+	search service.Outage // for what is lost
 	// served is the last workspace that had its turn. The next round goes on after
 	// it, so that one with a long queue, when there is no room or no claim left behind
 	// it, does not keep the others waiting.
@@ -108,6 +113,7 @@ func New(cfg Config, deps Deps) (*Dispatcher, error) {
 		log:   deps.Log.With("run_id", cfg.RunID),
 		wake:  deps.Wake,
 		room:  newRoom(cfg.Senders),
+		lost:  newLost(),
 		found: make(chan struct{}, 1),
 		clock: deps.Boot,
 	}, nil
@@ -135,6 +141,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	l := life{run: ctx, call: call, settle: settle}
 	var acts sync.WaitGroup
 	acts.Go(func() { d.serveActs(l) })
+	var searching sync.WaitGroup
+	searching.Go(func() { d.findLost(ctx) })
 	for ctx.Err() == nil {
 		d.pause(ctx, d.runOnce(l))
 	}
@@ -143,6 +151,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	commits := time.AfterFunc(d.cfg.Drain+settleGrace, cutSettling)
 	defer commits.Stop()
 	d.claims.Wait()
+	searching.Wait()
 	d.undecided.Wait()
 	d.handBack(l.settle)
 	d.inHand.Wait()
@@ -310,6 +319,9 @@ func (d *Dispatcher) claim(l life, part Part, limit int, rooms []Room) (int, err
 	crash.During(crash.InsideClaim)
 	deliveries, err := d.deps.Queue.ClaimWithin(ctx, part.WorkspaceID, d.cfg.RunID, limit, rooms)
 	if err != nil {
+		if !errors.Is(err, service.ErrRefused) {
+			d.lost.miss(part.WorkspaceID)
+		}
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", part.WorkspaceID, err)
 	}
 	if len(deliveries) > 0 {
@@ -332,8 +344,12 @@ func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd moment) {
 		seen:     telemetry.Attempt{Claimed: time.Now()},
 	}
 	d.room.enter(delivery)
+	d.lost.hold(delivery)
 	d.undecided.Add(1)
-	d.inHand.Go(func() { d.deliver(l, p) })
+	d.inHand.Go(func() {
+		defer d.lost.drop(delivery)
+		d.deliver(l, p)
+	})
 }
 
 // pause waits until another round is worth its queries.

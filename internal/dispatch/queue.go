@@ -17,6 +17,8 @@ type Queue interface {
 	ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error)
 	// ClaimWithin leases up to limit due deliveries of a workspace to the run, and of no group more than it has room for. None is a normal answer.
 	ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error)
+	// ReleaseLost hands back what the run has claimed in a workspace, and not begun, but for the claims that it knows of.
+	ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error)
 }
 
 // Work is what there is to do.

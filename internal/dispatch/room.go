@@ -51,14 +51,18 @@ type room struct {
 	mu    sync.Mutex
 	taken int
 	held  map[party]int
-	// opened is how many places each claim under way may fill; they are taken meanwhile.
+	// opened is how many places each claim under way may fill; they are taken meanwhile. closed
+	// tells whoever waits for one of them.
 	opened map[Part]int
-	// stalled counts, by workspace, the outcomes that the database did not take yet.
+	closed *sync.Cond
+	// stalled counts, by workspace, the reasons to claim nothing: outcomes that the database did not take yet.
 	stalled map[string]int
 }
 
 func newRoom(places int) *room {
-	return &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, stalled: map[string]int{}}
+	r := &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, stalled: map[string]int{}}
+	r.closed = sync.NewCond(&r.mu)
+	return r
 }
 
 func (r *room) enter(d autopost.Delivery) { r.count(d, 1) }
@@ -90,6 +94,26 @@ func (r *room) stall(workspace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stalled[workspace]++
+}
+
+// still stalls a workspace and returns when no claim of it is under way.
+func (r *room) still(workspace string) {
+	r.stall(workspace)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.claimed(workspace) {
+		r.closed.Wait()
+	}
+}
+
+// claimed reports whether a claim of a workspace is under way. It expects mu to be held.
+func (r *room) claimed(workspace string) bool {
+	for part := range r.opened {
+		if part.WorkspaceID == workspace {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *room) resume(workspace string) {
@@ -174,6 +198,7 @@ func (r *room) close(part Part) {
 	r.hold(-r.opened[part], part.platform(), part.workspace())
 	delete(r.opened, part)
 	r.mu.Unlock()
+	r.closed.Broadcast()
 }
 
 func (p Part) platform() party  { return party{platform: p.Platform} }

@@ -1,10 +1,10 @@
 create or replace function autopost.release_lost(p_workspace_id text, p_run_id text, p_known text[]) returns jsonb
-language plpgsql security definer set search_path = autopost, pg_temp
+language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '5s'
 as $$
 -- Hands back, as release_claims does, what p_run_id has claimed and does not know of: a claim can be committed and its answer be lost, and with the
 -- run alive nobody else takes it before its lease is over. p_known: the tokens of all that the run has in hand in this workspace. To be asked only
 -- while no claim of the run is under way there: what it has taken is not known yet. A call that began stays: its outcome is unknown.
--- Returns {"applied": true, "released": n}; at most 1000 at a time. Locks: channels, deliveries, channel_gates.
+-- Returns {"applied": true, "released": n}; at most 1000 at a time. Gives up where it would wait for a lock longer than its caller waits for it. Locks: channels, deliveries, channel_gates.
 -- Writes: deliveries, channel_gates, events(released).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
