@@ -19,8 +19,8 @@ func TestAnswerOfAClaimIsLost(t *testing.T) {
 	const channels = 6
 	h := house.New(t)
 	station(h, channels, house.Channel{})
-	database, _, variables := lines(t, h)
-	d := h.Serve(variables...)
+	database, address := h.Wired()
+	d := h.Serve(address)
 	h.Exec(`create table public.gone ()`)
 	h.Exec(`create function public.linger() returns trigger language plpgsql security definer as $$
 		begin while not exists (select 1 from public.gone) loop perform pg_sleep(0.02); end loop; return new; end $$`)

@@ -172,6 +172,20 @@ var plants = []plant{
 		scenario: "medium that breaks off", caught: "what is registered is whole",
 	},
 	{
+		bug: "a claim that is not answered is forgotten",
+		edits: []edit{{
+			"internal/dispatch/dispatcher.go", "\t\t\td.lost.miss(part.WorkspaceID)\n", "\t\t\t_ = part\n",
+		}},
+		scenario: "answer of a claim that is lost", caught: "what was lost is handed back",
+	},
+	{
+		bug: "what is in hand is taken for lost",
+		edits: []edit{{
+			"internal/dispatch/lost.go", "d.cfg.RunID, d.lost.known(workspace))", "d.cfg.RunID, nil)",
+		}},
+		scenario: "answer of a claim that is lost", caught: "what is in hand is not handed back",
+	},
+	{
 		bug: "a stop gives up what has begun",
 		edits: []edit{{
 			"internal/dispatch/send.go", "\trep, end := d.attempt(l, p)\n", "\trep, end := d.attempt(l, p)\n\tif l.run.Err() != nil {\n\t\tend = abandoned\n\t}\n",
