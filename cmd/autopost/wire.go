@@ -71,6 +71,11 @@ func refusedCall(err error) error {
 	return err
 }
 
+func (s dispatchStore) ClaimActs(ctx context.Context, workspace, runID string, limit int) ([]autopost.Act, error) {
+	acts, err := s.Store.ClaimActs(ctx, workspace, runID, limit)
+	return acts, refusedCall(err)
+}
+
 func (s dispatchStore) StartAct(ctx context.Context, workspace, actID, claimToken string) (dispatch.Start, error) {
 	a, err := s.Store.StartAct(ctx, workspace, actID, claimToken)
 	return dispatch.Start(a), err

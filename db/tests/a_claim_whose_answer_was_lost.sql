@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(17);
+select plan(26);
 
 select test.channel(c) from unnest('{lost,known,started,others}'::text[]) c;
 select test.say('x');
@@ -36,6 +36,27 @@ select is(test.release_lost(array(select claim_token from mine where channel_id 
 select is(autopost.start_call('w', m.delivery_id, m.claim_token) ->> 'reason', 'stale') from mine m where m.channel_id = 'lost';
 select is(test.claimed(100, 'run-2'), '{lost}');
 select is(test.round('lost', test.sent('1')) ->> 'status', 'sent');
+
+-- The same of acts.
+select test.tick('1 second');
+select test.round('known', test.sent('2')), test.commit('started', test.sent('3')), test.round('others', test.sent('4'));
+create function test.act(p_channel_id text) returns autopost.post_acts
+language sql
+as $$
+select a from autopost.post_acts a where a.workspace_id = 'w' and a.channel_id = p_channel_id
+$$;
+select autopost.request_acts('w', 'pin', null, array(select d.delivery_id from autopost.deliveries d), null, null, 'olga', 'said so', false);
+select is((select count(*)::int from autopost.claim_acts('w', 'run-1', 100)), 4);
+update autopost.post_acts set claimed_by = 'run-2' where channel_id = 'others';
+select is(autopost.start_act('w', a.act_id, a.claim_token) ->> 'applied', 'true') from test.act('started') a;
+select is(test.release_lost(array(select a.claim_token from autopost.post_acts a)), '0', 'what is in hand stays');
+select is(test.release_lost(array[(test.act('known')).claim_token]), '1');
+select is((select array_agg(a.channel_id order by a.channel_id) from autopost.post_acts a where a.status = 'sending'), '{known,others,started}',
+	'what is known, what is another''s, and what began stays');
+select is((test.act('lost')).status || ' ' || (test.act('lost')).attempt, 'retry 0', 'its attempt does not count');
+select is((select array_agg(c.channel_id || ' ' || c.attempt) from autopost.claim_acts('w', 'run-2', 100) c), '{lost 1}', 'and it is due at once');
+select is(autopost.commit_act('w', a.act_id, a.claim_token, '{"ok": true}') ->> 'status', 'done') from test.act('lost') a;
+select is((select count(*)::int from autopost.events e where e.action = 'act_retry_scheduled'), 0, 'it was no failure');
 select is((select count(*)::int from autopost.verify('w') v where v.violations > 0), 0);
 
 select * from finish();

@@ -86,6 +86,12 @@ func TestWhatIsInHandIsNotHandedBackAsLost(t *testing.T) {
 		stop := w.start(dispatch.Config{})
 		after(100 * time.Millisecond)
 		w.look(func() { require.Len(t, w.sending, 2, "claimed, and waiting for their slots") })
+		w.onFind = func(known []string) error {
+			if len(w.when("find acme")) > 1 {
+				require.Empty(t, known, "what has ended is in hand no more")
+			}
+			return nil
+		}
 		w.loseAnAnswer()
 		w.put("acme", 1)
 		w.wake <- struct{}{}
@@ -93,6 +99,8 @@ func TestWhatIsInHandIsNotHandedBackAsLost(t *testing.T) {
 		require.Len(t, w.when("find acme"), 1)
 		w.look(func() { require.Equal(t, []string{"token-acme-2"}, w.found) })
 		w.sentOnce("acme", 3)
+		after(time.Minute)
+		require.Greater(t, len(w.when("find acme")), 3)
 		stop()
 	})
 }
@@ -128,7 +136,7 @@ func TestWhatIsLostIsAskedForUntilThereIsAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)
 		w.loseAnAnswer()
-		w.onFind = func() error {
+		w.onFind = func([]string) error {
 			if time.Since(w.began) < time.Minute {
 				return errGone
 			}
@@ -179,7 +187,7 @@ func TestAStopDoesNotWaitForWhatIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.put("acme", 1)
 		w.loseAnAnswer()
-		w.onFind = func() error {
+		w.onFind = func([]string) error {
 			<-time.After(time.Second)
 			return errGone
 		}

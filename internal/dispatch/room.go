@@ -55,12 +55,14 @@ type room struct {
 	// tells whoever waits for one of them.
 	opened map[Part]int
 	closed *sync.Cond
+	// acting counts the claims of acts under way, by workspace.
+	acting map[string]int
 	// stalled counts, by workspace, the reasons to claim nothing: outcomes that the database did not take yet.
 	stalled map[string]int
 }
 
 func newRoom(places int) *room {
-	r := &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, stalled: map[string]int{}}
+	r := &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, acting: map[string]int{}, stalled: map[string]int{}}
 	r.closed = sync.NewCond(&r.mu)
 	return r
 }
@@ -113,7 +115,27 @@ func (r *room) claimed(workspace string) bool {
 			return true
 		}
 	}
-	return false
+	return r.acting[workspace] > 0
+}
+
+// openActs begins a claim of acts, which takes no places; closeActs ends it. False: the workspace is stalled.
+func (r *room) openActs(workspace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stalled[workspace] > 0 {
+		return false
+	}
+	r.acting[workspace]++
+	return true
+}
+
+func (r *room) closeActs(workspace string) {
+	r.mu.Lock()
+	if r.acting[workspace]--; r.acting[workspace] == 0 {
+		delete(r.acting, workspace)
+	}
+	r.mu.Unlock()
+	r.closed.Broadcast()
 }
 
 func (r *room) resume(workspace string) {

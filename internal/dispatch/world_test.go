@@ -58,7 +58,7 @@ type world struct {
 	onClaim    func(workspace string) error
 	onClaimed  func(rows []autopost.Delivery)
 	onAnswer   func(rows []autopost.Delivery) error
-	onFind     func() error
+	onFind     func(known []string) error
 	onTouch    func() error
 	onStart    func(id string) (dispatch.Start, error)
 	onProgress func(ack autopost.Acknowledged) (dispatch.Progress, error)
@@ -231,7 +231,7 @@ func (w *world) ClaimWithin(_ context.Context, workspace, _ string, limit int, r
 func (w *world) ReleaseLost(_ context.Context, workspace, _ string, known []string) (int, error) {
 	w.note("find " + workspace)
 	if w.onFind != nil {
-		if err := w.onFind(); err != nil {
+		if err := w.onFind(known); err != nil {
 			return 0, err
 		}
 	}
