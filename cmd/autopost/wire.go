@@ -25,6 +25,7 @@ import (
 	"autopost/internal/pg"
 	"autopost/internal/pg/foreign"
 	"autopost/internal/results"
+	"autopost/internal/service"
 )
 
 // The stages declare what they need in words of their own, and pg knows no
@@ -38,12 +39,18 @@ func (s dispatchStore) ReadyWork(ctx context.Context, after string, limit int, r
 }
 
 func (s dispatchStore) ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []dispatch.Room) ([]autopost.Delivery, error) {
-	return s.Store.ClaimWithin(ctx, workspace, runID, limit, convert(rooms, func(r dispatch.Room) pg.Room { return pg.Room(r) }))
+	deliveries, err := s.Store.ClaimWithin(ctx, workspace, runID, limit, convert(rooms, func(r dispatch.Room) pg.Room { return pg.Room(r) }))
+	return deliveries, refusedCall(err)
+}
+
+func (s dispatchStore) ReleaseLost(ctx context.Context, workspace, runID string, known []string) (int, error) {
+	n, err := s.Store.ReleaseLost(ctx, workspace, runID, known)
+	return n, refusedCall(err)
 }
 
 func (s dispatchStore) StartCallBatch(ctx context.Context, workspace string, claims []dispatch.Claim) ([]dispatch.Start, error) {
 	a, err := s.Store.StartCallBatch(ctx, workspace, convert(claims, func(c dispatch.Claim) pg.Claim { return pg.Claim(c) }))
-	return convert(a, func(x pg.Start) dispatch.Start { return dispatch.Start(x) }), refusedBatch(err)
+	return convert(a, func(x pg.Start) dispatch.Start { return dispatch.Start(x) }), refusedCall(err)
 }
 
 func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deliveryID, claimToken string, ack autopost.Acknowledged) (dispatch.Progress, error) {
@@ -53,15 +60,20 @@ func (s dispatchStore) RecordSeriesProgress(ctx context.Context, workspace, deli
 
 func (s dispatchStore) CommitOutcomeBatch(ctx context.Context, workspace string, settlements []dispatch.Settlement) ([]dispatch.Commit, error) {
 	a, err := s.Store.CommitOutcomeBatch(ctx, workspace, convert(settlements, func(x dispatch.Settlement) pg.Settlement { return pg.Settlement(x) }))
-	return convert(a, func(x pg.Commit) dispatch.Commit { return dispatch.Commit(x) }), refusedBatch(err)
+	return convert(a, func(x pg.Commit) dispatch.Commit { return dispatch.Commit(x) }), refusedCall(err)
 }
 
-// refusedBatch tells the dispatcher which errors are of the items, not of the database.
-func refusedBatch(err error) error {
+// refusedCall tells a stage which errors are of what it asked, not of the database.
+func refusedCall(err error) error {
 	if pg.Refused(err) {
-		return fmt.Errorf("%w: %w", dispatch.ErrRefused, err)
+		return fmt.Errorf("%w: %w", service.ErrRefused, err)
 	}
 	return err
+}
+
+func (s dispatchStore) ClaimActs(ctx context.Context, workspace, runID string, limit int) ([]autopost.Act, error) {
+	acts, err := s.Store.ClaimActs(ctx, workspace, runID, limit)
+	return acts, refusedCall(err)
 }
 
 func (s dispatchStore) StartAct(ctx context.Context, workspace, actID, claimToken string) (dispatch.Start, error) {
@@ -110,7 +122,7 @@ func (q resultQueue) CommitWebhooks(ctx context.Context, workspace string, told 
 		o.WebhookID, o.EventID, o.ClaimToken = t.Call.WebhookID, t.Call.EventID, t.Call.ClaimToken
 		o.Outcome.HTTPStatus, o.Outcome.RetryAfterMS, o.Outcome.Error = t.Outcome.HTTPStatus, t.Outcome.RetryAfter.Milliseconds(), t.Outcome.Error
 	}
-	return q.CommitWebhookBatch(ctx, workspace, outcomes)
+	return refusedCall(q.CommitWebhookBatch(ctx, workspace, outcomes))
 }
 
 type submissionStore struct{ *pg.Store }

@@ -124,6 +124,7 @@
 \ir dispatch/record_series_progress.sql
 \ir dispatch/extend_lease.sql
 \ir dispatch/release_claims.sql
+\ir dispatch/release_lost.sql
 \ir dispatch/commit_outcome.sql
 \ir dispatch/mark_sent.sql
 \ir dispatch/schedule_retry.sql

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 
 	"autopost"
 	"autopost/internal/outbound"
+	"autopost/internal/service"
 )
 
 const (
@@ -63,9 +65,7 @@ func (d *Dispatcher) actRound(l life) {
 func (d *Dispatcher) actTurn(l life, workspace string) {
 	for l.run.Err() == nil {
 		asked := d.clock.now()
-		ctx, cancel := context.WithTimeout(l.call, queryTimeout)
-		acts, err := d.deps.Acts.ClaimActs(ctx, workspace, d.cfg.RunID, actsAtOnce)
-		cancel()
+		acts, err := d.claimActs(l, workspace)
 		if err != nil {
 			d.log.Error("acts.claim_failed", "workspace_id", workspace, "error", fmt.Errorf("claim acts ws=%s: %w", workspace, err))
 			return
@@ -76,10 +76,31 @@ func (d *Dispatcher) actTurn(l life, workspace string) {
 		var inHand sync.WaitGroup
 		for _, act := range acts {
 			p := &pass{Delivery: act.Delivery, adapter: d.deps.Adapters[act.Platform], leaseEnd: asked.add(d.cfg.Lease)}
-			inHand.Go(func() { d.serveAct(l, p, act) })
+			inHand.Go(func() {
+				defer d.lost.drop(act.Delivery)
+				d.serveAct(l, p, act)
+			})
 		}
 		inHand.Wait()
 	}
+}
+
+// claimActs claims unless the workspace is stalled; the next look at it comes soon.
+func (d *Dispatcher) claimActs(l life, workspace string) ([]autopost.Act, error) {
+	if !d.room.openActs(workspace) {
+		return nil, nil
+	}
+	defer d.room.closeActs(workspace)
+	ctx, cancel := context.WithTimeout(l.call, queryTimeout)
+	defer cancel()
+	acts, err := d.deps.Acts.ClaimActs(ctx, workspace, d.cfg.RunID, actsAtOnce)
+	if err != nil && !errors.Is(err, service.ErrRefused) {
+		d.lost.miss(workspace)
+	}
+	for _, act := range acts {
+		d.lost.hold(act.Delivery)
+	}
+	return acts, err
 }
 
 // serveAct takes a claimed act to its commit, unless the database takes it back.

@@ -17,10 +17,11 @@ import (
 // afterlife is what there is to do to posts that were sent, and a platform that does it.
 type afterlife struct {
 	*world
-	acts      []autopost.Act
-	committed map[string]*autopost.Error
-	onStart   func() (dispatch.Start, error)
-	onAct     func(ctx context.Context, c autopost.Call) *autopost.Error
+	acts        []autopost.Act
+	committed   map[string]*autopost.Error
+	onClaimActs func() error
+	onStart     func() (dispatch.Start, error)
+	onAct       func(ctx context.Context, c autopost.Call) *autopost.Error
 }
 
 func newAfterlife(t *testing.T, kinds ...autopost.ActKind) *afterlife {
@@ -44,9 +45,14 @@ func (a *afterlife) ReadyActWorkspaces(context.Context, int) ([]string, error) {
 
 func (a *afterlife) ClaimActs(context.Context, string, string, int) ([]autopost.Act, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	acts := a.acts
 	a.acts = nil
+	a.mu.Unlock()
+	if a.onClaimActs != nil && len(acts) > 0 {
+		if err := a.onClaimActs(); err != nil {
+			return nil, err
+		}
+	}
 	return acts, nil
 }
 
@@ -103,6 +109,72 @@ func TestActsAreServedAndCommitted(t *testing.T) {
 		require.NotNil(t, failure, "the adapter has no pins")
 		require.Equal(t, "act_not_supported", failure.Code)
 	})
+}
+
+func TestAClaimOfActsWhoseAnswerWasLostIsHandedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAfterlife(t, autopost.ActEdit)
+		a.adapter, a.afterwards = a, a
+		lost := a.acts
+		a.onClaimActs = func() error {
+			if len(a.when("find w")) == 0 {
+				return errGone
+			}
+			return nil
+		}
+		a.onFind = func(known []string) error {
+			if len(a.when("find w")) == 1 {
+				require.Empty(t, known)
+				a.look(func() { a.acts = lost })
+			}
+			return nil
+		}
+		stop := a.start(dispatch.Config{})
+		after(10 * time.Second)
+		stop()
+		require.Len(t, a.when("edit"), 1)
+		_, ok := a.failure("edit")
+		require.True(t, ok)
+	})
+}
+
+// A delivery is lost while a claim of acts is under way, or what it took is in hand.
+func TestActsInHandAreNotTakenForLost(t *testing.T) {
+	for name, slow := range map[string]func(a *afterlife){
+		"a claim under way": func(a *afterlife) {
+			a.onClaimActs = func() error { <-time.After(3 * time.Second); return nil }
+		},
+		"in hand": func(*afterlife) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAfterlife(t, autopost.ActEdit)
+				a.adapter, a.afterwards = a, a
+				slow(a)
+				a.onSecret = func() (autopost.Secret, error) {
+					<-time.After(3 * time.Second)
+					return autopost.NewSecret("canary-secret"), nil
+				}
+				a.loseAnAnswer()
+				a.onFind = func(known []string) error {
+					if len(a.when("find w")) == 1 {
+						require.Equal(t, []string{"token"}, known)
+					} else {
+						require.Empty(t, known, "what has ended is in hand no more")
+					}
+					return nil
+				}
+				stop := a.start(dispatch.Config{})
+				after(time.Second)
+				a.put("w", 1)
+				a.wake <- struct{}{}
+				after(time.Minute)
+				stop()
+				require.Len(t, a.when("edit"), 1)
+				a.sentOnce("w", 1)
+			})
+		})
+	}
 }
 
 func TestAnActWaitsForItsSlotAndAsksAgainWhenLate(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"autopost/internal/crash"
+	"autopost/internal/service"
 )
 
 // commit records the outcome, for as long as the lease lives: an accepted post
@@ -18,8 +19,8 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	stalled := false
 	err := d.insist(l.settle, p.leaseEnd, func() (err error) {
 		crash.During(crash.InsideCommit)
-		answer, err = d.outcomes.do(l.settle, laneOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
-		if err != nil && !errors.Is(err, ErrRefused) && !stalled {
+		answer, err = d.outcomes.Do(l.settle, partOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
+		if err != nil && !errors.Is(err, service.ErrRefused) && !stalled {
 			stalled = true
 			d.room.stall(p.WorkspaceID)
 		}
@@ -34,8 +35,8 @@ func (d *Dispatcher) commit(l life, p *pass, rep report) {
 	d.logAttempt(p, rep, answer, err)
 }
 
-// commitBatch records the outcomes of a lane.
-func (d *Dispatcher) commitBatch(ctx context.Context, in lane, settlements []Settlement) ([]Commit, error) {
+// commitBatch records outcomes of a part.
+func (d *Dispatcher) commitBatch(ctx context.Context, in Part, settlements []Settlement) ([]Commit, error) {
 	return d.deps.Commits.CommitOutcomeBatch(ctx, in.WorkspaceID, settlements)
 }
 

@@ -12,6 +12,12 @@ import (
 // credentialTimeout bounds one look-up: it may have to wait for a renewal.
 const credentialTimeout = 30 * time.Second
 
+// account is a credential of a part.
+type account struct {
+	Part
+	authRef string
+}
+
 // credential asks until it is answered: a connection that was cut is no reason to
 // rest the whole rate group.
 func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Error) {
@@ -20,7 +26,7 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 	var refused *Refused
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() error {
 		var err error
-		secret, err = d.secrets.do(l.call, lane{partOf(p.Delivery), p.AuthRef}, p.Delivery)
+		secret, err = d.secrets.Do(l.call, account{partOf(p.Delivery), p.AuthRef}, p.Delivery)
 		missing = errors.Is(err, ErrNoCredential)
 		refused, _ = errors.AsType[*Refused](err)
 		if missing || refused != nil {
@@ -44,7 +50,7 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 }
 
 // oneSecret looks a credential up for all that want it at the same time.
-func (d *Dispatcher) oneSecret(ctx context.Context, _ lane, wanted []autopost.Delivery) ([]autopost.Secret, error) {
+func (d *Dispatcher) oneSecret(ctx context.Context, _ account, wanted []autopost.Delivery) ([]autopost.Secret, error) {
 	secret, err := d.deps.Credentials.Credential(ctx, wanted[0].WorkspaceID, wanted[0].AuthRef, wanted[0].Platform)
 	if err != nil {
 		return nil, err

@@ -12,11 +12,14 @@
 // What is to be done to posts that were sent goes a shorter way, beside it (acts.go):
 // claim ─► credential ─► start_act ─► wait for the slot ─► adapter ─► commit.
 //
+// What a claim took whose answer never came is handed back as well (lost.go).
+//
 // Read dispatcher.go (rounds), then send.go (one delivery), then commit.go.
 package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -33,6 +36,9 @@ const (
 	// queryTimeout bounds each call to the database: a half-open connection must
 	// not stop the loop.
 	queryTimeout = 10 * time.Second
+	// mostAtOnce bounds a batch of starts or outcomes, and with it how long its rows stay locked and
+	// how many deliveries go on at one moment, before those of others that are ready as well.
+	mostAtOnce = 60
 	// leaveTimeout bounds the last heartbeat: a database that is gone does not keep a daemon from ending.
 	leaveTimeout = 2 * time.Second
 	// gather is how long a round waits after a delivery has ended, so that those
@@ -56,10 +62,11 @@ type Dispatcher struct {
 	log  *slog.Logger
 	wake <-chan struct{}
 	room *room
+	lost *lost
 	// starts and outcomes are the calls that come in numbers.
-	starts   *batches[Claim, started]
-	outcomes *batches[Settlement, Commit]
-	secrets  *batches[autopost.Delivery, autopost.Secret]
+	starts   *service.Batches[Part, Claim, started]
+	outcomes *service.Batches[Part, Settlement, Commit]
+	secrets  *service.Batches[account, autopost.Delivery, autopost.Secret]
 	clock    clock
 	// claims are those under way; found holds one hint that one gave something since it was last read.
 	claims sync.WaitGroup
@@ -76,6 +83,7 @@ type Dispatcher struct {
 	// turns are those of workspaces in which acts are served.
 	turns  service.Turns
 	outage service.Outage
+	search service.Outage // for what is lost
 	// served is the last workspace that had its turn. The next round goes on after
 	// it, so that one with a long queue, when there is no room or no claim left behind
 	// it, does not keep the others waiting.
@@ -105,6 +113,7 @@ func New(cfg Config, deps Deps) (*Dispatcher, error) {
 		log:   deps.Log.With("run_id", cfg.RunID),
 		wake:  deps.Wake,
 		room:  newRoom(cfg.Senders),
+		lost:  newLost(),
 		found: make(chan struct{}, 1),
 		clock: deps.Boot,
 	}, nil
@@ -117,9 +126,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cutCalls()
 	settle, cutSettling := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutSettling()
-	d.starts = newBatches(settle, queryTimeout, d.startBatch)
-	d.outcomes = newBatches(settle, queryTimeout, d.commitBatch)
-	d.secrets = newBatches(settle, credentialTimeout, d.oneSecret)
+	d.starts = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: queryTimeout}, d.startBatch)
+	d.outcomes = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: queryTimeout}, d.commitBatch)
+	d.secrets = service.NewBatches(settle, service.Bounds{Most: mostAtOnce, Timeout: credentialTimeout}, d.oneSecret)
 
 	if !d.announce(ctx) {
 		return nil
@@ -132,6 +141,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	l := life{run: ctx, call: call, settle: settle}
 	var acts sync.WaitGroup
 	acts.Go(func() { d.serveActs(l) })
+	var searching sync.WaitGroup
+	searching.Go(func() { d.findLost(ctx) })
 	for ctx.Err() == nil {
 		d.pause(ctx, d.runOnce(l))
 	}
@@ -144,6 +155,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.handBack(l.settle)
 	d.inHand.Wait()
 	acts.Wait()
+	searching.Wait()
 	cutSettling()
 	heart.Wait()
 	d.leave(ctx)
@@ -239,7 +251,7 @@ func (d *Dispatcher) runOnce(l life) round {
 func (d *Dispatcher) turn(l life, part Part) bool {
 	// What waits for its start is late for its slot before long: no more is claimed than
 	// the database keeps up with, and then in one claim, not in many small ones.
-	if behind := d.starts.unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
+	if behind := d.starts.Unanswered(part) >= d.cfg.LimitPerWorkspace; behind || l.run.Err() != nil {
 		return true
 	}
 	limit, rooms, others := d.room.open(part, d.cfg.LimitPerWorkspace)
@@ -307,6 +319,9 @@ func (d *Dispatcher) claim(l life, part Part, limit int, rooms []Room) (int, err
 	crash.During(crash.InsideClaim)
 	deliveries, err := d.deps.Queue.ClaimWithin(ctx, part.WorkspaceID, d.cfg.RunID, limit, rooms)
 	if err != nil {
+		if !errors.Is(err, service.ErrRefused) {
+			d.lost.miss(part.WorkspaceID)
+		}
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", part.WorkspaceID, err)
 	}
 	if len(deliveries) > 0 {
@@ -329,8 +344,12 @@ func (d *Dispatcher) take(l life, delivery autopost.Delivery, leaseEnd moment) {
 		seen:     telemetry.Attempt{Claimed: time.Now()},
 	}
 	d.room.enter(delivery)
+	d.lost.hold(delivery)
 	d.undecided.Add(1)
-	d.inHand.Go(func() { d.deliver(l, p) })
+	d.inHand.Go(func() {
+		defer d.lost.drop(delivery)
+		d.deliver(l, p)
+	})
 }
 
 // pause waits until another round is worth its queries.

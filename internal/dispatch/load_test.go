@@ -13,6 +13,7 @@ import (
 
 	"autopost"
 	"autopost/internal/dispatch"
+	"autopost/internal/service"
 )
 
 // batchesOf lists the sizes of the batches in which something was asked.
@@ -142,7 +143,7 @@ func TestAnItemThatIsRefusedFailsNoneOfItsBatch(t *testing.T) {
 		w.onStart = func(id string) (dispatch.Start, error) {
 			first.Do(func() { <-time.After(10 * time.Millisecond) }) // the others gather
 			if id == "acme-13" {
-				return dispatch.Start{}, fmt.Errorf("%w: it cannot be stored", dispatch.ErrRefused)
+				return dispatch.Start{}, fmt.Errorf("%w: it cannot be stored", service.ErrRefused)
 			}
 			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
 		}

@@ -17,6 +17,8 @@ type Queue interface {
 	ReadyWork(ctx context.Context, after string, limit int, rooms []Room) (Work, error)
 	// ClaimWithin leases up to limit due deliveries of a workspace to the run, and of no group more than it has room for. None is a normal answer.
 	ClaimWithin(ctx context.Context, workspace, runID string, limit int, rooms []Room) ([]autopost.Delivery, error)
+	// ReleaseLost hands back what the run has claimed in a workspace, and not begun, but for the claims that it knows of.
+	ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error)
 }
 
 // Work is what there is to do.
@@ -53,10 +55,6 @@ type Settlement struct {
 	ClaimToken string
 	Outcome    autopost.Outcome
 }
-
-// ErrRefused marks the error of a batch that the database refused for what is in
-// it: asked again, it would refuse it again. Any other error is the database's own.
-var ErrRefused = errors.New("refused by the database")
 
 // Calls keeps the record of a call while it goes on. All three may be repeated
 // with the same token.

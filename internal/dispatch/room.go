@@ -14,6 +14,8 @@ type party struct {
 	group     string
 }
 
+func partOf(d autopost.Delivery) Part { return Part{d.WorkspaceID, d.Platform} }
+
 func platformOf(d autopost.Delivery) party  { return party{platform: d.Platform} }
 func workspaceOf(d autopost.Delivery) party { return partOf(d).workspace() }
 func groupOf(d autopost.Delivery) party {
@@ -49,14 +51,20 @@ type room struct {
 	mu    sync.Mutex
 	taken int
 	held  map[party]int
-	// opened is how many places each claim under way may fill; they are taken meanwhile.
+	// opened is how many places each claim under way may fill; they are taken meanwhile. closed
+	// tells whoever waits for one of them.
 	opened map[Part]int
-	// stalled counts, by workspace, the outcomes that the database did not take yet.
+	closed *sync.Cond
+	// acting counts the claims of acts under way, by workspace.
+	acting map[string]int
+	// stalled counts, by workspace, the reasons to claim nothing: outcomes that the database did not take yet.
 	stalled map[string]int
 }
 
 func newRoom(places int) *room {
-	return &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, stalled: map[string]int{}}
+	r := &room{places: places, freed: make(chan struct{}, 1), held: map[party]int{}, opened: map[Part]int{}, acting: map[string]int{}, stalled: map[string]int{}}
+	r.closed = sync.NewCond(&r.mu)
+	return r
 }
 
 func (r *room) enter(d autopost.Delivery) { r.count(d, 1) }
@@ -88,6 +96,46 @@ func (r *room) stall(workspace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stalled[workspace]++
+}
+
+// still stalls a workspace and returns when no claim of it is under way.
+func (r *room) still(workspace string) {
+	r.stall(workspace)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.claimed(workspace) {
+		r.closed.Wait()
+	}
+}
+
+// claimed reports whether a claim of a workspace is under way. It expects mu to be held.
+func (r *room) claimed(workspace string) bool {
+	for part := range r.opened {
+		if part.WorkspaceID == workspace {
+			return true
+		}
+	}
+	return r.acting[workspace] > 0
+}
+
+// openActs begins a claim of acts, which takes no places; closeActs ends it. False: the workspace is stalled.
+func (r *room) openActs(workspace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stalled[workspace] > 0 {
+		return false
+	}
+	r.acting[workspace]++
+	return true
+}
+
+func (r *room) closeActs(workspace string) {
+	r.mu.Lock()
+	if r.acting[workspace]--; r.acting[workspace] == 0 {
+		delete(r.acting, workspace)
+	}
+	r.mu.Unlock()
+	r.closed.Broadcast()
 }
 
 func (r *room) resume(workspace string) {
@@ -172,6 +220,7 @@ func (r *room) close(part Part) {
 	r.hold(-r.opened[part], part.platform(), part.workspace())
 	delete(r.opened, part)
 	r.mu.Unlock()
+	r.closed.Broadcast()
 }
 
 func (p Part) platform() party  { return party{platform: p.Platform} }

@@ -160,7 +160,7 @@ func (d *Dispatcher) start(l life, p *pass) (started, error) {
 	var start started
 	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() (err error) {
 		p.asked++
-		start, err = d.starts.do(l.call, laneOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
+		start, err = d.starts.Do(l.call, partOf(p.Delivery), Claim{p.DeliveryID, p.ClaimToken})
 		if err == nil && start.Applied {
 			p.leaseEnd = start.asked.add(start.Deadline)
 		}
@@ -179,8 +179,8 @@ type started struct {
 	asked moment
 }
 
-// startBatch asks for the starts of a lane.
-func (d *Dispatcher) startBatch(ctx context.Context, in lane, claims []Claim) ([]started, error) {
+// startBatch asks for starts of a part.
+func (d *Dispatcher) startBatch(ctx context.Context, in Part, claims []Claim) ([]started, error) {
 	asked := d.clock.now()
 	answers, err := d.deps.Calls.StartCallBatch(ctx, in.WorkspaceID, claims)
 	all := make([]started, 0, len(answers))

@@ -46,13 +46,19 @@ type world struct {
 	calls    []call
 	outcomes map[string]autopost.Outcome
 	released map[string][]string
-	limits   []int
-	running  int
-	most     int
+	// sending are the deliveries that are claimed and not begun, by their tokens; found are
+	// the tokens of those that were handed back as lost.
+	sending map[string]autopost.Delivery
+	found   []string
+	limits  []int
+	running int
+	most    int
 
 	onReady    func() error
 	onClaim    func(workspace string) error
 	onClaimed  func(rows []autopost.Delivery)
+	onAnswer   func(rows []autopost.Delivery) error
+	onFind     func(known []string) error
 	onTouch    func() error
 	onStart    func(id string) (dispatch.Start, error)
 	onProgress func(ack autopost.Acknowledged) (dispatch.Progress, error)
@@ -73,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	return &world{
 		t: t, began: time.Now(), wake: make(chan struct{}, 1), logs: &buffer{},
 		queue: map[string][]autopost.Delivery{}, made: map[string]int{},
-		outcomes: map[string]autopost.Outcome{}, released: map[string][]string{},
+		outcomes: map[string]autopost.Outcome{}, released: map[string][]string{}, sending: map[string]autopost.Delivery{},
 	}
 }
 
@@ -213,7 +219,35 @@ func (w *world) ClaimWithin(_ context.Context, workspace, _ string, limit int, r
 	if w.onClaimed != nil {
 		w.onClaimed(rows)
 	}
+	if w.onAnswer != nil {
+		if err := w.onAnswer(rows); err != nil {
+			return nil, err
+		}
+	}
 	return rows, nil
+}
+
+// ReleaseLost has each delivery that is handed back claimed under another token.
+func (w *world) ReleaseLost(_ context.Context, workspace, _ string, known []string) (int, error) {
+	w.note("find " + workspace)
+	if w.onFind != nil {
+		if err := w.onFind(known); err != nil {
+			return 0, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for token, d := range w.sending {
+		if d.WorkspaceID == workspace && !slices.Contains(known, token) {
+			delete(w.sending, token)
+			w.found = append(w.found, token)
+			d.ClaimToken += " again"
+			w.queue[workspace] = append(w.queue[workspace], d)
+			n++
+		}
+	}
+	return n, nil
 }
 
 func (w *world) claimed(workspace string, limit int, rooms []dispatch.Room) []autopost.Delivery {
@@ -229,6 +263,7 @@ func (w *world) claimed(workspace string, limit int, rooms []dispatch.Room) []au
 			continue
 		}
 		given[group]++
+		w.sending[d.ClaimToken] = d
 		rows = append(rows, d)
 	}
 	w.queue[workspace] = rest
@@ -240,6 +275,7 @@ func (w *world) StartCallBatch(_ context.Context, _ string, claims []dispatch.Cl
 	starts := make([]dispatch.Start, len(claims))
 	for i, c := range claims {
 		w.note("start " + c.DeliveryID)
+		w.begin(c.ClaimToken)
 		starts[i] = dispatch.Start{Applied: true, Deadline: 300 * time.Second}
 		if w.onStart == nil {
 			continue
@@ -250,6 +286,12 @@ func (w *world) StartCallBatch(_ context.Context, _ string, claims []dispatch.Cl
 		}
 	}
 	return starts, nil
+}
+
+func (w *world) begin(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sending, token)
 }
 
 func (w *world) RecordSeriesProgress(_ context.Context, _, _, _ string, ack autopost.Acknowledged) (dispatch.Progress, error) {
@@ -297,6 +339,9 @@ func (w *world) ReleaseClaims(_ context.Context, workspace string, tokens []stri
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.released[workspace] = append(w.released[workspace], tokens...)
+	for _, token := range tokens {
+		delete(w.sending, token)
+	}
 	return nil
 }
 

@@ -230,6 +230,15 @@ func (s *Store) ReleaseClaims(ctx context.Context, workspace string, tokens []st
 	return nil
 }
 
+// ReleaseLost hands back what a run has claimed and does not know of; known are the tokens of all that it has in hand.
+func (s *Store) ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error) {
+	a, err := call[struct{ Released int }](ctx, s, `select * from autopost.release_lost($1, $2, $3)`, workspace, runID, list(known))
+	if err != nil {
+		return 0, fmt.Errorf("release lost claims ws=%s: %w", workspace, err)
+	}
+	return a.Released, nil
+}
+
 // CommitOutcomeBatch settles claims, and answers in their order; asked again with the same tokens it answers the same.
 func (s *Store) CommitOutcomeBatch(ctx context.Context, workspace string, settlements []Settlement) ([]Commit, error) {
 	answers, err := call[[]struct {

@@ -21,6 +21,7 @@ import (
 	"autopost"
 	"autopost/internal/outbound"
 	"autopost/internal/outbound/signed"
+	"autopost/internal/service"
 )
 
 // Call is one that is due.
@@ -45,6 +46,12 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Error says what went wrong; "" after an answer of class 2xx.
 	Error string
+}
+
+// Told is a call and what it came to.
+type Told struct {
+	Call    Call
+	Outcome Outcome
 }
 
 // Queue is what the stage needs of the database.
@@ -85,6 +92,8 @@ type Config struct {
 const (
 	// queryTimeout bounds one call to the database.
 	queryTimeout = 30 * time.Second
+	// mostAtOnce bounds the outcomes that are recorded together, and how long their rows stay locked.
+	mostAtOnce = 100
 	// drainTime is how long calls under way may go on when the stage ends; whom it
 	// does not suffice is called again, under the same id.
 	drainTime         = 10 * time.Second
@@ -101,9 +110,10 @@ type Teller struct {
 	// places are taken by calls that are under way.
 	places chan struct{}
 	// freed says that a call has ended, so that the next may be taken.
-	freed   chan struct{}
-	calls   sync.WaitGroup
-	commits commits
+	freed chan struct{}
+	calls sync.WaitGroup
+	// outcomes go together, those of a workspace at a time.
+	outcomes *service.Batches[string, Told, struct{}]
 	// served is the workspace whose calls were begun last; the next look begins behind it.
 	served string
 	down   bool
@@ -118,12 +128,13 @@ func New(cfg Config) (*Teller, error) {
 	cfg.Quiet = max(cmp.Or(cfg.Quiet, 5*time.Second), cfg.Interval)
 	cfg.AtOnce = cmp.Or(cfg.AtOnce, 256)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1), commits: commits{queue: cfg.Queue, log: cfg.Log, waiting: map[string][]*commit{}}}, nil
+	return &Teller{cfg: cfg, places: make(chan struct{}, cfg.AtOnce), freed: make(chan struct{}, 1)}, nil
 }
 
 // Run works until ctx ends, then lets calls under way come to their end, within reason.
 func (t *Teller) Run(ctx context.Context) error {
 	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t.outcomes = service.NewBatches(calling, service.Bounds{Most: mostAtOnce, Timeout: queryTimeout}, t.commit)
 	defer func() {
 		timer := time.AfterFunc(drainTime, stop)
 		t.calls.Wait()

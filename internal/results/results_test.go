@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"autopost"
 	"autopost/internal/outbound"
 	"autopost/internal/results"
+	"autopost/internal/service"
 )
 
 const key = "whsec_Y2FuYXJ5LXNpZ25pbmcta2V5LXRoYXQtc3RheXMtYXQtaG9tZQ=="
@@ -33,6 +35,8 @@ type queue struct {
 	read      int
 	committed chan results.Outcome
 	broken    bool
+	// refuses is a status that the database cannot store.
+	refuses int
 }
 
 func (q *queue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
@@ -62,6 +66,11 @@ func (q *queue) ClaimWebhooks(_ context.Context, _ string, limit int) ([]results
 }
 
 func (q *queue) CommitWebhooks(_ context.Context, _ string, told []results.Told) error {
+	for _, t := range told {
+		if q.refuses == t.Outcome.HTTPStatus && q.refuses != 0 {
+			return service.ErrRefused
+		}
+	}
 	for _, t := range told {
 		q.committed <- t.Outcome
 	}
@@ -218,6 +227,31 @@ func TestEndWaitsForCalls(t *testing.T) {
 	close(proceed)
 	require.NoError(t, <-ended)
 	require.Equal(t, 200, (<-q.committed).HTTPStatus)
+}
+
+// An outcome that the database refuses is lost alone, whatever it came with.
+func TestAnOutcomeThatIsRefusedTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1)%10 == 0 {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	t.Cleanup(server.Close)
+	const made = 40
+	q := &queue{committed: make(chan results.Outcome, made), refuses: http.StatusTeapot}
+	for range made {
+		q.due = append(q.due, results.Call{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", Timeout: time.Minute, Body: "{}"})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, made)
+	for range made - made/10 {
+		require.Equal(t, http.StatusOK, (<-q.committed).HTTPStatus)
+	}
+	stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, q.committed)
 }
 
 // crowd is a queue of several workspaces.

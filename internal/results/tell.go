@@ -25,7 +25,14 @@ func (t *Teller) tell(ctx context.Context, workspace string, call Call, keys fun
 	if ctx.Err() != nil {
 		return // cut off by our own end, which says nothing about the receiver
 	}
-	t.commits.do(ctx, workspace, Told{call, outcome})
+	if _, err := t.outcomes.Do(ctx, workspace, Told{call, outcome}); err != nil {
+		t.cfg.Log.ErrorContext(ctx, "results.not_committed", "workspace_id", workspace, "webhook_id", call.WebhookID, "event_id", call.EventID, "error", err)
+	}
+}
+
+// commit records what calls of a workspace came to.
+func (t *Teller) commit(ctx context.Context, workspace string, told []Told) ([]struct{}, error) {
+	return make([]struct{}, len(told)), t.cfg.Queue.CommitWebhooks(ctx, workspace, told)
 }
 
 func (t *Teller) call(ctx context.Context, call Call, open func() []signed.Key) Outcome {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -21,18 +20,10 @@ import (
 // returns the variables that tell a daemon so.
 func lines(t *testing.T, h *house.House) (database, platforms *wire.Line, variables []string) {
 	t.Helper()
-	direct, err := url.Parse(h.URL(""))
-	require.NoError(t, err)
-	query := direct.Query()
-	database = wire.Open(t, "unix", fmt.Sprintf("%s/.s.PGSQL.%s", query.Get("host"), query.Get("port")))
-	host, port, _ := strings.Cut(database.Addr(), ":")
-	query.Set("host", host)
-	query.Set("port", port)
-	query.Set("sslmode", "disable")
-	direct.RawQuery = query.Encode()
+	database, address := h.Wired()
 	platforms = wire.Open(t, "tcp", strings.TrimPrefix(h.WorldURL, "http://"))
 	return database, platforms, []string{
-		"DATABASE_URL=" + direct.String(),
+		address,
 		"AUTOPOST_TELEGRAM_API_URL=http://" + platforms.Addr() + "/telegram", "AUTOPOST_MAX_API_URL=http://" + platforms.Addr() + "/max",
 	}
 }

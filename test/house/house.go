@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +22,7 @@ import (
 	"autopost/internal/sim/telegram"
 	"autopost/internal/sim/twitter"
 	"autopost/internal/sim/world"
+	"autopost/test/wire"
 )
 
 // The platforms that a Channel may name.
@@ -166,6 +169,21 @@ func (h *House) environment() []string {
 		"HOUSE_MAX_TOKEN=" + maxToken,
 		`HOUSE_X_KEYS={"consumer_key":"house-key","consumer_secret":"` + xSecret + `","access_token":"house-token","access_token_secret":"` + xTokenSecret + `"}`,
 	}
+}
+
+// Wired puts a line in front of the database, and returns the variable that tells a daemon so.
+func (h *House) Wired() (line *wire.Line, variable string) {
+	h.t.Helper()
+	direct, err := url.Parse(h.URL(""))
+	require.NoError(h.t, err)
+	query := direct.Query()
+	line = wire.Open(h.t, "unix", fmt.Sprintf("%s/.s.PGSQL.%s", query.Get("host"), query.Get("port")))
+	host, port, _ := strings.Cut(line.Addr(), ":")
+	query.Set("host", host)
+	query.Set("port", port)
+	query.Set("sslmode", "disable")
+	direct.RawQuery = query.Encode()
+	return line, "DATABASE_URL=" + direct.String()
 }
 
 // Workspace makes an active workspace with a credential for each platform.

@@ -275,6 +275,34 @@ begin
 end
 $$;
 
+create or replace function autopost.release_lost_acts(p_workspace_id text, p_run_id text, p_known text[]) returns int
+language plpgsql
+as $$
+-- What p_run_id has claimed, and not begun, but for the claims that it knows of, is due at once, the attempt not counted. Returns how many, at most 1000.
+-- Waits for nothing: what is locked is somebody else's work. Locks: post_acts, skip locked. Writes: post_acts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_released int;
+begin
+	with lost as (
+		select a.act_id from autopost.act_lanes(p_workspace_id) l
+		join autopost.post_acts a on a.workspace_id = p_workspace_id and a.lane = l.lane
+		where a.status = 'sending' and a.next_at <= v_now + autopost.setting_interval('sending_lease_seconds')
+		and a.claimed_by = p_run_id and a.started_at is null and a.claim_token <> all (p_known)
+		limit 1000
+		for no key update of a skip locked
+	), released as (
+		update autopost.post_acts a
+		set status = 'retry', attempt = a.attempt - 1, next_at = v_now, claim_token = null, claimed_by = null, send_at = null, updated_at = v_now
+		from lost
+		where a.workspace_id = p_workspace_id and a.act_id = lost.act_id
+		returning a.act_id
+	)
+	select count(*) into v_released from released;
+	return v_released;
+end
+$$;
+
 create or replace function autopost.act_attempts(p_platform text, p_code text) returns int
 language plpgsql stable
 as $$

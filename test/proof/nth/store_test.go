@@ -57,6 +57,10 @@ func (s store) ReleaseClaims(ctx context.Context, workspace string, tokens []str
 	return done(s.calls, "release_claims", func() error { return s.db.ReleaseClaims(ctx, workspace, tokens) })
 }
 
+func (s store) ReleaseLost(ctx context.Context, workspace, runID string, known []string) (int, error) {
+	return through(s.calls, "release_lost", func() (int, error) { return s.db.ReleaseLost(ctx, workspace, runID, known) })
+}
+
 func (s store) TouchRun(ctx context.Context, runID, host string, ended bool) error {
 	return done(s.calls, "touch_run", func() error { return s.db.TouchRun(ctx, runID, host, ended) })
 }

@@ -19,6 +19,7 @@ import (
 	"autopost/internal/sim/feeds"
 	"autopost/internal/sim/telegram"
 	"autopost/test/house"
+	"autopost/test/wire"
 )
 
 // patience is how long a scenario waits for what must happen; with a planted bug it may never.
@@ -201,6 +202,40 @@ var scenarios = []scenario{
 		code := d.Stop()
 		require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'stale_commit'`), "a stale outcome is told once")
 		require.Zero(t, code, "the daemon stops in order")
+	}},
+	// A claim is made and its answer lost, while its daemon has in hand what another claim took.
+	{name: "answer of a claim that is lost", play: func(t testing.TB, program house.Option) {
+		h := station(t, program, 2, house.Channel{}, house.Telegram, house.MAX)
+		h.Exec(`create table public.gone (); create table public.found (); grant select on public.found to public`)
+		h.Exec(`create function public.linger() returns trigger language plpgsql security definer as $$
+			begin while not exists (select 1 from public.gone) loop perform pg_sleep(0.02); end loop; return new; end $$`)
+		h.Exec(`create trigger linger before update on autopost.deliveries for each row
+			when (new.status = 'sending' and old.status <> 'sending' and new.channel_id = 'channel-00') execute function public.linger()`)
+		h.Exec(pgtest.Value[string](h.DB, `select replace(pg_get_functiondef('autopost.get_credential'::regproc), 'return (',
+			'while not exists (select 1 from public.found) loop perform pg_sleep(0.02); end loop; return (')`))
+		line, address := h.Wired()
+		d := h.Serve(address)
+		push(t, h, d, 1)
+		lingers := func(call string) []int32 {
+			return pgtest.Column[int32](h.DB, `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and query like '%' || $1 || '%'`, call)
+		}
+		h.Until("one claim is under way, and what another took is in hand", patience, func() bool {
+			return len(lingers("claim_within")) > 0 && len(lingers("get_credential")) > 0
+		})
+		claim := lingers("claim_within")
+		line.Make(wire.Trouble{Kind: wire.Deaf})
+		h.Exec(`insert into public.gone default values`)
+		h.UntilTrue(patience, `select not exists (select 1 from pg_stat_activity where pid = any ($1))`, claim)
+		require.Equal(t, 2, pgtest.Value[int](h.DB, `select count(*)::int from autopost.deliveries where status = 'sending'`), "both claims stand")
+		line.Mend()
+		released := func() []string {
+			return pgtest.Column[string](h.DB, `select distinct channel_id from autopost.events where action = 'released' order by 1`)
+		}
+		h.Until("what was lost is handed back", patience, func() bool { return len(released()) > 0 })
+		require.Equal(t, []string{"channel-00"}, released(), "what is in hand is not handed back")
+		h.Exec(`insert into public.found default values`)
+		orderly(t, h, 2)
+		require.Zero(t, d.Stop(), "the daemon stops in order")
 	}},
 	// A daemon is asked to stop over its calls.
 	{name: "stop over calls", play: func(t testing.TB, program house.Option) {

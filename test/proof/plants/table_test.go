@@ -46,7 +46,7 @@ var plants = []plant{
 	{
 		bug: "the answers of a batch are shifted by one",
 		edits: []edit{{
-			"internal/dispatch/batch.go", "value: answers[i]}", "value: answers[(i+1)%len(answers)]}",
+			"internal/service/batches.go", "value: answers[i]}", "value: answers[(i+1)%len(answers)]}",
 		}},
 		scenario: "starts that come together", caught: "copies|copy|each is sent, once|nothing is in doubt|not within",
 	},
@@ -170,6 +170,20 @@ var plants = []plant{
 			"\tif err != nil {\n\t\terr = io.EOF\n\t}\n\treturn n, err\n",
 		}},
 		scenario: "medium that breaks off", caught: "what is registered is whole",
+	},
+	{
+		bug: "a claim that is not answered is forgotten",
+		edits: []edit{{
+			"internal/dispatch/dispatcher.go", "\t\t\td.lost.miss(part.WorkspaceID)\n", "\t\t\t_ = part\n",
+		}},
+		scenario: "answer of a claim that is lost", caught: "what was lost is handed back",
+	},
+	{
+		bug: "what is in hand is taken for lost",
+		edits: []edit{{
+			"internal/dispatch/lost.go", "d.cfg.RunID, d.lost.known(workspace))", "d.cfg.RunID, nil)",
+		}},
+		scenario: "answer of a claim that is lost", caught: "what is in hand is not handed back",
 	},
 	{
 		bug: "a stop gives up what has begun",

@@ -91,6 +91,7 @@ var acts = []act{
 	{"record_series_progress", "", `select autopost.record_series_progress('w', {started}, {started.token}, '{"step": "text", "ids": ["1"], "items": []}')`, false},
 	{"extend_lease", "", `select autopost.extend_lease('w', {started}, {started.token}, 600)`, false},
 	{"release_claims", "", `select autopost.release_claims('w', array[{late.token}, {idle.token}, {started.token}])`, false},
+	{"release_lost", "", `select autopost.release_lost('w', 'posttest', array[{late.token}])`, false},
 	{"commit_outcome", "sent", `select autopost.commit_outcome('w', {started}, {started.token}, '` + sent + `')`, false},
 	{"commit_outcome", "channel limited", `select autopost.commit_outcome('w', {started}, {started.token}, '` + limited + `')`, false},
 	{"commit_outcome", "another channel limited", `select autopost.commit_outcome('w', {late}, {late.token}, '` + limited + `')`, false},

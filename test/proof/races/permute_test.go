@@ -185,6 +185,7 @@ var triples = [][3]string{
 	{"receive_push with a source_ref", "receive_push backwards, one without a source_ref", "ingest_pull_chunk two items"},
 	{"claim_deliveries", "commit_outcome_batch", "enqueue_messages_and_deliveries a fresh post"},
 	{"claim_deliveries", "claim_deliveries", "release_claims"},
+	{"claim_deliveries", "start_call", "release_lost"},
 	{"start_call", "rotate_auth of a channel at work", "commit_outcome platform limited"},
 	{"start_call late for its slot", "commit_outcome another channel limited", "commit_outcome channel limited"},
 	{"start_call_batch", "commit_outcome_batch", "disable_group"},

@@ -48,6 +48,7 @@ type row struct {
 	lease    time.Time
 	slot     time.Time
 	started  bool
+	lost     string // the token of the claim that was handed back as lost
 	settled  string // the token of the last commit, and
 	answer   dispatch.Commit
 	unknown  []time.Time
@@ -223,6 +224,9 @@ func (d *daemon) StartCallBatch(ctx context.Context, _ string, claims []dispatch
 	return ask(ctx, d, "start", names(claims, func(c dispatch.Claim) string { return c.ClaimToken }), func(now time.Time) (starts []dispatch.Start) {
 		for _, claim := range claims {
 			r := d.row(claim.DeliveryID)
+			if r.lost == claim.ClaimToken {
+				d.wrongs = append(d.wrongs, fmt.Sprintf("%s has in hand what it handed back as lost: %s", d.run, r.lost))
+			}
 			if !r.holds(claim.ClaimToken, now) {
 				starts = append(starts, dispatch.Start{Reason: "stale"})
 				continue
@@ -311,6 +315,18 @@ func (d *daemon) ReleaseClaims(ctx context.Context, _ string, tokens []string) e
 		return released
 	})
 	return err
+}
+
+func (d *daemon) ReleaseLost(ctx context.Context, _, runID string, known []string) (int, error) {
+	return ask(ctx, d, "find", "", func(now time.Time) (released int) {
+		for _, r := range d.rows {
+			if r.status == "sending" && !r.started && r.run == runID && !slices.Contains(known, r.token) {
+				r.status, r.due, r.lost = "queued", now, r.token
+				released++
+			}
+		}
+		return released
+	})
 }
 
 func (d *daemon) TouchRun(ctx context.Context, _, _ string, _ bool) error {
