@@ -7914,6 +7914,38 @@ $$;
 
 
 --
+-- Name: hand_back_unbegun(text, text[], text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hand_back_unbegun(p_workspace_id text, p_claim_tokens text[], p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Hands back those of these claims whose call did not begin. Returns {"applied": true, "released": n}.
+-- Locks: channels, deliveries, channel_gates. Writes: as hand_back.
+declare
+	v_ids uuid[];
+	v_delivery autopost.deliveries;
+	v_released int := 0;
+begin
+	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	for v_delivery in
+		select d.* from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending' and d.claim_token = any (p_claim_tokens)
+		order by d.channel_id, d.delivery_id
+	loop
+		if autopost.call_started_at(v_delivery) is null then
+			perform autopost.hand_back(p_workspace_id, v_delivery, p_reason);
+			v_released := v_released + 1;
+		end if;
+	end loop;
+	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
 -- Name: hash_version(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16697,27 +16729,72 @@ CREATE FUNCTION autopost.release_claims(p_workspace_id text, p_claim_tokens text
     AS $$
 -- Hands back what was claimed and not started; the attempt is granted again. A delivery whose call began is not released.
 -- Returns {"applied": true, "released": n}. Locks: channels, deliveries, channel_gates. Writes: deliveries, channel_gates, events(released).
-declare
-	v_ids uuid[];
-	v_delivery autopost.deliveries;
-	v_released int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('claim_tokens', p_claim_tokens is not null);
-	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
-	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
-	for v_delivery in
-		select d.* from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending' and d.claim_token = any (p_claim_tokens)
-		order by d.channel_id, d.delivery_id
-	loop
-		if autopost.call_started_at(v_delivery) is null then
-			perform autopost.hand_back(p_workspace_id, v_delivery, 'released');
-			v_released := v_released + 1;
-		end if;
-	end loop;
-	return jsonb_build_object('applied', true, 'released', v_released);
+	return autopost.hand_back_unbegun(p_workspace_id, p_claim_tokens, 'released');
+end
+$$;
+
+
+--
+-- Name: release_lost(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_lost(p_workspace_id text, p_run_id text, p_known text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '5s'
+    AS $$
+-- Hands back, as release_claims does, what p_run_id has claimed and does not know of, deliveries and acts: a claim can be committed and its answer be
+-- lost, and with the run alive nobody else takes it before its lease is over. p_known: the tokens of all that the run has in hand in this workspace.
+-- To be asked only while no claim of the run is under way there: what it has taken is not known yet. A call that began stays: its outcome is unknown.
+-- Returns {"applied": true, "released": n}; at most 1000 of each at a time. Gives up where it would wait for a lock longer than its caller waits for it.
+-- Locks: channels, deliveries, channel_gates, and post_acts with skip locked. Writes: deliveries, channel_gates, post_acts, events(released).
+declare
+	v_deliveries int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require('run_id', p_run_id <> ''), autopost.require('known', p_known is not null and array_position(p_known, null) is null);
+	v_deliveries := autopost.hand_back_unbegun(p_workspace_id, array(
+		select d.claim_token from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claimed_by = p_run_id and d.claim_token <> all (p_known)
+		order by d.claimed_at
+		limit 1000), 'answer_lost') ->> 'released';
+	return jsonb_build_object('applied', true, 'released', v_deliveries + autopost.release_lost_acts(p_workspace_id, p_run_id, p_known));
+end
+$$;
+
+
+--
+-- Name: release_lost_acts(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_lost_acts(p_workspace_id text, p_run_id text, p_known text[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- What p_run_id has claimed, and not begun, but for the claims that it knows of, is due at once, the attempt not counted. Returns how many, at most 1000.
+-- Waits for nothing: what is locked is somebody else's work. Locks: post_acts, skip locked. Writes: post_acts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_released int;
+begin
+	with lost as (
+		select a.act_id from autopost.act_lanes(p_workspace_id) l
+		join autopost.post_acts a on a.workspace_id = p_workspace_id and a.lane = l.lane
+		where a.status = 'sending' and a.next_at <= v_now + autopost.setting_interval('sending_lease_seconds')
+		and a.claimed_by = p_run_id and a.started_at is null and a.claim_token <> all (p_known)
+		limit 1000
+		for no key update of a skip locked
+	), released as (
+		update autopost.post_acts a
+		set status = 'retry', attempt = a.attempt - 1, next_at = v_now, claim_token = null, claimed_by = null, send_at = null, updated_at = v_now
+		from lost
+		where a.workspace_id = p_workspace_id and a.act_id = lost.act_id
+		returning a.act_id
+	)
+	select count(*) into v_released from released;
+	return v_released;
 end
 $$;
 
