@@ -2898,6 +2898,38 @@ $$;
 
 
 --
+-- Name: charge_posts(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.charge_posts(p_workspace_id text, p_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- What a claim takes is spent from now on, out of budgets that within_budget has locked; what is older than a year goes. Writes: charges, deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_paid uuid[];
+	v_refs text[];
+begin
+	if p_ids = '{}' or not exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	with paid as (
+		insert into autopost.charges (workspace_id, delivery_id, attempt, auth_ref, charged_at, micros)
+		select p_workspace_id, r.delivery_id, r.attempt + 1, r.auth_ref, v_now, r.price
+		from autopost.priced_posts(p_workspace_id, p_ids) r
+		where r.auth_ref is not null
+		returning delivery_id, auth_ref)
+	select array_agg(p.delivery_id), array_agg(distinct p.auth_ref) into v_paid, v_refs from paid p;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_paid);
+	delete from autopost.charges h
+	where h.workspace_id = p_workspace_id and h.auth_ref = any (v_refs) and h.charged_at < autopost.month_begin(v_now) - interval '1 year';
+end
+$$;
+
+
+--
 -- Name: charge_uses(text, text, text, uuid, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3478,6 +3510,7 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 -- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
+-- A group that cannot be picked from for a fault of its own is left out with a warning; where nothing else is claimed, that is the error.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
@@ -3495,6 +3528,7 @@ declare
 	v_group record;
 	v_room int;
 	v_picked record;
+	v_fault text; -- the first group of which nothing could be picked, and why
 begin
 	perform autopost.require('run_id', p_run_id <> '');
 	if coalesce(p_limit not between 1 and 1000, true) then
@@ -3514,8 +3548,12 @@ begin
 		continue when v_room <= 0;
 		begin
 			v_picked := autopost.pick_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
-		exception when lock_not_available then
-			continue;
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- what is wrong with one group keeps none of the others waiting
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
 		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
@@ -3526,6 +3564,12 @@ begin
 		end if;
 		exit when cardinality(v_ids) >= p_limit;
 	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
 	v_now := autopost.now_ts();
 	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 	return query
@@ -13566,6 +13610,7 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 		end if;
 	end if;
+	perform autopost.charge_posts(p_workspace_id, o_ids);
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
@@ -14191,6 +14236,26 @@ begin
 	return jsonb_build_object('status', 'ok', 'text', v_out -> 'text', 'truncated', coalesce(v_out #> '{meta,truncated}', 'false'), 'length', v_out #> '{meta,length}',
 		'limit', coalesce(v_template.max_length, v_platform.template_limit, v_platform.text_limit), 'template_version', v_out -> 'template_version', 'meta', v_out -> 'meta');
 end
+$$;
+
+
+--
+-- Name: priced_posts(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.priced_posts(p_workspace_id text, p_ids uuid[]) RETURNS TABLE(n bigint, delivery_id uuid, attempt integer, channel_id text, auth_ref text, price bigint)
+    LANGUAGE sql STABLE
+    AS $$
+-- Of these deliveries, in their order, the credential if that has a budget, and what the next attempt costs then.
+-- Reads: deliveries, channels, channel_auth, platforms, budgets.
+select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null then autopost.post_price(f, d.rendered_text, d.render_meta) end
+from unnest(p_ids) with ordinality u (id, n)
+cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
+	from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+join autopost.platforms f on f.platform = c.platform
+left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+order by u.n
 $$;
 
 
@@ -23480,15 +23545,14 @@ $$;
 CREATE FUNCTION autopost.within_budget(p_workspace_id text, p_ids uuid[], p_places integer[], p_costs integer[], OUT ids uuid[], OUT places integer[], OUT costs integer[], OUT denied text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- What budgets leave of the rows that a claim has locked, in their order: of each credential as many as there is money for, spent from now on.
--- p_places and p_costs go with the ids. denied: the channels of the others. A credential that somebody else is spending from has nothing for now.
--- Locks: budgets (skip locked). Reads: deliveries, channels, channel_auth, platforms, charges. Writes: charges, deliveries.
+-- What budgets leave of the rows that a claim has locked, in their order: of each credential as many as there is money for. charge_posts spends it for those
+-- that are claimed. p_places and p_costs go with the ids. denied: the channels of the others. A credential that somebody else is spending from has nothing for now.
+-- Locks: budgets (skip locked). Reads: deliveries, channels, channel_auth, platforms, charges.
 declare
 	v_refs text[]; -- of each row, its credential if that has a budget
 	v_prices bigint[];
 	v_channels text[];
 	v_locked text[];
-	v_now timestamptz;
 	v_left jsonb;
 	v_kept int[]; -- places in p_ids
 begin
@@ -23499,22 +23563,15 @@ begin
 	if p_ids = '{}' or not exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id) then
 		return;
 	end if;
-	select array_agg(b.auth_ref order by u.n), array_agg(case when b.auth_ref is not null then autopost.post_price(f, d.rendered_text, d.render_meta) end order by u.n),
-		array_agg(d.channel_id order by u.n)
+	select array_agg(r.auth_ref order by r.n), array_agg(r.price order by r.n), array_agg(r.channel_id order by r.n)
 	into v_refs, v_prices, v_channels
-	from unnest(p_ids) with ordinality u (id, n)
-	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
-		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-	join autopost.platforms f on f.platform = c.platform
-	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref;
+	from autopost.priced_posts(p_workspace_id, p_ids) r;
 	select coalesce(array_agg(l.auth_ref), '{}') into v_locked
 	from (select b.auth_ref from autopost.budgets b
 		where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs)
 		order by b.auth_ref
 		for no key update of b skip locked) l;
-	v_now := autopost.now_ts();
-	select coalesce(jsonb_object_agg(b.auth_ref, b.month_micros - autopost.spent_this_month(p_workspace_id, b.auth_ref, v_now)), '{}') into v_left
+	select coalesce(jsonb_object_agg(b.auth_ref, b.month_micros - autopost.spent_this_month(p_workspace_id, b.auth_ref, autopost.now_ts())), '{}') into v_left
 	from autopost.budgets b
 	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_locked);
 	select coalesce(array_agg(r.n::int order by r.n) filter (where r.fits), '{}'),
@@ -23523,16 +23580,6 @@ begin
 	from (
 		select u.n, u.auth_ref is null or coalesce(sum(u.price) over (partition by u.auth_ref order by u.n) <= (v_left ->> u.auth_ref)::bigint, false) as fits
 		from unnest(v_refs, v_prices) with ordinality u (auth_ref, price, n)) r;
-	insert into autopost.charges (workspace_id, delivery_id, attempt, auth_ref, charged_at, micros)
-	select p_workspace_id, d.delivery_id, d.attempt + 1, v_refs[k.n], v_now, v_prices[k.n]
-	from unnest(v_kept) k (n)
-	cross join lateral (select d.delivery_id, d.attempt from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_ids[k.n] limit 1) d
-	where v_refs[k.n] is not null;
-	update autopost.deliveries d
-	set quota_held = true
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select p_ids[k.n] from unnest(v_kept) k (n) where v_refs[k.n] is not null));
-	delete from autopost.charges h
-	where h.workspace_id = p_workspace_id and h.auth_ref = any (v_locked) and h.charged_at < autopost.month_begin(v_now) - interval '1 year';
 	places := array(select p_places[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
 	costs := array(select p_costs[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
 	ids := array(select p_ids[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);

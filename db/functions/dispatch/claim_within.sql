@@ -9,6 +9,7 @@ as $$
 -- there after an unknown outcome alone.
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
+-- A group that cannot be picked from for a fault of its own is left out with a warning; where nothing else is claimed, that is the error.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
@@ -26,6 +27,7 @@ declare
 	v_group record;
 	v_room int;
 	v_picked record;
+	v_fault text; -- the first group of which nothing could be picked, and why
 begin
 	perform autopost.require('run_id', p_run_id <> '');
 	if coalesce(p_limit not between 1 and 1000, true) then
@@ -45,8 +47,12 @@ begin
 		continue when v_room <= 0;
 		begin
 			v_picked := autopost.pick_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
-		exception when lock_not_available then
-			continue;
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- what is wrong with one group keeps none of the others waiting
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
 		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
@@ -57,6 +63,12 @@ begin
 		end if;
 		exit when cardinality(v_ids) >= p_limit;
 	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
 	v_now := autopost.now_ts();
 	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 	return query

@@ -74,21 +74,36 @@ begin
 end
 $$;
 
+create or replace function autopost.priced_posts(p_workspace_id text, p_ids uuid[])
+returns table (n bigint, delivery_id uuid, attempt int, channel_id text, auth_ref text, price bigint)
+language sql stable
+as $$
+-- Of these deliveries, in their order, the credential if that has a budget, and what the next attempt costs then.
+-- Reads: deliveries, channels, channel_auth, platforms, budgets.
+select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null then autopost.post_price(f, d.rendered_text, d.render_meta) end
+from unnest(p_ids) with ordinality u (id, n)
+cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
+	from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+join autopost.platforms f on f.platform = c.platform
+left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+order by u.n
+$$;
+
 create or replace function autopost.within_budget(
 	p_workspace_id text, p_ids uuid[], p_places int[], p_costs int[],
 	out ids uuid[], out places int[], out costs int[], out denied text[]
 )
 language plpgsql
 as $$
--- What budgets leave of the rows that a claim has locked, in their order: of each credential as many as there is money for, spent from now on.
--- p_places and p_costs go with the ids. denied: the channels of the others. A credential that somebody else is spending from has nothing for now.
--- Locks: budgets (skip locked). Reads: deliveries, channels, channel_auth, platforms, charges. Writes: charges, deliveries.
+-- What budgets leave of the rows that a claim has locked, in their order: of each credential as many as there is money for. charge_posts spends it for those
+-- that are claimed. p_places and p_costs go with the ids. denied: the channels of the others. A credential that somebody else is spending from has nothing for now.
+-- Locks: budgets (skip locked). Reads: deliveries, channels, channel_auth, platforms, charges.
 declare
 	v_refs text[]; -- of each row, its credential if that has a budget
 	v_prices bigint[];
 	v_channels text[];
 	v_locked text[];
-	v_now timestamptz;
 	v_left jsonb;
 	v_kept int[]; -- places in p_ids
 begin
@@ -99,22 +114,15 @@ begin
 	if p_ids = '{}' or not exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id) then
 		return;
 	end if;
-	select array_agg(b.auth_ref order by u.n), array_agg(case when b.auth_ref is not null then autopost.post_price(f, d.rendered_text, d.render_meta) end order by u.n),
-		array_agg(d.channel_id order by u.n)
+	select array_agg(r.auth_ref order by r.n), array_agg(r.price order by r.n), array_agg(r.channel_id order by r.n)
 	into v_refs, v_prices, v_channels
-	from unnest(p_ids) with ordinality u (id, n)
-	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
-		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-	join autopost.platforms f on f.platform = c.platform
-	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref;
+	from autopost.priced_posts(p_workspace_id, p_ids) r;
 	select coalesce(array_agg(l.auth_ref), '{}') into v_locked
 	from (select b.auth_ref from autopost.budgets b
 		where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs)
 		order by b.auth_ref
 		for no key update of b skip locked) l;
-	v_now := autopost.now_ts();
-	select coalesce(jsonb_object_agg(b.auth_ref, b.month_micros - autopost.spent_this_month(p_workspace_id, b.auth_ref, v_now)), '{}') into v_left
+	select coalesce(jsonb_object_agg(b.auth_ref, b.month_micros - autopost.spent_this_month(p_workspace_id, b.auth_ref, autopost.now_ts())), '{}') into v_left
 	from autopost.budgets b
 	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_locked);
 	select coalesce(array_agg(r.n::int order by r.n) filter (where r.fits), '{}'),
@@ -123,19 +131,36 @@ begin
 	from (
 		select u.n, u.auth_ref is null or coalesce(sum(u.price) over (partition by u.auth_ref order by u.n) <= (v_left ->> u.auth_ref)::bigint, false) as fits
 		from unnest(v_refs, v_prices) with ordinality u (auth_ref, price, n)) r;
-	insert into autopost.charges (workspace_id, delivery_id, attempt, auth_ref, charged_at, micros)
-	select p_workspace_id, d.delivery_id, d.attempt + 1, v_refs[k.n], v_now, v_prices[k.n]
-	from unnest(v_kept) k (n)
-	cross join lateral (select d.delivery_id, d.attempt from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_ids[k.n] limit 1) d
-	where v_refs[k.n] is not null;
-	update autopost.deliveries d
-	set quota_held = true
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select p_ids[k.n] from unnest(v_kept) k (n) where v_refs[k.n] is not null));
-	delete from autopost.charges h
-	where h.workspace_id = p_workspace_id and h.auth_ref = any (v_locked) and h.charged_at < autopost.month_begin(v_now) - interval '1 year';
 	places := array(select p_places[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
 	costs := array(select p_costs[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
 	ids := array(select p_ids[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+end
+$$;
+
+create or replace function autopost.charge_posts(p_workspace_id text, p_ids uuid[]) returns void
+language plpgsql
+as $$
+-- What a claim takes is spent from now on, out of budgets that within_budget has locked; what is older than a year goes. Writes: charges, deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_paid uuid[];
+	v_refs text[];
+begin
+	if p_ids = '{}' or not exists (select 1 from autopost.budgets b where b.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	with paid as (
+		insert into autopost.charges (workspace_id, delivery_id, attempt, auth_ref, charged_at, micros)
+		select p_workspace_id, r.delivery_id, r.attempt + 1, r.auth_ref, v_now, r.price
+		from autopost.priced_posts(p_workspace_id, p_ids) r
+		where r.auth_ref is not null
+		returning delivery_id, auth_ref)
+	select array_agg(p.delivery_id), array_agg(distinct p.auth_ref) into v_paid, v_refs from paid p;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_paid);
+	delete from autopost.charges h
+	where h.workspace_id = p_workspace_id and h.auth_ref = any (v_refs) and h.charged_at < autopost.month_begin(v_now) - interval '1 year';
 end
 $$;
 

@@ -155,6 +155,7 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 		end if;
 	end if;
+	perform autopost.charge_posts(p_workspace_id, o_ids);
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
