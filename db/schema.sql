@@ -21768,6 +21768,8 @@ begin
 		from autopost.verify_i44(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I45', 'no more calls of an act than allowed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i45(p_workspace_id) with ordinality v (found, n);
+	return query select 'I46', 'nothing is paid for before it is claimed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -22773,6 +22775,20 @@ join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = 
 where c.workspace_id = p_workspace_id
 and a.attempt > m.most
 and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+$$;
+
+
+--
+-- Name: verify_i46(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i46(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
+from autopost.charges h
+join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
+where h.workspace_id = p_workspace_id and h.attempt > d.attempt
 $$;
 
 

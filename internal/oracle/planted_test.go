@@ -66,6 +66,13 @@ var inStates = []planted{
 		h.breaks("pick_group", "least(v_turns, u.room)", "v_turns")
 		h.all(`select test.say('plain', 'side')`, `select test.say('plain', 'by side')`, `select test.claim()`)
 	}},
+	{invariant: "I46", bug: "what has no slot is paid for", plant: func(h *house) {
+		h.breaks("pick_group", "perform autopost.charge_posts(p_workspace_id, o_ids);", "")
+		h.breaks("pick_group", "if v_limited then", "perform autopost.charge_posts(p_workspace_id, o_ids); if v_limited then")
+		h.do(`update autopost.channels set rate_rps = 1, max_parallel = 10 where channel_id = 'plain'`)
+		h.do(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) select 'w', auth_ref, 1000000 from autopost.channels where channel_id = 'plain'`)
+		h.all(`select test.say('plain', 'one')`, `select test.say('plain', 'two')`, `select test.say('plain', 'three')`, `select test.claim()`)
+	}},
 	{invariant: "I18", bug: "an enqueue does not open the gate", plant: func(h *house) {
 		h.breaks("arm_gates", "set ready_at = p_due", "set ready_at = g.ready_at")
 		h.do(`select test.say('plain', 'unheard')`)

@@ -60,3 +60,12 @@ from (
 group by t.token
 having count(*) > 1
 $$;
+
+create or replace function autopost.verify_i46(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
+from autopost.charges h
+join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
+where h.workspace_id = p_workspace_id and h.attempt > d.attempt
+$$;

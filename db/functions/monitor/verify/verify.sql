@@ -82,5 +82,7 @@ begin
 		from autopost.verify_i44(p_workspace_id) with ordinality v (found, n) where not autopost.verify_torn(p_workspace_id, v.found);
 	return query select 'I45', 'no more calls of an act than allowed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i45(p_workspace_id) with ordinality v (found, n);
+	return query select 'I46', 'nothing is paid for before it is claimed', count(*), coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
 end
 $$;
