@@ -1472,7 +1472,7 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now,
+			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else autopost.setting('slot_horizon_ms')::bigint * 1000 end);
 		end loop;
 		update autopost.deliveries d
@@ -18274,17 +18274,20 @@ $$;
 
 
 --
--- Name: retake_slots(text, uuid[], timestamp with time zone, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retake_slots(text, uuid[], timestamp with time zone, boolean, bigint); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone, p_latest bigint) RETURNS jsonb
+CREATE FUNCTION autopost.retake_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone, p_unspent boolean, p_latest bigint) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- New slots for claimed deliveries that came too late for theirs, in this order, p_latest microseconds from p_now at the latest. Groups and channels are locked.
+-- p_unspent: none of their calls has begun. Where the last slot that a channel or group gave is of one of them, it is free from now on: whoever is slower than a
+-- slot is long would else never come to a call.
 -- Returns {delivery_id: slot}, null where nothing limits any more, without those for which none is free. Reads: deliveries, channels. Writes: channels, platform_limits.
 declare
 	v_late record;
 	v_limit autopost.platform_limits;
+	v_bound boolean; -- by the group's next slot
 	v_next bigint[];
 	v_steps bigint[];
 	v_spaced record;
@@ -18292,28 +18295,31 @@ declare
 begin
 	for v_late in
 		select r.platform, r.rate_group, array_agg(distinct r.channel_id) as channels,
-			array_agg(r.id order by r.n) as ids, array_agg(r.place order by r.n) as places, array_agg(r.cost order by r.n) as costs
+			array_agg(r.id order by r.n) as ids, array_agg(r.place order by r.n) as places, array_agg(r.cost order by r.n) as costs,
+			array_agg(r.send_at order by r.n) as slots, array_agg(r.channel_id) filter (where p_unspent and r.channels_last) as unspent
 		from (
-			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost,
+			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost, d.send_at, autopost.slot_end(d.send_at, d.cost, c.rate_rps) = c.next_allowed_at as channels_last,
 				dense_rank() over (partition by c.platform, c.rate_group order by c.channel_id)::int as place
 			from unnest(p_ids) with ordinality u (id, n)
 			cross join lateral (
-				select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+				select d.channel_id, d.send_at, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 			cross join lateral (
-				select c.channel_id, c.platform, c.rate_group from autopost.channels c
+				select c.channel_id, c.platform, c.rate_group, c.rate_rps, c.next_allowed_at from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c) r
 		group by r.platform, r.rate_group
 	loop
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group;
-		select array_agg(case when c.rate_rps > 0 then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
+		select array_agg(case when c.rate_rps > 0 and not c.channel_id = any (coalesce(v_late.unspent, '{}')) then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
 			array_agg(autopost.slot_micros(c.rate_rps) order by c.channel_id)
 		into v_next, v_steps
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
+		v_bound := v_limit.rate_rps > 0 and not (p_unspent and exists (
+			select 1 from unnest(v_late.slots, v_late.costs) u (slot, cost) where autopost.slot_end(u.slot, u.cost, v_limit.rate_rps) = v_limit.next_allowed_at));
 		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
-			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), p_latest);
+			case when v_bound then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end, autopost.slot_micros(v_limit.rate_rps), p_latest);
 		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
@@ -19619,6 +19625,18 @@ begin
 	return jsonb_build_object('applied', v_skipped <> '[]', 'dry_run', p_dry_run, 'skipped', jsonb_array_length(v_skipped), 'results', v_results);
 end
 $_$;
+
+
+--
+-- Name: slot_end(timestamp with time zone, integer, numeric); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_end(p_slot timestamp with time zone, p_cost integer, p_rate_rps numeric) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- To when a call of this cost at this slot moves a gate of this rate.
+select p_slot + p_cost * autopost.slot_micros(p_rate_rps) * interval '1 microsecond'
+$$;
 
 
 --

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(5);
+select plan(13);
 
 select test.channel('a', p_rate_rps => 4, p_max_parallel => 100);
 select test.posts('post', 4);
@@ -30,6 +30,38 @@ update autopost.channels set rate_rps = 0.5;
 select test.tick('2 seconds');
 select is(test.slots('{post 1,post 2,post 3,post 4}'), '{4,6,0,2}', 'who has begun waits however far the slot is');
 select is((test.channel_row('a')).next_allowed_at, autopost.now_ts() + interval '8 seconds', 'which moves the channel');
+
+-- Slower than a slot is long: the own slot, if it is the last one given, is taken back, or nobody like that would ever come to a call.
+create function test.late(p_channel text) returns jsonb
+language sql
+as $$
+select test.tick('150 milliseconds');
+select test.start(p_channel)
+$$;
+update autopost.channels set enabled = false where channel_id = 'a';
+select test.channel('slow', p_rate_rps => 0.2, p_max_parallel => 10, p_rate_group => 'slow');
+select test.say('alone');
+select test.tick('1 minute');
+select is(test.claimed(), '{slow}');
+select is(test.late('slow') ->> 'applied', 'true', 'late for the last slot: at once');
+select is((test.channel_row('slow')).next_allowed_at, autopost.now_ts() + interval '5 seconds', 'from when the next one is reckoned');
+select test.commit('slow', test.sent('1'));
+update autopost.channels set rate_rps = null, next_allowed_at = null where channel_id = 'slow';
+insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'slow', 0.2);
+select test.say('by the group');
+select test.tick('1 minute');
+select is(test.claimed(), '{slow}');
+select is(test.late('slow') ->> 'applied', 'true', 'the same by the group''s slot');
+select is((select next_allowed_at from autopost.platform_limits where rate_group = 'slow'), autopost.now_ts() + interval '5 seconds');
+select test.commit('slow', test.sent('2'));
+-- Behind it there is another's slot: that one is nearer to it than the rate allows.
+update autopost.platform_limits set rate_rps = 2 where rate_group = 'slow';
+select test.posts('of two', 2);
+select test.tick('1 minute');
+select is(cardinality(test.claimed()), 2);
+select test.tick('250 milliseconds');
+select is((select (autopost.start_call('w', d.delivery_id, d.claim_token) ->> 'send_at')::timestamptz - autopost.now_ts() from autopost.deliveries d
+	where d.channel_id = 'slow' and d.status = 'sending' order by d.send_at limit 1), '0.75', 'the first of two takes the slot after the second''s');
 
 select * from finish();
 rollback;

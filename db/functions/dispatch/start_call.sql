@@ -139,7 +139,7 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now,
+			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else autopost.setting('slot_horizon_ms')::bigint * 1000 end);
 		end loop;
 		update autopost.deliveries d
