@@ -115,3 +115,70 @@ func TestTodaysEventsCostNothingWhenTheyWereFewAtFirst(t *testing.T) {
 		})
 	}
 }
+
+// A claim, a start and a commit read the rows that they take, and not all that wait on the channel, however short the queue was when the connection planned for it:
+// refresh_statistics sees to it.
+func TestLongQueueCostsNothingWhenItWasShortAtFirst(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{"no statistics": ``, "statistics of nothing": `analyze`, "statistics of few": `analyze`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := world(t, "a", "b")
+			if name == "statistics of few" {
+				for n := range 5 {
+					posttest.Post(base, "w", fmt.Sprint("early ", n))
+				}
+			}
+			if before != "" {
+				base.Exec(before)
+			}
+			daemon := base.Session("daemon", "engine")
+			cost := func() map[string]float64 {
+				posttest.Delivery(base, "w", "a", autopost.StatusQueued)
+				claim := pages(daemon, `select autopost.claim_deliveries('w', 'daemon', 1)`)
+				flying := base.Session("look", "").Exec(`select delivery_id::text, claim_token from autopost.deliveries where status = 'sending'`)
+				require.Len(t, flying, 1)
+				start := pages(daemon, fmt.Sprintf(`select autopost.start_call('w', '%s', '%s')`, flying[0]...))
+				commit := pages(daemon, fmt.Sprintf(`select autopost.commit_outcome('w', '%s', '%s', '{"ok": true, "provider_message_id": "1"}')`, flying[0]...))
+				return map[string]float64{"claim": claim, "start": start, "commit": commit}
+			}
+			cost() // plans, and fills the caches of the session
+			few := cost()
+			source := base.Session("source", "")
+			source.Exec(`set session_replication_role = replica`)
+			source.Exec(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, not_before)
+				select 'w', autopost.uuid_v7_of(now(), 'waits ' || n), d.message_id, 'a', 1, 'waits ' || n, 'queued', now() - interval '1 day'
+				from generate_series(1, 20000) n, (select message_id from autopost.deliveries limit 1) d`)
+			source.Exec(`select pg_stat_force_next_flush()`)
+			source.Exec(`select`)
+			monitor := base.Session("monitor", "engine")
+			require.Equal(t, map[string]any{"analyzed": []any{"deliveries"}}, monitor.Exec(`select autopost.refresh_statistics()`)[0][0])
+			require.Equal(t, map[string]any{"analyzed": []any{}}, monitor.Exec(`select autopost.refresh_statistics()`)[0][0], "once")
+			cost() // plans anew
+			for call, many := range cost() {
+				require.Less(t, many, 2*few[call]+50, call)
+			}
+		})
+	}
+}
+
+// With true statistics as well: a claim of few rows of many channels reads no queue to its end.
+func TestClaimReadsNoQueueToItsEnd(t *testing.T) {
+	t.Parallel()
+	base := world(t)
+	base.Exec(`insert into autopost.workspaces (workspace_id) select 'w' || n from generate_series(1, 3) n`)
+	base.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, max_parallel)
+		select w.workspace_id, p || n, p, p || n, p, p, 10 from autopost.workspaces w, unnest('{telegram,max}'::text[]) p, generate_series(1, 20) n`)
+	posttest.Post(base, "w", "one")
+	base.Exec(`set session_replication_role = replica;
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, not_before)
+		select c.workspace_id, gen_random_uuid(), d.message_id, c.channel_id, 1, 'waits ' || n, 'queued', now() - interval '1 day'
+		from autopost.channels c, generate_series(1, 600) n, (select message_id from autopost.deliveries limit 1) d;
+		update autopost.channel_gates set ready_at = now() - interval '1 day';
+		set session_replication_role = origin`)
+	base.Exec(`analyze`)
+	daemon := base.Session("daemon", "engine")
+	claim := `select autopost.claim_within('w', 'daemon', 100, '[{"platform": "max", "room": 0}]')`
+	pages(daemon, claim)
+	require.Less(t, pages(daemon, claim), 5000., "a row costs a few pages; 20 queues have some 1,500 each")
+}

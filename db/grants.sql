@@ -13,7 +13,7 @@ declare
 		'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh', 'put_sealed_secret', 'record_credential_check', 'record_upload', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret',
 		'list_due_subscriptions', 'begin_subscription', 'finish_subscription', 'list_unasked_chats', 'record_chat_rights',
 		'add_api_key', 'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key', 'begin_request', 'finish_request',
-		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
+		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions', 'refresh_statistics',
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
 		'release_lost', 'observe_clock', 'due_stages', 'queue_metrics', 'list_daemons',

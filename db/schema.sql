@@ -3502,6 +3502,7 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
     SET search_path TO 'autopost', 'pg_temp'
     SET lock_timeout TO '100ms'
     SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_bitmapscan TO 'off'
     AS $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- p_rooms: [{"platform", "rate_group", "room"}], how many rows of one group there is room for at the caller's, so that no group takes all of its senders;
@@ -3511,6 +3512,8 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- A group that cannot be picked from for a fault of its own is left out with a warning; where nothing else is claimed, that is the error.
+-- The planner takes the row-level security and the three conditions on what waits for a rare match, and would rather read and sort a channel's whole queue for its
+-- first rows: hence no bitmaps.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,
@@ -16715,6 +16718,41 @@ begin
 		else p_value end;
 end
 $_$;
+
+
+--
+-- Name: refresh_statistics(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refresh_statistics() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '100ms'
+    AS $$
+-- Statistics of the tables that have outgrown theirs ten times and by a thousand rows: plans that were made for a few rows read all of them until then, and autovacuum
+-- comes by once a minute, if it is on. Whose table is being analyzed or vacuumed is left out.
+-- Returns {"analyzed": [tables]}. Writes: statistics.
+declare
+	v_table text;
+	v_analyzed text[] := '{}';
+begin
+	perform autopost.enter_all_workspaces();
+	for v_table in
+		select c.relname from pg_class c
+		where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'r'
+		and pg_stat_get_mod_since_analyze(c.oid) > 1000 + 10 * greatest(c.reltuples, 0)
+		order by c.relname
+	loop
+		begin
+			execute format('analyze autopost.%I', v_table);
+			v_analyzed := v_analyzed || v_table;
+		exception when lock_not_available then
+			continue;
+		end;
+	end loop;
+	return jsonb_build_object('analyzed', v_analyzed);
+end
+$$;
 
 
 --

@@ -260,7 +260,7 @@ func (d *daemon) addMonitor(runID string) error {
 		return err
 	}
 	watcher, err := monitor.New(monitor.Config{Interval: d.cfg.MonitorInterval, RunID: runID, Lapsed: d.bells.Leases, News: d.bells.Alerts, Fingerprint: d.cfg.Fingerprint()}, monitor.Deps{
-		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Partitions: d.store, Retention: d.store, Intake: d.store,
+		Workspaces: d.store, Clock: d.store, Leases: watchedLeases{d.store, d.watch.Watch}, AuthLost: d.store, Floods: d.store, Gates: d.store, Tables: d.store, Retention: d.store, Intake: d.store,
 		Archive: d.store, Integrity: d.store, Media: mediaSweep(d.store, d.blobs), Expiry: d.store, Renewer: d.vault,
 		Bots:   &monitor.BotKeeper{Records: botStore{d.store}, Credentials: d.vault, Adapters: d.speakers, PublicURL: d.cfg.PublicURL},
 		Alerts: alertStore{d.store}, Disks: d.disks, Teller: teller, Log: d.log,

@@ -149,6 +149,7 @@
 \ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
+\ir monitor/refresh_statistics.sql
 \ir monitor/rearm_gates.sql
 \ir monitor/expire_auth_lost.sql
 \ir monitor/close_ingress_floods.sql

@@ -3,7 +3,7 @@
 // telling what happens to bots, ends what waited too
 // long for a refused one, writes the events of requests that were dropped in numbers,
 // re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
-// calendar, removes what is past its time, media included, looks for what should
+// calendar and the planner's statistics no older than the rows, removes what is past its time, media included, looks for what should
 // not be, and tells people what is wrong and what to do about it.
 //
 // Each duty is one database function, or the few of a protocol, and one file. The database decides what is
@@ -92,7 +92,7 @@ type Deps struct {
 	AuthLost   AuthLost
 	Floods     Floods
 	Gates      Gates
-	Partitions Partitions
+	Tables     Tables
 	Retention  Retention
 	Intake     Intake
 	Archive    Archive
@@ -155,6 +155,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		{name: "bots", every: m.cfg.Interval, once: m.keepBots},
 		{name: "gates", every: m.cfg.GateSweep, once: m.rearmGates},
 		{name: "partitions", every: m.cfg.Partitions, once: m.ensurePartitions},
+		{name: "statistics", every: min(m.cfg.Interval, statisticsEvery), once: m.refreshStatistics},
 		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
 		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
 		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},

@@ -135,13 +135,18 @@ func (s *store) EnsureEventPartitions(ctx context.Context) error {
 	return err
 }
 
+func (s *store) RefreshStatistics(ctx context.Context) ([]string, error) {
+	_, err := s.ask(ctx, "statistics")
+	return nil, err
+}
+
 // watch runs a monitor for d on a fake clock.
 func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
 			Alerts: s, Disks: s, Teller: s,
-			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Partitions: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
+			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Tables: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
 			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
 			Bots:  s.bots.keeper(),
 			Log:   slog.New(slog.NewJSONHandler(s, nil)),

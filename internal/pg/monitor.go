@@ -79,6 +79,15 @@ func (s *Store) EnsureEventPartitions(ctx context.Context) error {
 	return nil
 }
 
+// RefreshStatistics makes those of tables that have outgrown theirs.
+func (s *Store) RefreshStatistics(ctx context.Context) ([]string, error) {
+	a, err := call[struct{ Analyzed []string }](ctx, s, `select * from autopost.refresh_statistics()`)
+	if err != nil {
+		return nil, fmt.Errorf("refresh statistics: %w", err)
+	}
+	return a.Analyzed, nil
+}
+
 // ListAllWorkspaces names the workspaces, whatever their status.
 func (s *Store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
 	return s.texts(ctx, `select * from autopost.list_all_workspaces()`)

@@ -1,6 +1,6 @@
 create or replace function autopost.claim_within(p_workspace_id text, p_run_id text, p_limit int, p_rooms jsonb)
 returns setof autopost.claimed_delivery
-language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set plan_cache_mode = force_generic_plan
+language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set plan_cache_mode = force_generic_plan set enable_bitmapscan = off
 as $$
 -- Moves due deliveries to 'sending' and leases them to p_run_id under a token of their own. The only place where attempt grows.
 -- p_rooms: [{"platform", "rate_group", "room"}], how many rows of one group there is room for at the caller's, so that no group takes all of its senders;
@@ -10,6 +10,8 @@ as $$
 -- Commits without waiting for the disk, as does whatever else is in its transaction: a claim that a crash of the server forgets was never begun,
 -- for the commit of start_call, which is waited for, is on disk only after the claim that it needs.
 -- A group that cannot be picked from for a fault of its own is left out with a warning; where nothing else is claimed, that is the error.
+-- The planner takes the row-level security and the three conditions on what waits for a rare match, and would rather read and sort a channel's whole queue for its
+-- first rows: hence no bitmaps.
 -- Raises AP001 for a wrong argument, AP002, AP003, AP005 as enter_workspace.
 -- Locks: only with SKIP LOCKED; see pick_group. PostgreSQL waits all the same where a row was changed while it was being locked: a group in which
 -- that lasts is left to the next claim, and nobody waits for this one in a circle. Reads: messages, channels. Writes: deliveries, channels, platform_limits, channel_gates,

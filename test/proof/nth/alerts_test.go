@@ -98,7 +98,7 @@ func TestTheNthCallOfAlertsFails(t *testing.T) {
 		h.Exec(`update autopost.channels set paused_until = now() + interval '1 hour'`)
 		told := &people{got: map[string]int{}}
 		watcher, err := monitor.New(monitor.Config{Interval: 200 * time.Millisecond, RunID: "monitor"}, monitor.Deps{
-			Workspaces: c.db, Clock: c.db, Leases: c.db, AuthLost: c.db, Floods: c.db, Gates: c.db, Partitions: c.db, Retention: c.db, Intake: c.db, Archive: c.db,
+			Workspaces: c.db, Clock: c.db, Leases: c.db, AuthLost: c.db, Floods: c.db, Gates: c.db, Tables: c.db, Retention: c.db, Intake: c.db, Archive: c.db,
 			Integrity: c.db, Media: &monitor.MediaSweep{Workspaces: idle{}, Removals: idle{}, Bucket: idle{}}, Expiry: c.db, Renewer: idle{},
 			Bots: &monitor.BotKeeper{Records: idle{}}, Alerts: alerts{c}, Disks: idle{}, Teller: told, Log: slog.New(slog.DiscardHandler),
 		})

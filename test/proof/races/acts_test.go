@@ -130,6 +130,7 @@ var acts = []act{
 	{"recover_claimed_leases", "", `select autopost.recover_claimed_leases('w')`, false},
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
+	{"refresh_statistics", "", `select autopost.refresh_statistics()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
 	{"close_ingress_floods", "", `select autopost.close_ingress_floods('w')`, true},
 	{"begin_refresh", "", `select autopost.begin_refresh('w', 'g', 0, '', null)`, false},
