@@ -85,7 +85,7 @@ var postExample = map[string]any{"text": "Hello", "tags": []string{"listing"}}
 
 func registerPosts(d *door.Door) {
 	door.Register(d, door.Operation{
-		ID: "submit-post", Method: http.MethodPost, Path: "/posts", Summary: "Publish a post", Status: http.StatusAccepted, Answer: submitted{}, Body: post{}, Example: postExample,
+		ID: "submit-post", Method: http.MethodPost, Path: "/posts", Summary: "Publish a post", Status: http.StatusAccepted, Also: []int{http.StatusOK}, Answer: submitted{}, Body: post{}, Example: postExample,
 		Description: "Takes one post and enqueues it for every channel that it is routed to, or keeps it while its media are fetched. 202 once it is stored for good. " +
 			"A channel that has the same content already does not get it again; where all have, the status is 200. A post that is wrong is 422 with every fault.",
 	}, func(ctx context.Context, in *submitInput) (door.Reply, error) {
