@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,6 @@ func TestExitCodes(t *testing.T) {
 		{"wrong number", []string{"MONITOR_INTERVAL_SECONDS=soon"}, []string{"serve"}, 2, "MONITOR_INTERVAL_SECONDS"},
 		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
-		{"no database", []string{"DATABASE_URL=postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2"}, []string{"verify"}, 1, ""},
 		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
 		{"no such workspace", nil, []string{"apikey", "add", "--workspace", "none", "--name", "n"}, 1, "none"},
 	} {
@@ -47,6 +47,34 @@ func TestExitCodes(t *testing.T) {
 		require.Empty(t, result.Stdout, "%s: data is all that belongs on stdout", c.name)
 	}
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.workspaces`), "a seed that fails leaves nothing")
+}
+
+// Whatever command meets a database that lets nobody in says what to do, and where its address stands.
+func TestADatabaseThatLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	away, reader := "postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2", h.URL("autopost_reader")
+	elsewhere, err := url.Parse(reader)
+	require.NoError(t, err)
+	elsewhere.Path = "/none"
+	for _, c := range []struct {
+		name string
+		url  string
+		args [][]string
+		says string
+	}{
+		{"away", away, [][]string{{"serve"}, {"doctor"}, {"verify"}, {"migrate"}, {"migrate", "status"}, {"seed", os.DevNull}, {"channel", "list"}}, "look whether the database runs, and at DATABASE_URL"},
+		{"no member", reader, [][]string{{"serve"}, {"doctor"}, {"verify"}}, "grant autopost_engine to the login of DATABASE_URL"},
+		{"no such database", elsewhere.String(), [][]string{{"serve"}, {"migrate", "status"}}, "create the database, or correct DATABASE_URL"},
+		{"private and fresh", "", [][]string{{"serve"}, {"doctor"}}, "run autopost migrate"},
+	} {
+		for _, args := range c.args {
+			result := h.Run([]string{"DATABASE_URL=" + c.url}, args...)
+			require.Equal(t, 1, result.Code, "%s %v", c.name, args)
+			require.Contains(t, result.Stderr, c.says, "%s %v", c.name, args)
+			require.Empty(t, result.Stdout, "%s %v", c.name, args)
+		}
+	}
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
