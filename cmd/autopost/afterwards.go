@@ -164,8 +164,8 @@ func cancelCommand() *cobra.Command {
 				return misuse{errors.New("name the acts: autopost deliveries acts shows them")}
 			}
 			for _, id := range args {
-				if uuid.Validate(id) != nil || len(id) != 36 {
-					return misuse{fmt.Errorf("%q is no id of an act: autopost deliveries acts shows them", id)}
+				if err := isID(id, "an act", "autopost deliveries acts"); err != nil {
+					return err
 				}
 			}
 			return nil

@@ -130,7 +130,7 @@ func apikeyShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one key, never its secret",
-		Args:  oneArgument("id of a key"),
+		Args:  oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showKeys(cmd, workspace, args[0], asJSON)
 		},
@@ -178,7 +178,7 @@ func apikeyDisableCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disable ID",
 		Short: "End a key for good",
-		Args:  oneArgument("id of a key"),
+		Args:  oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				answer, err := store.DisableAPIKey(ctx, m.act, args[0])
@@ -203,7 +203,7 @@ func apikeyRotateCommand() *cobra.Command {
 		Long: `Put a key with a fresh secret, the same name, role and scopes in the place of
 another, which ends after --overlap: put the new one where the old one is used
 meanwhile.`,
-		Args: oneArgument("id of a key"),
+		Args: oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
 				chosen, err := chooseWorkspace(ctx, store, m.workspace)

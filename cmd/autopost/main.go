@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -91,4 +92,22 @@ func oneArgument(name string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// oneID demands the id of one thing, as a command shows it.
+func oneID(what, shown string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := oneArgument("id of "+what)(cmd, args); err != nil {
+			return err
+		}
+		return isID(args[0], what, shown)
+	}
+}
+
+// isID refuses what is no UUID of the usual form.
+func isID(id, what, shown string) error {
+	if uuid.Validate(id) != nil || len(id) != 36 {
+		return misuse{fmt.Errorf("%q is no id of %s: %s shows them", id, what, shown)}
+	}
+	return nil
 }

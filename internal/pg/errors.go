@@ -43,6 +43,7 @@ const (
 	stateInvalidSchemaName   = "3F000"
 	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
 	stateDiskFull            = "53100"
+	stateUnreadable          = "22P02" // a text of another form than its type has
 
 	// What a database says at its door.
 	stateNoSuchRole     = "22023" // of the role that a connection takes on
@@ -76,6 +77,9 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)
 	case ok:
 		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
+	case pgErr.Code == stateUnreadable && strings.Contains(pgErr.Message, "type uuid"):
+		_, given, _ := strings.Cut(pgErr.Message, ": ")
+		return fmt.Errorf("%w: %w", ErrArgument, &autopost.ArgumentError{Argument: "id", Reason: given + " is none", Remedy: "write an id as the list of such things shows it"})
 	case slices.Contains(unfit, pgErr.Code):
 		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
 			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",

@@ -38,6 +38,8 @@ func TestExitCodes(t *testing.T) {
 		{"wrong number", []string{"MONITOR_INTERVAL_SECONDS=soon"}, []string{"serve"}, 2, "MONITOR_INTERVAL_SECONDS"},
 		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
+		{"no id of an alert", nil, []string{"alert", "ack", "zz", "--reason", "r"}, 2, `"zz" is no id of an alert: autopost alert list shows them`},
+		{"no id of a key", nil, []string{"apikey", "disable", "zz", "--reason", "r"}, 2, "autopost apikey list"},
 		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
 		{"no such workspace", nil, []string{"apikey", "add", "--workspace", "none", "--name", "n"}, 1, "none"},
 	} {

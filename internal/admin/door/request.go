@@ -143,7 +143,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
 	case len(body) > 0 && !json.Valid(body):
 		return nil, NewProblem(http.StatusBadRequest, "The body is no JSON.")
 	}
-	return body, nil
+	return body, unstorable(body)
 }
 
 // takesJSON tells whether a caller that accepts these takes a JSON answer.

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"autopost/internal/admin/door"
@@ -95,7 +96,7 @@ func registerPosts(d *door.Door) {
 		}
 		reply, err := d.Write(ctx, in.Once, door.Write{Function: "submit_post", Args: map[string]any{"endpoint_id": in.EndpointID, "post": post}})
 		if err != nil {
-			return reply, err
+			return reply, ofParameter(err)
 		}
 		return verdictOf(reply)
 	})
@@ -107,6 +108,14 @@ func registerPosts(d *door.Door) {
 		ID: "get-post", Method: http.MethodGet, Path: "/posts/{message_id}", Summary: "A post with its channels", Answer: message{},
 		Description: "One post with the matrix of its channels: what became of it in each.",
 	}, func(ctx context.Context, in *messageInput) (door.Reply, error) { return getMessage(ctx, d, in) })
+}
+
+// ofParameter is what is wrong with the endpoint as a caller gave it.
+func ofParameter(err error) error {
+	if p, ok := errors.AsType[*door.Problem](err); ok && len(p.Errors) == 1 && p.Errors[0].Field == "endpoint_id" {
+		return door.Wrong("query.endpoint_id", p.Errors[0].Reason, "add ?endpoint_id= and the id of an enabled endpoint of kind webhook_push: GET /api/v1/endpoints lists them")
+	}
+	return err
 }
 
 // healed is a JSON value that any reader of JSON can hold: what is half a pair of code units stands as one character.
