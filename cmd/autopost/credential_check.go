@@ -74,7 +74,7 @@ func channelCheckCommand() *cobra.Command {
 				}
 				i := slices.IndexFunc(channels, func(c pg.ChannelRow) bool { return c.ChannelID == args[0] })
 				if i < 0 {
-					return misuse{fmt.Errorf("workspace %s has no channel %q", workspace, args[0])}
+					return fmt.Errorf("workspace %s has no channel %q: autopost channel list names them", workspace, args[0])
 				}
 				c := channels[i]
 				found, err := d.check(ctx, workspace, c.AuthRef, autopost.Platform(c.Platform), []string{c.TargetID})

@@ -140,7 +140,7 @@ func (m *manual) putSource(cmd *cobra.Command, f *sourceFlags, id string, there 
 			return err
 		}
 		if (source != nil) != there {
-			return misuse{fmt.Errorf("source %s %s", id, map[bool]string{true: "is not there: autopost source add makes it", false: "is there already: autopost source set changes it"}[there])}
+			return fmt.Errorf("source %s %s", id, map[bool]string{true: "is not there: autopost source add makes it", false: "is there already: autopost source set changes it"}[there])
 		}
 		answer, err := store.PutSource(ctx, m.act, id, fields)
 		if err != nil {
