@@ -185,7 +185,7 @@ func apikeyDisableCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return tellKey(answer, m.act.DryRun, m.asJSON)
+				return tellKey(args[0], answer, m.act.DryRun, m.asJSON)
 			})
 		},
 	}
@@ -220,7 +220,7 @@ meanwhile.`,
 				case err != nil:
 					return misuseOf(err)
 				case !answer.Applied || dryRun:
-					return tellKey(answer, dryRun, m.asJSON)
+					return tellKey(args[0], answer, dryRun, m.asJSON)
 				default:
 					return m.tell(answer.ID, secret, chosen)
 				}
@@ -235,9 +235,9 @@ meanwhile.`,
 }
 
 // tellKey prints what became of a key, or would.
-func tellKey(a pg.KeyAnswer, dryRun, asJSON bool) error {
+func tellKey(id string, a pg.KeyAnswer, dryRun, asJSON bool) error {
 	if !a.Applied {
-		return fmt.Errorf("nothing was changed: %s", strings.ReplaceAll(a.Reason, "_", " "))
+		return fmt.Errorf("nothing was changed: %s", whyNot(a.Reason, "key "+id))
 	}
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(a)

@@ -84,6 +84,9 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 			if c.field != "" {
 				require.Contains(t, fields, c.field, r.raw)
 			}
+			if strings.HasPrefix(c.name, "unknown channel") {
+				require.Equal(t, "Nothing was changed: unknown channel none. GET /api/v1/channels shows what there is.", r.body["detail"])
+			}
 			if c.status == 405 {
 				require.NotEmpty(t, r.header.Get("Allow"))
 			}

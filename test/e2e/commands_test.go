@@ -64,7 +64,11 @@ func TestWhatIsNotThere(t *testing.T) {
 		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5 --reason r": "autopost source add",
 		"credential show none": "autopost credential list", "credential check none": "autopost credential list",
 		"endpoint show none": "autopost endpoint list", "webhook deliveries none": "autopost webhook list", "template show none": "none", "budget show none": "none",
-		"why 00000000-0000-7000-8000-000000000000": "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
+		"channel pause none --for 1h --reason r": "there is no channel none in this workspace: autopost channel list", "group disable none --reason r": "autopost group list",
+		"source fetch none --reason r": "there is no source none", "credential requeue --credential none --reason r": "there is no credential none",
+		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":      "autopost alert list",
+		"apikey disable 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
+		"why 00000000-0000-7000-8000-000000000000":                       "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
 	} {
 		result := h.Run(nil, strings.Fields(args)...)
 		require.Equal(t, 1, result.Code, "%s: %s", args, result.Stderr)
