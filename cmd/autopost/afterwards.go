@@ -94,6 +94,7 @@ func afterwardsCommand(kind autopost.ActKind, short, long string, changes func()
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, ids []string) error {
+			m.subject = "message " + message
 			request := pg.ActRequest{Kind: kind, MessageID: message, DeliveryIDs: ids}
 			if at != "" {
 				when, err := time.Parse(time.RFC3339, at)
@@ -147,7 +148,7 @@ func (m *manual) tellAsked(a pg.ActAnswer) error {
 	case counts.Refused > 0:
 		return fmt.Errorf("%d of %d deliveries were refused", counts.Refused, counts.Requested+counts.Refused)
 	case a.Reason != "":
-		return fmt.Errorf("nothing was asked for: %s", refusal(a))
+		return fmt.Errorf("nothing was asked for: %s", refusal(a, m.subject))
 	case counts.Requested == 0:
 		return errors.New("nothing was asked for: no channel has this message")
 	}
@@ -164,8 +165,8 @@ func cancelCommand() *cobra.Command {
 				return misuse{errors.New("name the acts: autopost deliveries acts shows them")}
 			}
 			for _, id := range args {
-				if uuid.Validate(id) != nil || len(id) != 36 {
-					return misuse{fmt.Errorf("%q is no id of an act: autopost deliveries acts shows them", id)}
+				if err := isID(id, "an act", "autopost deliveries acts"); err != nil {
+					return err
 				}
 			}
 			return nil

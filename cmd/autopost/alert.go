@@ -49,7 +49,7 @@ func alertAckCommand() *cobra.Command {
 		Long: `Say that somebody looks after an alert: nobody is reminded of it, until there is ten
 times as much of it. It ends by itself. Of dead deliveries and unknown outcomes those that
 are there now count no more, and the next one is told anew.`,
-		Args: oneArgument("id of an alert"),
+		Args: oneID("an alert", "autopost alert list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				answer, err := store.AcknowledgeAlert(ctx, m.act, args[0])

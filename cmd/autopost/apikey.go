@@ -130,7 +130,7 @@ func apikeyShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one key, never its secret",
-		Args:  oneArgument("id of a key"),
+		Args:  oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showKeys(cmd, workspace, args[0], asJSON)
 		},
@@ -178,14 +178,14 @@ func apikeyDisableCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disable ID",
 		Short: "End a key for good",
-		Args:  oneArgument("id of a key"),
+		Args:  oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
 				answer, err := store.DisableAPIKey(ctx, m.act, args[0])
 				if err != nil {
 					return err
 				}
-				return tellKey(answer, m.act.DryRun, m.asJSON)
+				return tellKey(args[0], answer, m.act.DryRun, m.asJSON)
 			})
 		},
 	}
@@ -203,7 +203,7 @@ func apikeyRotateCommand() *cobra.Command {
 		Long: `Put a key with a fresh secret, the same name, role and scopes in the place of
 another, which ends after --overlap: put the new one where the old one is used
 meanwhile.`,
-		Args: oneArgument("id of a key"),
+		Args: oneID("a key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
 				chosen, err := chooseWorkspace(ctx, store, m.workspace)
@@ -220,7 +220,7 @@ meanwhile.`,
 				case err != nil:
 					return misuseOf(err)
 				case !answer.Applied || dryRun:
-					return tellKey(answer, dryRun, m.asJSON)
+					return tellKey(args[0], answer, dryRun, m.asJSON)
 				default:
 					return m.tell(answer.ID, secret, chosen)
 				}
@@ -235,9 +235,9 @@ meanwhile.`,
 }
 
 // tellKey prints what became of a key, or would.
-func tellKey(a pg.KeyAnswer, dryRun, asJSON bool) error {
+func tellKey(id string, a pg.KeyAnswer, dryRun, asJSON bool) error {
 	if !a.Applied {
-		return fmt.Errorf("nothing was changed: %s", strings.ReplaceAll(a.Reason, "_", " "))
+		return fmt.Errorf("nothing was changed: %s", whyNot(a.Reason, "key "+id))
 	}
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(a)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +36,11 @@ Exits 1 when a goal is not met.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Quick && o.Full {
 				return misuse{errors.New("--quick and --full exclude each other")}
+			}
+			for _, goal := range o.Only {
+				if !slices.Contains(bench.Goals(), goal) {
+					return misuse{fmt.Errorf("--only: there is no goal %q; goals are %s", goal, strings.Join(bench.Goals(), ", "))}
+				}
 			}
 			return runBench(cmd.Context(), o)
 		},

@@ -29,6 +29,7 @@ goes on by itself afterwards; what is being sent ends as it will.`,
 			if pause < time.Second {
 				return misuse{fmt.Errorf("%s needs --for with a second or more, as in --for 1h", cmd.CommandPath())}
 			}
+			m.subject = "channel " + args[0]
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return store.PauseChannel(ctx, act, args[0], pause)
 			})
@@ -48,6 +49,7 @@ func channelResumeCommand() *cobra.Command {
 A wait that the platform asked for stays.`,
 		Args: oneArgument("id of a channel"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			m.subject = "channel " + args[0]
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return store.ResumeChannel(ctx, act, args[0])
 			})

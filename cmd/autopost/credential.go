@@ -29,6 +29,7 @@ try again when that is over.`,
 			if channel == "" || to == "" {
 				return misuse{fmt.Errorf("%s needs --channel and --to", cmd.CommandPath())}
 			}
+			m.subject = "channel " + channel
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return store.RotateAuth(ctx, act, channel, to, group)
 			})
@@ -55,6 +56,7 @@ the oldest 1000 at a time.`,
 			if credential == "" {
 				return misuse{fmt.Errorf("%s needs --credential", cmd.CommandPath())}
 			}
+			m.subject = "credential " + credential
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return store.RequeueAuthLost(ctx, act, credential)
 			})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"autopost/internal/config"
 	"autopost/internal/credential"
 	"autopost/internal/pg"
+	"autopost/internal/secret"
 )
 
 func credentialCheckCommand() *cobra.Command {
@@ -72,7 +74,7 @@ func channelCheckCommand() *cobra.Command {
 				}
 				i := slices.IndexFunc(channels, func(c pg.ChannelRow) bool { return c.ChannelID == args[0] })
 				if i < 0 {
-					return misuse{fmt.Errorf("workspace %s has no channel %q", workspace, args[0])}
+					return fmt.Errorf("workspace %s has no channel %q: autopost channel list names them", workspace, args[0])
 				}
 				c := channels[i]
 				found, err := d.check(ctx, workspace, c.AuthRef, autopost.Platform(c.Platform), []string{c.TargetID})
@@ -94,9 +96,12 @@ const platformPatience = 20 * time.Second
 // checked is what the platform said of a credential, or why it could not be asked.
 type checked struct {
 	authRef  string
+	platform autopost.Platform
 	standing autopost.Standing
 	// failure is nil where the platform answered.
 	failure *autopost.Error
+	// why is the error by which there was no secret to ask with; nil where there was one.
+	why error
 	// unasked says that the platform cannot be asked: the secret is there, and that is all that is known.
 	unasked bool
 }
@@ -151,7 +156,7 @@ func (d desk) targets(ctx context.Context, workspace, authRef, platform string) 
 // check asks the platform. The error is of our own side; what is wrong with the
 // credential is the answer.
 func (d desk) check(ctx context.Context, workspace, authRef string, platform autopost.Platform, targets []string) (checked, error) {
-	found := checked{authRef: authRef}
+	found := checked{authRef: authRef, platform: platform}
 	speakers, err := adapters(d.cfg)
 	if err != nil {
 		return found, err
@@ -159,7 +164,7 @@ func (d desk) check(ctx context.Context, workspace, authRef string, platform aut
 	checker, ok := speakers[platform].(autopost.Checker)
 	found.unasked = !ok
 	secret, err := d.vault.Credential(ctx, workspace, authRef, platform)
-	found.failure = failureOf(err)
+	found.why, found.failure = err, failureOf(err)
 	if ok && found.failure == nil {
 		ctx, cancel := context.WithTimeout(ctx, platformPatience+time.Duration(len(targets))*time.Second)
 		defer cancel()
@@ -269,7 +274,7 @@ func (c checked) diagnosis(name string) pg.Check {
 	check := pg.Check{Name: name, OK: c.well()}
 	switch {
 	case c.failure != nil:
-		check.Found, check.Remedy = c.failure.Code, c.failure.Message
+		check.Found, check.Remedy = c.failure.Code+": "+c.failure.Message, c.remedy()
 	case c.unasked:
 		check.Found = "the secret is there"
 	default:
@@ -284,20 +289,51 @@ func (c checked) diagnosis(name string) pg.Check {
 	return check
 }
 
+// remedy is what to do about a failure.
+func (c checked) remedy() string {
+	anew := "autopost credential set " + c.authRef + ", or link where the platform has that"
+	switch {
+	case errors.Is(c.why, credential.ErrNone):
+		return "set what its reference names, for the daemon and for this command, or give the secret by " + anew
+	case c.why != nil && c.failure.Code == autopost.CodeCredentialMissing:
+		return "its sealed secret cannot be opened: put right what the line master key says, or give the secret anew by " + anew
+	case c.failure.Code == autopost.CodeNetConnect, c.failure.Code == autopost.CodeUnknownOutcome:
+		return fmt.Sprintf("look at the way from here to the platform (name server, firewall, proxy), and at %s", c.address())
+	case c.failure.Code == autopost.CodeTLSUntrusted:
+		return fmt.Sprintf("look who answers for the platform, at the CA bundle of this machine (of MAX: AUTOPOST_MAX_CA_FILE), and at %s", c.address())
+	case c.failure.Category == autopost.Transient:
+		return "ask again in some minutes: autopost credential check " + c.authRef
+	}
+	return "give a secret that the platform takes by " + anew
+}
+
+// address names the variable that says where the platform of a credential is.
+func (c checked) address() string {
+	return "AUTOPOST_" + strings.ToUpper(string(c.platform)) + "_API_URL"
+}
+
 // diagnoseMasterKey looks whether every sealed secret can be opened here.
 func (d desk) diagnoseMasterKey(ctx context.Context) pg.Check {
 	check := pg.Check{Name: "master key", OK: true, Found: "no secret is sealed"}
 	used, err := d.store.ListMasterKeys(ctx)
+	var missing []string
 	if err == nil && len(used) > 0 {
-		var missing []string
 		if missing, err = d.missingKeys(used); err == nil && len(missing) > 0 {
 			err = fmt.Errorf("secrets are sealed under keys that %s does not hold: %v", d.cfg.MasterKeyFile, missing)
 		}
 		check.Found = d.cfg.MasterKeyFile
 	}
-	if err != nil {
-		check.OK, check.Found = false, err.Error()
+	if err == nil {
+		return check
+	}
+	check.OK, check.Found = false, err.Error()
+	switch {
+	case errors.Is(err, secret.ErrExposed):
+		check.Remedy = "chmod 600 " + d.cfg.MasterKeyFile + ": then its key is good as before"
+	case errors.Is(err, secret.ErrNoMasterKey), len(missing) > 0:
 		check.Remedy = "put the file of the master key back; if it is lost, autopost credential rewrap --new-key, and give each credential anew"
+	default:
+		check.Remedy = "put right what is found, and keep the file: without its keys the sealed secrets are lost"
 	}
 	return check
 }

@@ -174,6 +174,7 @@ oldest 1000 at a time.`,
 			if err != nil {
 				return err
 			}
+			m.subject = "credential " + args[0]
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return store.RequeueAuthLost(ctx, act, args[0])
 			})

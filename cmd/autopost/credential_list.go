@@ -99,7 +99,7 @@ func oneCredential(ctx context.Context, store *pg.Store, workspace *string, name
 }
 
 func unknownCredential(workspace, name string) error {
-	return misuse{fmt.Errorf("workspace %s has no credential %q: autopost credential list names them, autopost credential set makes one", workspace, name)}
+	return fmt.Errorf("workspace %s has no credential %q: autopost credential list names them, autopost credential set makes one", workspace, name)
 }
 
 // credentialState says in words how a credential is.

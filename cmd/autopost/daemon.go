@@ -20,6 +20,7 @@ import (
 	"autopost/internal/config"
 	"autopost/internal/credential"
 	"autopost/internal/dispatch"
+	"autopost/internal/guesses"
 	"autopost/internal/ingest"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/push"
@@ -177,7 +178,7 @@ func (d *daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/readyz", api)
 	}
 	d.watch.mount(mux)
-	return d.watch.Served(area, mux)
+	return d.watch.Served(area, guesses.New(mux, d.log))
 }
 
 func (d *daemon) addIngest(runID string) error {

@@ -69,19 +69,25 @@ func (d *database) store(ctx context.Context) (*pg.Store, error) {
 	if !pooled && d.private == nil {
 		var err error
 		if pooled, err = pg.ThroughPooler(ctx, d.url); err != nil {
-			return nil, away(err)
+			return nil, err
 		}
 	}
-	store, err := pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
-	return store, away(err)
+	return pg.Open(ctx, pg.Options{URL: d.url, Pooled: pooled})
 }
 
-// away says what to do where the database cannot be reached.
-func away(err error) error {
-	if err == nil {
-		return nil
+// advised is an error with what to do, where the database let nobody in.
+func (d *database) advised(err error) error {
+	variable := "DATABASE_URL"
+	switch {
+	case d.private != nil:
+		variable = "postgres.log in the folder pg of AUTOPOST_DATA_DIR"
+	case d.url != d.directURL:
+		variable = "DATABASE_URL and AUTOPOST_LISTEN_URL"
 	}
-	return fmt.Errorf("%w\nlook whether the database runs, and at DATABASE_URL", err)
+	if remedy := pg.Remedy(err, variable); remedy != "" {
+		return fmt.Errorf("%w\n%s", err, remedy)
+	}
+	return err
 }
 
 // watchedStore is store, with a watch and disks that are told of each call.
@@ -108,7 +114,7 @@ func withDatabase(ctx context.Context, work func(context.Context, config.Config,
 			err = stopErr
 		}
 	}()
-	return work(ctx, cfg, db)
+	return db.advised(work(ctx, cfg, db))
 }
 
 // migratePrivate brings the private database up to date; any other is its operator's.

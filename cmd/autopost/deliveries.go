@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"autopost"
@@ -44,8 +43,8 @@ func deliveryIDs(cmd *cobra.Command, args []string) error {
 		return misuse{fmt.Errorf("%s takes the ids of deliveries\nsee %s --help", cmd.CommandPath(), cmd.CommandPath())}
 	}
 	for _, id := range args {
-		if uuid.Validate(id) != nil || len(id) != 36 {
-			return misuse{fmt.Errorf("%q is no id of a delivery: autopost deliveries list shows them", id)}
+		if err := isID(id, "a delivery", "autopost deliveries list"); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 
@@ -36,7 +35,7 @@ func doctor(ctx context.Context, cfg config.Config, db *database, asJSON bool) e
 	defer store.Close()
 	checks, err := store.Diagnose(ctx)
 	if err != nil {
-		return fmt.Errorf("%w\nis DATABASE_URL right, and was autopost migrate run there?", err)
+		return err
 	}
 	checks = append(checks, diagnoseMedia(ctx, cfg))
 	if store.Ready(ctx) == nil {

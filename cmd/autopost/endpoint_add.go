@@ -40,7 +40,7 @@ with a secret of its own.`,
 					return err
 				}
 				if known != nil {
-					return misuse{fmt.Errorf("there is an endpoint %s already: use endpoint set or endpoint rotate", args[0])}
+					return fmt.Errorf("there is an endpoint %s already: use endpoint set or endpoint rotate", args[0])
 				}
 				if n.isBot() {
 					if err := requireBot(ctx, store, m.act.Workspace, n.kind, n.authRef); err != nil {

@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
-// Exit codes of every command.
+// Exit codes of every command. Misuse is a call that is wrong by itself or in its arguments; that what it is to
+// work on is not there is a failure, as is whatever else keeps it from being done.
 const (
 	exitFailure = 1
 	exitMisuse  = 2
@@ -72,7 +75,24 @@ func rootCommand() *cobra.Command {
 		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
 		openapiCommand(), alertCommand(), healthCommand())
 	completeNames(root)
+	refuseUnknownTopics(root)
 	return root
+}
+
+// refuseUnknownTopics has help fail for what there is no help about.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return // it was just made
+	}
+	help.RunE = func(_ *cobra.Command, topic []string) error {
+		found, unknown, err := root.Find(topic)
+		if err != nil || len(unknown) > 0 {
+			return misuse{fmt.Errorf("there is no command %q\nsee autopost --help", strings.Join(topic, " "))}
+		}
+		return found.Help()
+	}
 }
 
 // noArguments refuses positional arguments as misuse.
@@ -91,4 +111,22 @@ func oneArgument(name string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// oneID demands the id of one thing, as a command shows it.
+func oneID(what, shown string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := oneArgument("id of "+what)(cmd, args); err != nil {
+			return err
+		}
+		return isID(args[0], what, shown)
+	}
+}
+
+// isID refuses what is no UUID of the usual form.
+func isID(id, what, shown string) error {
+	if uuid.Validate(id) != nil || len(id) != 36 {
+		return misuse{fmt.Errorf("%q is no id of %s: %s shows them", id, what, shown)}
+	}
+	return nil
 }

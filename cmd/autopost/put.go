@@ -167,7 +167,7 @@ func (m *manual) tellPut(subject string, a pg.PutAnswer) error {
 	case "enabled":
 		return fmt.Errorf("%s stays: it is enabled; disable it first", subject)
 	default:
-		return fmt.Errorf("nothing was changed: %s", strings.ReplaceAll(a.Reason, "_", " "))
+		return fmt.Errorf("nothing was changed: %s", whyNot(a.Reason, subject))
 	}
 	if m.asJSON {
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ func groupAct(use, short string, do func(*pg.Store, context.Context, pg.Act, str
 		Short: short,
 		Args:  oneArgument("rate group"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			m.subject = strings.TrimSpace("group " + args[0] + " " + platform)
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.Act) (pg.ActAnswer, error) {
 				return do(store, ctx, act, platform, args[0])
 			})

@@ -18,6 +18,8 @@ import (
 type manual struct {
 	act    pg.Act
 	asJSON bool
+	// subject is what is acted on, in words, where it is one thing.
+	subject string
 }
 
 // flags adds the flags that say who acts, where and why.
@@ -102,7 +104,7 @@ func (m *manual) tell(a pg.ActAnswer) error {
 		return err
 	}
 	if a.Reason != "" {
-		return fmt.Errorf("nothing was changed: %s", refusal(a))
+		return fmt.Errorf("nothing was changed: %s", refusal(a, m.subject))
 	}
 	refused := 0
 	for _, r := range a.Results {
@@ -120,11 +122,27 @@ func (m *manual) tell(a pg.ActAnswer) error {
 }
 
 // refusal says in words why nothing was applied.
-func refusal(a pg.ActAnswer) string {
+func refusal(a pg.ActAnswer, subject string) string {
 	if a.Reason == "sending" {
 		return fmt.Sprintf("%d deliveries are being sent; the channel pauses for two minutes unless this is a dry run, so that the same command succeeds soon", a.Sending)
 	}
-	return strings.ReplaceAll(a.Reason, "_", " ")
+	return whyNot(a.Reason, subject)
+}
+
+// lists are the commands that show what there is, by the reason that something is not there.
+var lists = map[string]string{
+	"unknown_channel": "autopost channel list", "unknown_group": "autopost group list", "unknown_source": "autopost source list",
+	"unknown_auth_ref": "autopost credential list", "unknown_alert": "autopost alert list", "unknown_target": "autopost alert target list",
+	"unknown_webhook": "autopost webhook list", "unknown_key": "autopost apikey list", "unknown_quota": "autopost quota list",
+	"unknown_version": "autopost template list", "unknown_message": "autopost deliveries list",
+}
+
+// whyNot is a reason in words, with where to look where the subject is not there.
+func whyNot(reason, subject string) string {
+	if list, ok := lists[reason]; ok {
+		return fmt.Sprintf("there is no %s in this workspace: %s shows what there is", subject, list)
+	}
+	return strings.ReplaceAll(reason, "_", " ")
 }
 
 // print tells a person what changed, or would.

@@ -140,13 +140,13 @@ func (m *manual) putSource(cmd *cobra.Command, f *sourceFlags, id string, there 
 			return err
 		}
 		if (source != nil) != there {
-			return misuse{fmt.Errorf("source %s %s", id, map[bool]string{true: "is not there: autopost source add makes it", false: "is there already: autopost source set changes it"}[there])}
+			return fmt.Errorf("source %s %s", id, map[bool]string{true: "is not there: autopost source add makes it", false: "is there already: autopost source set changes it"}[there])
 		}
 		answer, err := store.PutSource(ctx, m.act, id, fields)
 		if err != nil {
 			return err
 		}
-		return m.tellSource(answer)
+		return m.tellSource(id, answer)
 	})
 }
 
@@ -162,7 +162,7 @@ func sourceSwitchCommand(use, short string, enabled bool) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.tellSource(answer)
+				return m.tellSource(args[0], answer)
 			})
 		},
 	}
@@ -182,7 +182,7 @@ func sourceFetchCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.tellSource(answer)
+				return m.tellSource(args[0], answer)
 			})
 		},
 	}
@@ -191,12 +191,12 @@ func sourceFetchCommand() *cobra.Command {
 }
 
 // tellSource prints what changed of a source, or would; what changes nothing is no failure.
-func (m *manual) tellSource(a pg.SourceAnswer) error {
+func (m *manual) tellSource(id string, a pg.SourceAnswer) error {
 	if len(a.Errors) > 0 {
 		return misuse{fieldErrors(a.Errors)}
 	}
 	if a.Reason != "" && a.Reason != "unchanged" {
-		return fmt.Errorf("nothing was changed: %s", strings.ReplaceAll(a.Reason, "_", " "))
+		return fmt.Errorf("nothing was changed: %s", whyNot(a.Reason, "source "+id))
 	}
 	if m.asJSON {
 		fmt.Fprintln(os.Stdout, string(a.Raw))

@@ -84,7 +84,7 @@ func sourceToTry(ctx context.Context, store *pg.Store, workspace string, args []
 		return pull.Source{}, err
 	}
 	if found == nil {
-		return pull.Source{}, misuse{fmt.Errorf("there is no source %s: autopost source list shows them", args[0])}
+		return pull.Source{}, fmt.Errorf("there is no source %s: autopost source list shows them", args[0])
 	}
 	source := pull.Source(*found)
 	cursor, err := shape.ParseCursor(source.Cursor)

@@ -79,24 +79,32 @@ func webhookShowCommand() *cobra.Command {
 		Args:  oneArgument("id of a result webhook"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withWorkspace(cmd.Context(), workspace, func(ctx context.Context, store *pg.Store, workspace string) error {
-				list, err := store.List(ctx, "list_configuration", workspace, "webhook", map[string]any{"id": args[0]}, 1)
+				raw, err := oneWebhook(ctx, store, workspace, args[0])
 				if err != nil {
 					return err
 				}
-				if len(list) == 0 {
-					return unknownWebhook(args[0])
-				}
 				if asJSON {
-					fmt.Fprintln(os.Stdout, string(list[0]))
+					fmt.Fprintln(os.Stdout, string(raw))
 					return nil
 				}
-				return showObject(list[0])
+				return showObject(raw)
 			})
 		},
 	}
 	workspaceFlag(cmd, &workspace)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func oneWebhook(ctx context.Context, store *pg.Store, workspace, id string) (json.RawMessage, error) {
+	list, err := store.List(ctx, "list_configuration", workspace, "webhook", map[string]any{"id": id}, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, unknownWebhook(id)
+	}
+	return list[0], nil
 }
 
 func unknownWebhook(id string) error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +29,9 @@ type webhookSend struct {
 	FinishedAt  *time.Time `json:"finished_at"`
 }
 
+// sendStatuses are those that it can have.
+var sendStatuses = []string{"pending", "sending", "delivered", "dead"}
+
 func webhookSends(ctx context.Context, store *pg.Store, workspace string, filter map[string]any, limit int) ([]webhookSend, error) {
 	list, err := store.List(ctx, "list_webhook_deliveries", workspace, "", filter, limit)
 	sends := make([]webhookSend, len(list))
@@ -47,7 +52,13 @@ func webhookDeliveriesCommand() *cobra.Command {
 		Short: "List what a result webhook was told and is to be told, the newest event first",
 		Args:  oneArgument("id of a result webhook"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if status != "" && !slices.Contains(sendStatuses, status) {
+				return misuse{fmt.Errorf("there is no status %q; they are %s", status, strings.Join(sendStatuses, ", "))}
+			}
 			return withWorkspace(cmd.Context(), workspace, func(ctx context.Context, store *pg.Store, workspace string) error {
+				if _, err := oneWebhook(ctx, store, workspace, args[0]); err != nil {
+					return err
+				}
 				filter := map[string]any{"webhook_id": args[0]}
 				if status != "" {
 					filter["status"] = status
@@ -69,7 +80,7 @@ func webhookDeliveriesCommand() *cobra.Command {
 		},
 	}
 	workspaceFlag(cmd, &workspace)
-	cmd.Flags().StringVar(&status, "status", "", "only these: pending, sending, delivered or dead")
+	cmd.Flags().StringVar(&status, "status", "", "only these: "+strings.Join(sendStatuses, ", "))
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many rows at most, 1 to 10000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(27);
+select plan(28);
 
 create function test.refused(p_raw jsonb) returns text
 language sql
@@ -31,6 +31,8 @@ select is(test.refused('{"link": "ftp://e.x/"}'), 'link: is no http or https URL
 select is(test.refused('{"text": "x", "scheduled_for": "2026-12-01T10:00:00"}'), 'scheduled_for: is no time with an offset');
 select is(test.refused('{"text": "x", "scheduled_for": "2026-13-01T10:00:00Z"}'), 'scheduled_for: is no time with an offset', 'no such month');
 select is(test.refused('{"text": "x", "variants": {"a": "text"}}'), 'variants.a: must be an object');
+select is(test.refused('{"text": "x", "routing": {"include_channels": "a", "exclude_channels": [7]}}'),
+	'routing.include_channels: must be an array of strings; routing.exclude_channels: holds something that is no string of 1 to 2048 characters');
 
 select is(test.refused('{"text": "x", "media": {}}'), 'media: must be an array');
 select is(test.refused(jsonb_build_object('media', array_to_json(array_fill('{"type": "image", "file_id": "1"}'::json, array[51])))), 'media: has more than 50 items');

@@ -19,7 +19,7 @@ var because = map[int]string{
 	413: "The body is too large.",
 	415: "The body is not application/json.",
 	422: "The request is wrong: errors name each field, the reason and the remedy.",
-	429: "The key has too many requests under way.",
+	429: "The key has too many requests under way, or its address came with wrong ones too often.",
 	500: "A defect.",
 	503: "The database is away; Retry-After says when to try again.",
 	507: "A disk is full and nothing was kept; it is for the operator to make room.",

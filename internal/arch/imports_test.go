@@ -53,6 +53,7 @@ var rules = []rule{
 		because: "media serves stages and adapters alike"},
 	{under: "internal/outbound", may: []string{root}, because: "the client factory serves everyone"},
 	{under: "internal/telemetry", may: []string{root}, because: "telemetry serves everyone"},
+	{under: "internal/guesses", because: "the limit before all doors knows none of them"},
 	{under: "internal/service", may: []string{root}, because: "the run group serves everyone"},
 	{under: "internal/secret", may: []string{root}, because: "credentials are resolved where they are used, by whoever calls"},
 	{under: "internal/credential", may: []string{root, "internal/secret"},

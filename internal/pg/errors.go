@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,6 +43,14 @@ const (
 	stateInvalidSchemaName   = "3F000"
 	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
 	stateDiskFull            = "53100"
+	stateUnreadable          = "22P02" // a text of another form than its type has
+
+	// What a database says at its door.
+	stateNoSuchRole     = "22023" // of the role that a connection takes on
+	stateNotAMember     = "42501"
+	stateNoSuchDatabase = "3D000"
+	stateWrongLogin     = "28000"
+	stateWrongPassword  = "28P01"
 )
 
 // away are the classes of SQLSTATE by which a database says that it cannot serve now:
@@ -68,6 +77,9 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)
 	case ok:
 		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
+	case pgErr.Code == stateUnreadable && strings.Contains(pgErr.Message, "type uuid"):
+		_, given, _ := strings.Cut(pgErr.Message, ": ")
+		return fmt.Errorf("%w: %w", ErrArgument, &autopost.ArgumentError{Argument: "id", Reason: given + " is none", Remedy: "write an id as the list of such things shows it"})
 	case slices.Contains(unfit, pgErr.Code):
 		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
 			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",
@@ -92,6 +104,29 @@ func argumentOf(pgErr *pgconn.PgError) *autopost.ArgumentError {
 func Refused(err error) bool {
 	return slices.ContainsFunc([]error{ErrArgument, ErrNotAllowed, ErrNoWorkspace, ErrTransition, ErrIsolation, ErrUnexpected},
 		func(known error) bool { return errors.Is(err, known) })
+}
+
+// Remedy is what to do about a database that lets nobody in, whose address stands in a variable; "" for any other error.
+func Remedy(err error, variable string) string {
+	if errors.As(err, new(*pgconn.ParseConfigError)) {
+		return "correct " + variable
+	}
+	if !errors.As(err, new(*pgconn.ConnectError)) || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	pgErr := new(pgconn.PgError)
+	_ = errors.As(err, &pgErr) // without one nobody answered
+	switch pgErr.Code {
+	case stateNoSuchRole:
+		return "the database has not been prepared: run autopost migrate"
+	case stateNotAMember:
+		return "have its owner say: grant autopost_engine to the login of " + variable
+	case stateNoSuchDatabase:
+		return "create the database, or correct " + variable
+	case stateWrongLogin, stateWrongPassword:
+		return "correct the user and the password of " + variable + ", or what pg_hba.conf says of them"
+	}
+	return "look whether the database runs, and at " + variable
 }
 
 func hasState(err error, state string) bool {

@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,8 @@ func TestErrorsOfOursHaveNames(t *testing.T) {
 	require.True(t, pg.Refused(err))
 	_, err = store.ClaimWithin(t.Context(), "nowhere", "run", 1, nil)
 	require.ErrorIs(t, err, pg.ErrNoWorkspace)
+	_, err = store.AcknowledgeAlert(t.Context(), pg.Act{Workspace: "w", Operator: "o", Reason: "r"}, "zz")
+	require.EqualError(t, errors.Unwrap(err), `wrong argument: argument id: "zz" is none (write an id as the list of such things shows it)`)
 }
 
 func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {

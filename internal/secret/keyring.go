@@ -17,6 +17,9 @@ import (
 // ErrNoMasterKey says that the file of the master key is not there.
 var ErrNoMasterKey = errors.New("there is no master key")
 
+// ErrExposed says that others than its owner can read the file of the master key.
+var ErrExposed = errors.New("can be read by others")
+
 const keyBytes = 32
 
 // Keyring is the file of the master keys: a line each, in base64. It is read anew
@@ -61,7 +64,7 @@ func (r *Keyring) keys() ([]masterKey, error) {
 		return nil, fmt.Errorf("master key: %s is no regular file", r.path)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("master key: %s can be read by others (mode %04o): chmod 600 it", r.path, info.Mode().Perm())
+		return nil, fmt.Errorf("master key: %s %w (mode %04o): chmod 600 it", r.path, ErrExposed, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(r.path)
 	if err != nil {

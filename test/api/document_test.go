@@ -48,14 +48,24 @@ func (o operation) writes() bool {
 	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template"}, o.ID)
 }
 
-// success is the status that a success has.
-func (o operation) success() string {
+// success is the status of a success that changes something, where another says that nothing was to be changed.
+func (o operation) success() (last string) {
 	for status := range o.Responses {
 		if strings.HasPrefix(status, "2") {
-			return status
+			last = max(last, status)
 		}
 	}
-	return ""
+	return last
+}
+
+// has tells whether a path is one of the operation's.
+func (o operation) has(path string) bool {
+	want, parts := strings.Split(o.Path, "/"), strings.Split(path, "/")
+	return len(want) == len(parts) && !slices.ContainsFunc(want, func(part string) bool {
+		at := parts[0]
+		parts = parts[1:]
+		return part != at && !strings.HasPrefix(part, "{")
+	})
 }
 
 func (w *world) describe() {

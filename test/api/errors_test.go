@@ -49,10 +49,13 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"unknown column", call{method: "PATCH", path: channel, key: "owner", body: `{"colour": "red", "reason": "r"}`}, 422, "fields"},
 		{"no id", call{method: "GET", path: "/api/v1/runs/r1", key: "owner"}, 422, "path.run_id"},
 		{"NUL in a path", call{method: "GET", path: "/api/v1/channels/a%00b", key: "owner"}, 404, ""},
-		{"NUL in a filter", call{method: "GET", path: "/api/v1/deliveries?channel_id=a%00b", key: "owner"}, 404, ""},
-		{"invalid UTF-8 in a filter", call{method: "GET", path: "/api/v1/deliveries?channel_id=a%ffb", key: "owner"}, 404, ""},
-		{"NUL in a post", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a\u0000b"}`}, 422, "value"},
-		{"number beyond all bounds", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a", "n": 1e999999}`}, 422, "value"},
+		{"NUL in a filter", call{method: "GET", path: "/api/v1/deliveries?channel_id=a%00b", key: "owner"}, 422, "query"},
+		{"invalid UTF-8 in a filter", call{method: "GET", path: "/api/v1/deliveries?channel_id=a%ffb", key: "owner"}, 422, "query"},
+		{"NUL in a post", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a\u0000b"}`}, 422, "text"},
+		{"NUL deep in a post", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a", "media": [{"type": "image", "alt": "a\u0000b"}]}`}, 422, "media[0].alt"},
+		{"NUL in a name", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a", "variants": {"a\u0000b": {}}}`}, 422, "variants"},
+		{"NUL in a channel", call{method: "PATCH", path: channel, key: "owner", body: `{"target_id": "a\u0000b", "reason": "r"}`}, 422, "target_id"},
+		{"number beyond all bounds", call{method: "POST", path: "/api/v1/posts", key: "owner", body: `{"text": "a", "n": 1e999999}`}, 422, "n"},
 		{"limit", call{method: "GET", path: "/api/v1/messages?limit=201", key: "owner"}, 422, "query.limit"},
 		{"limit of no number", call{method: "GET", path: "/api/v1/messages?limit=x", key: "owner"}, 422, "query.limit"},
 		{"status", call{method: "GET", path: "/api/v1/deliveries?status=lost", key: "owner"}, 422, "query.status"},
@@ -68,7 +71,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"a wrong plan", call{method: "POST", path: "/api/v1/plan", key: "owner", body: `{"text": 7}`}, 422, "text"},
 		{"a wrong template", call{method: "PUT", path: "/api/v1/templates/t", key: "owner", body: `{"template": {"body": "{"}, "reason": "r"}`}, 422, "body"},
 		{"unknown platform", call{method: "PUT", path: "/api/v1/templates/t", key: "owner", body: `{"platform": "pigeon", "template": {"body": "b"}, "reason": "r"}`}, 422, "platform"},
-		{"unknown endpoint", call{method: "POST", path: "/api/v1/posts?endpoint_id=none", key: "owner", body: `{"text": "a"}`}, 422, "endpoint_id"},
+		{"unknown endpoint", call{method: "POST", path: "/api/v1/posts?endpoint_id=none", key: "owner", body: `{"text": "a"}`}, 422, "query.endpoint_id"},
 		{"kind of a medium", call{method: "POST", path: "/api/v1/media?kind=scent", key: "owner", body: picture, header: map[string]string{"Content-Type": "image/png"}}, 422, "query.kind"},
 		{"no kind of a medium", call{method: "POST", path: "/api/v1/media", key: "owner", body: picture, header: map[string]string{"Content-Type": "image/png"}}, 422, "query.kind"},
 		{"another kind of medium", call{method: "POST", path: "/api/v1/media?kind=video", key: "owner", body: picture, header: map[string]string{"Content-Type": "image/png"}}, 422, "body"},
@@ -80,6 +83,9 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 			fields := r.problem(t, c.status)
 			if c.field != "" {
 				require.Contains(t, fields, c.field, r.raw)
+			}
+			if strings.HasPrefix(c.name, "unknown channel") {
+				require.Equal(t, "Nothing was changed: unknown channel none. GET /api/v1/channels shows what there is.", r.body["detail"])
 			}
 			if c.status == 405 {
 				require.NotEmpty(t, r.header.Get("Allow"))

@@ -177,11 +177,17 @@ func (w *world) try(c call) (reply, error) {
 	return r, err
 }
 
-// ask is try where there must be an answer.
+// ask is try where there must be an answer, by a status that the description tells of.
 func (w *world) ask(c call) reply {
 	w.t.Helper()
 	r, err := w.try(c)
 	require.NoError(w.t, err)
+	at, _, _ := strings.Cut(c.path, "?")
+	for _, o := range w.operations {
+		if o.Method == c.method && o.has(at) {
+			require.Contains(w.t, o.Responses, itoa(r.status), "%s: %s", o.ID, r.raw)
+		}
+	}
 	return r
 }
 

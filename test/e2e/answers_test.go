@@ -192,3 +192,27 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 func picture(h *house.House, name string) []any {
 	return []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/" + name}}
 }
+
+// Whoever comes with wrong secrets is told to wait, at every door; who has a good one is not held up by that.
+func TestWhoGuessesSecretsIsStopped(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	d := h.Serve()
+	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "Before")).Status)
+	statuses := map[int]int{}
+	for n := range 60 {
+		statuses[h.Push(d, fmt.Sprint("guess-", n), house.Post("text", "no")).Status]++
+	}
+	require.Equal(t, 60, statuses[401]+statuses[429])
+	require.Greater(t, statuses[429], 10)
+	refused := h.Push(d, "guess", "{}")
+	require.Equal(t, 429, refused.Status)
+	require.Equal(t, "urn:autopost:problem:wrong-secrets", refused.Text("type"))
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	stranger, err := h.Get(d.URL+"/api/v1/channels", "guess")
+	require.NoError(t, err)
+	require.Equal(t, 429, stranger.Status, "an address is the same at every door")
+	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "After")).Status)
+	require.Contains(t, d.Log(), `"msg":"http.address_limited"`)
+	h.Drained("news")
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,12 @@ func TestExitCodes(t *testing.T) {
 		{"wrong number", []string{"MONITOR_INTERVAL_SECONDS=soon"}, []string{"serve"}, 2, "MONITOR_INTERVAL_SECONDS"},
 		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
-		{"no database", []string{"DATABASE_URL=postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2"}, []string{"verify"}, 1, ""},
+		{"unknown topic", nil, []string{"help", "nosuch"}, 2, `there is no command "nosuch"`},
+		{"unknown topic of a family", nil, []string{"help", "channel", "nosuch"}, 2, `"channel nosuch"`},
+		{"unknown goal", nil, []string{"bench", "--only", "ZZ"}, 2, "goals are P"},
+		{"unknown status", nil, []string{"webhook", "deliveries", "wh", "--status", "bogus"}, 2, "pending, sending, delivered, dead"},
+		{"no id of an alert", nil, []string{"alert", "ack", "zz", "--reason", "r"}, 2, `"zz" is no id of an alert: autopost alert list shows them`},
+		{"no id of a key", nil, []string{"apikey", "disable", "zz", "--reason", "r"}, 2, "autopost apikey list"},
 		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
 		{"no such workspace", nil, []string{"apikey", "add", "--workspace", "none", "--name", "n"}, 1, "none"},
 	} {
@@ -47,6 +53,57 @@ func TestExitCodes(t *testing.T) {
 		require.Empty(t, result.Stdout, "%s: data is all that belongs on stdout", c.name)
 	}
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.workspaces`), "a seed that fails leaves nothing")
+}
+
+// A call that is right is no misuse because what it names is not there: it fails, and says where to look.
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	for args, says := range map[string]string{
+		"channel show none": "channel none", "channel check none": "autopost channel list", "channel set none --rate-rps 2 --reason r": "autopost channel add",
+		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5 --reason r": "autopost source add",
+		"credential show none": "autopost credential list", "credential check none": "autopost credential list",
+		"endpoint show none": "autopost endpoint list", "webhook deliveries none": "autopost webhook list", "template show none": "none", "budget show none": "none",
+		"channel pause none --for 1h --reason r": "there is no channel none in this workspace: autopost channel list", "group disable none --reason r": "autopost group list",
+		"source fetch none --reason r": "there is no source none", "credential requeue --credential none --reason r": "there is no credential none",
+		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":      "autopost alert list",
+		"apikey disable 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
+		"why 00000000-0000-7000-8000-000000000000":                       "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
+	} {
+		result := h.Run(nil, strings.Fields(args)...)
+		require.Equal(t, 1, result.Code, "%s: %s", args, result.Stderr)
+		require.Contains(t, result.Stderr, says, args)
+		require.Empty(t, result.Stdout, args)
+	}
+	require.Contains(t, ok(t, h, "help", "channel", "show"), "Show how a channel is configured")
+}
+
+// Whatever command meets a database that lets nobody in says what to do, and where its address stands.
+func TestADatabaseThatLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	away, reader := "postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2", h.URL("autopost_reader")
+	elsewhere, err := url.Parse(reader)
+	require.NoError(t, err)
+	elsewhere.Path = "/none"
+	for _, c := range []struct {
+		name string
+		url  string
+		args [][]string
+		says string
+	}{
+		{"away", away, [][]string{{"serve"}, {"doctor"}, {"verify"}, {"migrate"}, {"migrate", "status"}, {"seed", os.DevNull}, {"channel", "list"}}, "look whether the database runs, and at DATABASE_URL"},
+		{"no member", reader, [][]string{{"serve"}, {"doctor"}, {"verify"}}, "grant autopost_engine to the login of DATABASE_URL"},
+		{"no such database", elsewhere.String(), [][]string{{"serve"}, {"migrate", "status"}}, "create the database, or correct DATABASE_URL"},
+		{"private and fresh", "", [][]string{{"serve"}, {"doctor"}}, "run autopost migrate"},
+	} {
+		for _, args := range c.args {
+			result := h.Run([]string{"DATABASE_URL=" + c.url}, args...)
+			require.Equal(t, 1, result.Code, "%s %v", c.name, args)
+			require.Contains(t, result.Stderr, c.says, "%s %v", c.name, args)
+			require.Empty(t, result.Stdout, "%s %v", c.name, args)
+		}
+	}
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {

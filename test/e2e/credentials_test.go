@@ -111,6 +111,27 @@ func TestSealedCredentialSendsAndIsShownWithoutItsSecret(t *testing.T) {
 	h.Verified()
 }
 
+// Each remedy of the doctor is what to do, and nothing that would make it worse.
+func TestTheDoctorsRemedies(t *testing.T) {
+	t.Parallel()
+	h, keyFile := sealed(t)
+	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
+		('acme', 'far', 'max', 'env:FAR_TOKEN'), ('acme', 'unset', 'telegram', 'env:NOWHERE_SET')`)
+	require.NoError(t, os.Chmod(keyFile, 0o644))
+	ill := diagnose(t, h, "AUTOPOST_MASTER_KEY_FILE="+keyFile, "AUTOPOST_MAX_API_URL=http://127.0.0.1:1", "FAR_TOKEN=far-away")
+	for check, want := range map[string][2]string{
+		"master key":               {"can be read by others", "chmod 600 " + keyFile},
+		"credential acme/telegram": {"chmod 600", "the line master key"},
+		"credential acme/far":      {"net_connect", "AUTOPOST_MAX_API_URL"},
+		"credential acme/unset":    {`"NOWHERE_SET" is not set`, "autopost credential set unset"},
+	} {
+		require.False(t, ill[check].OK, check)
+		require.Contains(t, ill[check].Found, want[0])
+		require.Contains(t, ill[check].Remedy, want[1])
+		require.NotContains(t, ill[check].Remedy, "rewrap", check)
+	}
+}
+
 func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
 	t.Parallel()
 	h := house.New(t)

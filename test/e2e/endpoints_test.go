@@ -68,7 +68,6 @@ func TestEndpointByCommands(t *testing.T) {
 	require.Equal(t, 202, h.Push(d, "a-secret-of-my-own", house.Post("text", "Mine")).Status)
 
 	for says, args := range map[string][]string{
-		"there is an endpoint":   {"add", "shop-2"},
 		"source_id does not fit": {"add", "feed", "--kind", "pull_source"},
 		"there is no source":     {"add", "feed", "--source", "nowhere"},
 		"needs a flag":           {"set", "shop-2"},
@@ -80,6 +79,7 @@ func TestEndpointByCommands(t *testing.T) {
 		require.Contains(t, result.Stderr, says)
 	}
 	for says, args := range map[string][]string{
+		"there is an endpoint":      {"add", "shop-2"},
 		"it is so already":          {"disable", "shop"},
 		"there is no such endpoint": {"rotate", "nowhere"},
 		"there is no endpoint":      {"set", "nowhere", "--rps", "1"},

@@ -200,17 +200,7 @@ func TestReadinessMeansIt(t *testing.T) {
 func TestDoctorLooksAtTheHouse(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t, house.AsEngine)
-	diagnosis := func(env ...string) map[string]diagnosed {
-		result := h.Run(env, "doctor", "--json")
-		found, ill := map[string]diagnosed{}, false
-		for _, c := range decode[[]diagnosed](t, result.Stdout) {
-			found[c.Check] = c
-			ill = ill || !c.OK
-			require.Equal(t, c.OK, c.Remedy == "", c)
-		}
-		require.Equal(t, ill, result.Code == 1)
-		return found
-	}
+	diagnosis := func(env ...string) map[string]diagnosed { return diagnose(t, h, env...) }
 	d := h.Serve()
 	h.UntilTrue(10*time.Second, `select count(*) = 1 from autopost.dispatch_runs`)
 	well := diagnosis("AUTOPOST_PUBLIC_URL=" + d.URL)
@@ -237,6 +227,20 @@ func TestDoctorLooksAtTheHouse(t *testing.T) {
 	ill = diagnosis()
 	require.Equal(t, "2 configurations", ill["daemon settings"].Found)
 	require.Equal(t, "retention of run another", ill["duties"].Found)
+}
+
+// diagnose asks the doctor: what is not well has a remedy, and it alone.
+func diagnose(t *testing.T, h *house.House, env ...string) map[string]diagnosed {
+	t.Helper()
+	result := h.Run(env, "doctor", "--json")
+	found, ill := map[string]diagnosed{}, false
+	for _, c := range decode[[]diagnosed](t, result.Stdout) {
+		found[c.Check] = c
+		ill = ill || !c.OK
+		require.Equal(t, c.OK, c.Remedy == "", c)
+	}
+	require.Equal(t, ill, result.Code == 1)
+	return found
 }
 
 type diagnosed struct {

@@ -182,9 +182,12 @@ begin
 		return v_errors;
 	end if;
 	v_errors := autopost.strings_error(p_raw, 'links', 50) || autopost.strings_error(p_raw, 'tags', 100)
-		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
-		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
-		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
+		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons');
+	if p_raw ? 'routing' then
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', 'routing.' || (e.value ->> 'field'))), '[]')
+			from jsonb_array_elements(autopost.strings_error(p_raw -> 'routing', 'include_channels', 10000)
+				|| autopost.strings_error(p_raw -> 'routing', 'exclude_channels', 10000)) e);
+	end if;
 	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
 		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
 	end if;

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -72,7 +73,7 @@ func (d *Door) Do(ctx context.Context, act Act, w Write) (Reply, error) {
 	if err != nil {
 		return reply, err
 	}
-	return reply, refusalOf(reply.Body)
+	return reply, refusalOf(reply.Body, w.Args)
 }
 
 // Write does something once; its answer is not judged.
@@ -101,8 +102,35 @@ func told(written Written) (Reply, error) {
 	}
 }
 
+// listed says where what there is can be read, by the reason that something is not there, and by which arguments it was named.
+var listed = map[string]struct {
+	at string
+	by []string
+}{
+	"unknown_alert": {"alerts", []string{"id"}}, "unknown_auth_ref": {"credentials", []string{"auth_ref"}}, "unknown_channel": {"channels", []string{"channel_id"}},
+	"unknown_delivery": {"deliveries", []string{"delivery_id"}}, "unknown_endpoint": {"endpoints", []string{"id"}}, "unknown_group": {"groups", []string{"platform", "rate_group"}},
+	"unknown_key": {"keys", []string{"key_id"}}, "unknown_message": {"messages", []string{"message_id"}}, "unknown_quota": {"quotas", []string{"id"}},
+	"unknown_target": {"alert-targets", []string{"id"}}, "unknown_version": {"templates", []string{"template_id", "version"}}, "unknown_webhook": {"webhooks", []string{"id"}},
+}
+
+// missing says that what the arguments name is not there, and where to look.
+func missing(reason string, args map[string]any) string {
+	words := "Nothing was changed: " + strings.ReplaceAll(reason, "_", " ")
+	list, ok := listed[reason]
+	if !ok {
+		return words + "."
+	}
+	var names []string
+	for _, argument := range list.by {
+		if name, given := args[argument]; given {
+			names = append(names, fmt.Sprint(name))
+		}
+	}
+	return fmt.Sprintf("%s %s. GET /api/v1/%s shows what there is.", words, strings.Join(names, "/"), list.at)
+}
+
 // refusalOf is the problem that an act's answer stands for; nil where it was done, or there was nothing to do.
-func refusalOf(answer json.RawMessage) error {
+func refusalOf(answer json.RawMessage, args map[string]any) error {
 	var a struct {
 		Applied *bool   `json:"applied"`
 		Reason  string  `json:"reason"`
@@ -115,7 +143,7 @@ func refusalOf(answer json.RawMessage) error {
 	p := NewProblem(http.StatusConflict, "Nothing was changed: "+words+".", a.Errors...)
 	switch {
 	case strings.HasPrefix(a.Reason, "unknown_"):
-		p = NewProblem(http.StatusNotFound, "Nothing was changed: "+words+".")
+		p = NewProblem(http.StatusNotFound, missing(a.Reason, args))
 	case a.Reason == "invalid":
 		p = NewProblem(http.StatusUnprocessableEntity, "Nothing was changed: see errors.", a.Errors...)
 	}

@@ -75,7 +75,9 @@ func NewProblem(status int, detail string, faults ...Fault) *Problem {
 func NotFound(detail string) error { return NewProblem(http.StatusNotFound, detail) }
 
 // Wrong refuses a request for one thing.
-func Wrong(field, reason, remedy string) error {
+func Wrong(field, reason, remedy string) error { return wrong(field, reason, remedy) }
+
+func wrong(field, reason, remedy string) *Problem {
 	return NewProblem(http.StatusUnprocessableEntity, field+" "+reason+": "+remedy+".", Fault{Field: field, Reason: reason, Remedy: remedy})
 }
 

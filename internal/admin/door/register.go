@@ -23,6 +23,8 @@ type Operation struct {
 	Description string
 	// Status is that of a success; 0 is 200.
 	Status int
+	// Also are the statuses that it answers besides that and those of its kind: successes with the same body, or problems.
+	Also []int
 	// Answer is a value of the type that a success has as its body.
 	Answer any
 	// Example is a body that could be sent; nil for an operation without one.
@@ -69,10 +71,15 @@ func Register[In any](d *Door, op Operation, do func(context.Context, *In) (Repl
 			}
 			next(ctx)
 		}},
-		Responses: map[string]*huma.Response{strconv.Itoa(op.Status): {
-			Description: "Done.",
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Answer)}},
-		}},
+		Responses: map[string]*huma.Response{},
+	}
+	for _, status := range append([]int{op.Status}, op.Also...) {
+		if status < http.StatusBadRequest {
+			described.Responses[strconv.Itoa(status)] = &huma.Response{
+				Description: "Done.",
+				Content:     map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Answer)}},
+			}
+		}
 	}
 	switch {
 	case op.Stream:
@@ -120,6 +127,11 @@ func errorsOf(op Operation) []int {
 	}
 	if op.Method != http.MethodGet {
 		all = append(all, http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	for _, status := range op.Also {
+		if status >= http.StatusBadRequest {
+			all = append(all, status)
+		}
 	}
 	return all
 }

@@ -81,8 +81,12 @@ func (p *patient) Read(into []byte) (int, error) {
 // Bound reads the body of a request, which is bounded in size and time and must be JSON.
 func (d *Door) Bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !sound(r.URL.Path, r.URL.RawQuery) {
+		if !sound(r.URL.Path, "") {
 			WriteProblem(w, NewProblem(http.StatusNotFound, "There is nothing here: nothing is named by invalid UTF-8 or a NUL character."))
+			return
+		}
+		if !sound("", r.URL.RawQuery) {
+			WriteProblem(w, wrong("query", "holds what is no UTF-8, or a NUL character", "escape each value as UTF-8"))
 			return
 		}
 		if !takesJSON(r.Header.Values("Accept")) {
@@ -139,7 +143,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
 	case len(body) > 0 && !json.Valid(body):
 		return nil, NewProblem(http.StatusBadRequest, "The body is no JSON.")
 	}
-	return body, nil
+	return body, unstorable(body)
 }
 
 // takesJSON tells whether a caller that accepts these takes a JSON answer.

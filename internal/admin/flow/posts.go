@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"autopost/internal/admin/door"
@@ -85,7 +86,7 @@ var postExample = map[string]any{"text": "Hello", "tags": []string{"listing"}}
 
 func registerPosts(d *door.Door) {
 	door.Register(d, door.Operation{
-		ID: "submit-post", Method: http.MethodPost, Path: "/posts", Summary: "Publish a post", Status: http.StatusAccepted, Answer: submitted{}, Body: post{}, Example: postExample,
+		ID: "submit-post", Method: http.MethodPost, Path: "/posts", Summary: "Publish a post", Status: http.StatusAccepted, Also: []int{http.StatusOK}, Answer: submitted{}, Body: post{}, Example: postExample,
 		Description: "Takes one post and enqueues it for every channel that it is routed to, or keeps it while its media are fetched. 202 once it is stored for good. " +
 			"A channel that has the same content already does not get it again; where all have, the status is 200. A post that is wrong is 422 with every fault.",
 	}, func(ctx context.Context, in *submitInput) (door.Reply, error) {
@@ -95,7 +96,7 @@ func registerPosts(d *door.Door) {
 		}
 		reply, err := d.Write(ctx, in.Once, door.Write{Function: "submit_post", Args: map[string]any{"endpoint_id": in.EndpointID, "post": post}})
 		if err != nil {
-			return reply, err
+			return reply, ofParameter(err)
 		}
 		return verdictOf(reply)
 	})
@@ -107,6 +108,14 @@ func registerPosts(d *door.Door) {
 		ID: "get-post", Method: http.MethodGet, Path: "/posts/{message_id}", Summary: "A post with its channels", Answer: message{},
 		Description: "One post with the matrix of its channels: what became of it in each.",
 	}, func(ctx context.Context, in *messageInput) (door.Reply, error) { return getMessage(ctx, d, in) })
+}
+
+// ofParameter is what is wrong with the endpoint as a caller gave it.
+func ofParameter(err error) error {
+	if p, ok := errors.AsType[*door.Problem](err); ok && len(p.Errors) == 1 && p.Errors[0].Field == "endpoint_id" {
+		return door.Wrong("query.endpoint_id", p.Errors[0].Reason, "add ?endpoint_id= and the id of an enabled endpoint of kind webhook_push: GET /api/v1/endpoints lists them")
+	}
+	return err
 }
 
 // healed is a JSON value that any reader of JSON can hold: what is half a pair of code units stands as one character.

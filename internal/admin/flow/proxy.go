@@ -54,7 +54,7 @@ type proxyInput struct {
 
 func registerProxy(d *door.Door, platforms Platforms) {
 	door.Register(d, door.Operation{
-		ID: "proxy-media", Method: http.MethodPost, Path: "/media/proxy", Summary: "Hand a medium to a platform without posting it", Answer: handedOver{},
+		ID: "proxy-media", Method: http.MethodPost, Path: "/media/proxy", Summary: "Hand a medium to a platform without posting it", Answer: handedOver{}, Also: []int{http.StatusNotFound},
 		Example: map[string]any{"platform": "max", "auth_ref": "bot", "blob_ref": "sha256:" + strings.Repeat("0123456789abcdef", 4), "kind": "image", "reason": "n8n sends it"},
 		Description: "Streams a medium of the origin to the platform and answers its token alone, when the platform has it. What it has already is not sent again, and deliveries " +
 			"use the same token. A platform that takes media along with a post only (telegram, youtube, webhook) is refused with the reason no_upload. 503 with a reason of the " +
