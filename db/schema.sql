@@ -1109,26 +1109,28 @@ $_$;
 
 
 --
--- Name: apply_settings(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: apply_settings(jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_dry_run boolean) RETURNS jsonb
+CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Changes settings together, {key: value}; null puts one back to its default. A dry run is the same, undone.
 -- Returns {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}, or {"applied": false, "dry_run", "reason": "unchanged"}. Raises AP001 as
--- put_setting does. Looks across workspaces. Locks: settings. Reads: channels. Writes: settings.
+-- put_setting does, and without operator or reason. What changes is in the audit log of the operator's workspace. Looks across workspaces.
+-- Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 declare
+	v_act jsonb;
 	v_changes jsonb;
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('dry_run', p_dry_run is not null);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	if jsonb_typeof(p_values) is distinct from 'object' then
 		perform autopost.refuse('values', 'are no JSON object', 'pass {"key": value}');
 	end if;
 	begin
-		v_changes := autopost.change_settings(p_values);
+		v_changes := autopost.change_settings(p_values, 'apply_settings', v_act);
 		if p_dry_run then
 			raise exception 'planned' using errcode = 'AP900';
 		end if;
@@ -2558,16 +2560,18 @@ $$;
 
 
 --
--- Name: change_settings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: change_settings(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.change_settings(p_values jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
--- [{"key", "before", "after"}]. Raises AP001 as put_setting does.
--- Locks: settings (key). Writes: settings.
+-- [{"key", "before", "after"}], each a row in the audit log of the operator's workspace; before there is any workspace, there is no log. p_function
+-- acts for who and why that p_act says. To be asked before a workspace is entered. Raises AP001 as put_setting does.
+-- Locks: settings (key), audit_heads. Reads: workspaces. Writes: settings, admin_audit_log.
 declare
+	v_log text;
 	v_setting record;
 	v_changes jsonb := '[]';
 	v_bad text;
@@ -2596,6 +2600,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
 	end loop;
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c where c.value ->> 'key' like '%\_retention\_days';
+	v_log := autopost.operator_workspace();
+	perform autopost.audit(v_log, p_function, 'setting:' || (c.value ->> 'key'), p_act,
+		jsonb_build_object('value', c.value -> 'before'), jsonb_build_object('value', c.value -> 'after'))
+	from jsonb_array_elements(v_changes) c where v_log is not null;
 	return v_changes;
 end
 $$;
@@ -15244,12 +15252,13 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     AS $$
 -- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, for a value of another
 -- type than the setting's or below nothing, and for a retention that would break a promise: shorter than a channel's dedup window, or
--- events outliving deliveries. Looks across workspaces.
--- Locks: settings. Reads: channels. Writes: settings.
+-- events outliving deliveries. The audit log of the operator's workspace names the role that did it: apply_settings says who and why. Looks
+-- across workspaces. Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('value', p_value is not null);
-	perform autopost.change_settings(jsonb_build_object(coalesce(p_key, ''), p_value));
+	perform autopost.change_settings(jsonb_build_object(coalesce(p_key, ''), p_value), 'put_setting',
+		autopost.manual_act(autopost.speaker(), 'set by itself', false));
 	return '{"applied": true}';
 end
 $$;

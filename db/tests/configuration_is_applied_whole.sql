@@ -125,15 +125,15 @@ select is((select array_agg((i.value ->> 'id') || ' ' || (i.value ->> 'after')) 
 	'{"bot {\"enabled\": false}","feed {\"moderated\": false}","other-in {\"moderated\": false}","signed {\"enabled\": false}"}', 'the endpoint of a source is as the source made it');
 
 -- Settings, together.
-select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', true),
+select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', 'olga', 'r', true),
 	'{"applied": true, "dry_run": true, "changes": [{"key": "delivery_retention_days", "before": 90, "after": 120}, {"key": "event_retention_days", "before": 30, "after": 100},
 		{"key": "max_attempts", "before": 5, "after": 7}]}', 'judged when all have changed');
 select is(autopost.setting('max_attempts'), 5::numeric);
-select is(autopost.apply_settings('{"max_attempts": 7}', false) -> 'applied', 'true');
-select is(autopost.apply_settings('{"max_attempts": 7}', false), '{"applied": false, "dry_run": false, "reason": "unchanged"}');
+select is(autopost.apply_settings('{"max_attempts": 7}', 'olga', 'r', false) -> 'applied', 'true');
+select is(autopost.apply_settings('{"max_attempts": 7}', 'olga', 'r', false), '{"applied": false, "dry_run": false, "reason": "unchanged"}');
 select is((select row(s.value, s.default_value)::text from autopost.list_settings() s where s.key = 'max_attempts'), row('7'::jsonb, '5'::jsonb)::text);
 select is((select count(*)::int from autopost.list_settings() s where s.default_value is null), 0, 'every setting has a default');
-select is(autopost.apply_settings('{"max_attempts": null}', false) -> 'changes', '[{"key": "max_attempts", "before": 7, "after": 5}]', 'null is the default');
+select is(autopost.apply_settings('{"max_attempts": null}', 'olga', 'r', false) -> 'changes', '[{"key": "max_attempts", "before": 7, "after": 5}]', 'null is the default');
 
 select * from finish();
 rollback;

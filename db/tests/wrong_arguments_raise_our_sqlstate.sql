@@ -588,13 +588,15 @@ insert into calls values
 	('apply_config', $c$autopost.apply_config('w', '[7]', 'o', 'r', true)$c$, 'items'),
 	('apply_config', $c$autopost.apply_config(null, '[{"kind": "workspace"}]', 'o', 'r', true)$c$, 'workspace_id'),
 	('export_config', $c$autopost.export_config(null)$c$, 'workspace_id'),
-	('apply_settings', $c$autopost.apply_settings(null, true)$c$, 'values'),
-	('apply_settings', $c$autopost.apply_settings('[]', true)$c$, 'values'),
-	('apply_settings', $c$autopost.apply_settings('{}', null)$c$, 'dry_run'),
-	('apply_settings', $c$autopost.apply_settings('{"no_such": 1}', true)$c$, 'key'),
-	('apply_settings', $c$autopost.apply_settings('{"max_attempts": "five"}', true)$c$, 'value'),
-	('apply_settings', $c$autopost.apply_settings('{"max_attempts": -1}', true)$c$, 'value'),
-	('apply_settings', $c$autopost.apply_settings('{"event_retention_days": 1000}', true)$c$, 'value');
+	('apply_settings', $c$autopost.apply_settings(null, 'o', 'r', true)$c$, 'values'),
+	('apply_settings', $c$autopost.apply_settings('[]', 'o', 'r', true)$c$, 'values'),
+	('apply_settings', $c$autopost.apply_settings('{}', null, 'r', true)$c$, 'operator'),
+	('apply_settings', $c$autopost.apply_settings('{}', 'o', '', true)$c$, 'reason'),
+	('apply_settings', $c$autopost.apply_settings('{}', 'o', 'r', null)$c$, 'dry_run'),
+	('apply_settings', $c$autopost.apply_settings('{"no_such": 1}', 'o', 'r', true)$c$, 'key'),
+	('apply_settings', $c$autopost.apply_settings('{"max_attempts": "five"}', 'o', 'r', true)$c$, 'value'),
+	('apply_settings', $c$autopost.apply_settings('{"max_attempts": -1}', 'o', 'r', true)$c$, 'value'),
+	('apply_settings', $c$autopost.apply_settings('{"event_retention_days": 1000}', 'o', 'r', true)$c$, 'value');
 insert into calls
 select f, format(c, f), a
 from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (values

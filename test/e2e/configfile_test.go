@@ -192,6 +192,7 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	said := h.RunOn("yes\n", "config", "apply", "small.yaml")
 	require.Zero(t, said.Code, said.Stderr)
 	require.Equal(t, "6", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`))
+	require.Equal(t, "config apply small.yaml", pgtest.Value[string](h.DB, `select reason from autopost.admin_audit_log where subject = 'setting:max_attempts' order by id desc limit 1`))
 	require.Equal(t, []string{"new", "on-max", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`), "what is not named is left")
 
 	require.Contains(t, ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes"), `status: "paused" -> "disabled"`)

@@ -226,7 +226,7 @@ var acts = []act{
 	{"remove_webhook", "", `select autopost.remove_webhook('w', 'crm', {by}, false)`, false},
 	{"test_webhook", "", `select autopost.test_webhook('w', 'crm', {by})`, false},
 	{"replay_webhook", "", `select autopost.replay_webhook('w', 'crm', '{"since": "2020-01-01T00:00:00Z"}', {by}, false)`, false},
-	{"apply_settings", "", `select autopost.apply_settings('{"max_attempts": 6, "event_retention_days": 20}', false)`, false},
+	{"apply_settings", "", `select autopost.apply_settings('{"max_attempts": 6, "event_retention_days": 20}', {by}, false)`, false},
 	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
 	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
 	{"create_api_key", "", `select autopost.create_api_key('w', '{"name": "key", "role": "editor", "scopes": ["posts:write"]}', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), {by})`, false},
