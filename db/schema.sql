@@ -5441,6 +5441,8 @@ begin
 		then autopost.field_error('source_id', format('there is no source %s', p_after ->> 'source_id'), 'add the source first') else '[]' end
 	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
 		then autopost.field_error('ingress_rps', '0 is out of range', autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
+	|| case when p_after -> 'moderated' = 'true' and p_old.moderated is not true
+		then autopost.field_error('moderated', 'cannot be true: posts cannot wait for a decision yet', 'leave it out, and post what is decided') else '[]' end
 	|| case
 		when v_kind <> 'webhook_push' and v_signing is not null
 			then autopost.field_error('signing_ref', format('is nothing for kind %s', v_kind), 'leave it out')
@@ -19734,13 +19736,7 @@ from (values
 	('db', 'query', '!query', 'write one select without a semicolon, with the cursor as $1'),
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type', 'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
-	('filebus', 'root', 'text', 'write the folder'),
-	('filebus', 'dist_dir', 'text', 'write a folder below root'),
-	('filebus', 'inbox_dir', 'text', 'write a folder below root'),
-	('filebus', 'channels', 'object', 'write {"platform": "channel-id"}'),
-	('filebus', 'require_signed_approvals', 'flag', 'write true or false'),
-	('filebus', 'approval_ref', 'text', 'name a row of credential_bindings')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $_$;
 
@@ -19776,7 +19772,7 @@ CREATE FUNCTION autopost.source_rules(p_source_id text) RETURNS jsonb
     AS $$
 -- The fields of a source. Its endpoint has by default its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
@@ -19800,8 +19796,6 @@ begin
 	return coalesce(case
 		when v_form = 'count' then v_type = 'number' and trunc(v_text::numeric) = v_text::numeric
 			and v_text::numeric between v_names[1]::numeric and split_part(p_form, ' ', 3)::numeric
-		when v_form = 'flag' then v_type = 'boolean'
-		when v_form = 'object' then v_type = 'object'
 		when v_form = 'texts' then v_type = 'array' and not exists (
 			select 1 from jsonb_array_elements(p_value) e where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}', E' \t\r\n') = '')
 		when v_form in ('pointers', 'columns') then v_type = 'object' and not exists (

@@ -220,7 +220,7 @@ var acts = []act{
 	{"apply_config", "sources and endpoints", `select autopost.apply_config('w', '[{"kind": "channel", "id": "b", "fields": {"max_parallel": 9}},
 		{"kind": "source", "id": "feed", "fields": {"kind": "rss", "config_json": {"url": "https://example.org/other"}}},
 		{"kind": "source", "id": "new", "fields": {"kind": "rss", "config_json": {"url": "https://example.org/new"}}},
-		{"kind": "endpoint", "id": "in", "fields": {"ingress_rps": 6}}, {"kind": "endpoint", "id": "feed", "fields": {"moderated": true}}]', {by}, false)`, false},
+		{"kind": "endpoint", "id": "in", "fields": {"ingress_rps": 6}}, {"kind": "endpoint", "id": "feed", "fields": {"hash_drop_window_sec": 20}}]', {by}, false)`, false},
 	{"put_webhook", "a new one", `select autopost.put_webhook('w', 'new', '{"url": "https://example.org/r", "signing_ref": "key"}', {by}, false)`, false},
 	{"put_webhook", "another key", `select autopost.put_webhook('w', 'crm', '{"signing_ref": "key2"}', {by}, false)`, false},
 	{"remove_webhook", "", `select autopost.remove_webhook('w', 'crm', {by}, false)`, false},
