@@ -13269,6 +13269,39 @@ $$;
 
 
 --
+-- Name: part_warnings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Unknown fields of a post's media, buttons and template.
+select format('media[%s].%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m, jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+union all
+select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r, jsonb_array_elements(autopost.parts_of(r.value, 'array')) with ordinality b,
+	jsonb_object_keys(autopost.parts_of(b.value, 'object')) f (key)
+where f.key not in ('text', 'url')
+union all
+select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key) where f.key not in ('name', 'vars')
+$$;
+
+
+--
+-- Name: parts_of(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.parts_of(p_value jsonb, p_type text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The value where it is of this type, else an empty one: what is of a wrong type has its error elsewhere.
+select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'array' then '[]'::jsonb else '{}' end
+$$;
+
+
+--
 -- Name: pause_channel(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13623,7 +13656,7 @@ begin
 	end;
 	return v_plan || jsonb_strip_nulls(jsonb_build_object(
 		'notes', case when autopost.unfetched_media(p_raw_payload) then '["media are fetched first: whether a channel has the post already is decided by their content"]'::jsonb end,
-		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.unknown_fields(p_raw_payload), '[]') end));
+		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.post_warnings(p_workspace_id, p_raw_payload), '[]') end));
 end
 $$;
 
@@ -14027,25 +14060,22 @@ $$;
 CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- What a raw payload says that nobody heeds: unknown fields, its own and those of its parts, variants for what is neither platform nor channel,
+-- and channels that are not there. What a post does not have is not looked at.
 -- Reads: platforms, channels.
+declare
+	v_names text[] := '{}';
 begin
-	return autopost.unknown_fields(p_raw) || (
-		select coalesce(jsonb_agg(w.name order by w.name), '[]')
-		from (
-			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
-			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
-			union all
-			select 'variants.' || v.key || '.' || f.key
-			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
-				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
-			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
-			and not exists (
-				select 1 from autopost.platforms p
-				where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
-					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
-		) w);
+	if p_raw ? 'variants' then
+		v_names := array(select autopost.variant_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'variants', 'object')));
+	end if;
+	if p_raw ? 'routing' then
+		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'routing', 'object')));
+	end if;
+	if p_raw ?| '{media,buttons,template}' then
+		v_names := v_names || array(select autopost.part_warnings(p_raw));
+	end if;
+	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]') from unnest(v_names) n (name));
 end
 $$;
 
@@ -16213,7 +16243,7 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Takes the posts of one push: run, receipts, and enqueue or submission, in one transaction. p_items: an array of 1 to 100 raw
 -- payloads; a wrong one is rejected alone, and gets no receipt, so that it may come again corrected.
 -- Returns {"run_id", "results": [...]} in order: status enqueued, accepted (media are being fetched), duplicate (with the first
--- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names unknown fields. What takes something in
+-- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names what nobody heeds (post_warnings). What takes something in
 -- has a run of its own; repeats alone share one above ingress_drops_per_second.
 -- Raises AP001 for a wrong argument. Locks, in this order: ingress_receipts (source_ref), messages, channel_gates, ingress_floods.
 begin
@@ -18702,6 +18732,24 @@ $$;
 
 
 --
+-- Name: routing_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.routing_warnings(p_workspace_id text, p_routing jsonb) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+-- Unknown fields of a post's routing, and channels that it names and that are not there.
+-- Reads: channels.
+select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key) where f.key not in ('include_channels', 'exclude_channels')
+union
+select 'routing.' || f.key || '.' || n.id
+from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+where f.key in ('include_channels', 'exclude_channels')
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id)
+$$;
+
+
+--
 -- Name: row_fields(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20313,7 +20361,7 @@ CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_
 -- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
 -- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
 -- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
--- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- "warnings" names what nobody heeds (post_warnings). Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
 -- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
 declare
 	v_endpoint_id text := p_endpoint_id;
@@ -20334,9 +20382,7 @@ begin
 	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
 		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
 			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
-	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
-		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
-	end if;
+	v_answer := (autopost.warned(p_workspace_id, jsonb_build_array(p_raw_payload), array[v_answer]))[1];
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
 	return v_answer;
 end
@@ -21560,6 +21606,29 @@ CREATE FUNCTION autopost.variant_of(p_payload jsonb, p_channel autopost.channels
 -- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
 select case when p_payload ? 'variants' then
 	nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}') end
+$$;
+
+
+--
+-- Name: variant_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variant_warnings(p_workspace_id text, p_variants jsonb) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+-- Variants for what is neither platform nor channel, and fields that a variant cannot say.
+-- Reads: platforms, channels.
+select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+union all
+select 'variants.' || v.key || '.' || f.key
+from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+and not exists (
+	select 1 from autopost.platforms p
+	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
+		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
 $$;
 
 
@@ -23009,7 +23078,7 @@ $$;
 CREATE FUNCTION autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) RETURNS jsonb[]
     LANGUAGE sql STABLE
     AS $$
--- The results, each with the unknown fields of its post.
+-- The results, each with what of its post nobody heeds.
 select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields) else '{}' end order by i.ordinality)
 from jsonb_array_elements(p_items) with ordinality i
 cross join lateral (
