@@ -138,12 +138,12 @@ func (c *comparing) read(name string) (blueprint.File, error) {
 // plan says what the file would change.
 func (c *comparing) plan(ctx context.Context, store *pg.Store, file blueprint.File) (*plan, error) {
 	p := &plan{}
+	act := c.act
 	if file.Settings != nil {
-		if err := p.addSettings(ctx, store, file, c.prune); err != nil {
+		if err := p.addSettings(ctx, store, act, file, c.prune); err != nil {
 			return nil, err
 		}
 	}
-	act := c.act
 	for _, w := range file.Workspaces {
 		act.Workspace = w.ID
 		rest, err := notInFile(ctx, store, w)

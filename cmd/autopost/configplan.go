@@ -92,7 +92,7 @@ func (p *plan) add(ctx context.Context, store *pg.Store, act pg.Act, items []blu
 
 // addSettings asks what the settings of a file would change; of those that it does
 // not name, pruning puts back to their defaults what is not.
-func (p *plan) addSettings(ctx context.Context, store *pg.Store, file blueprint.File, prune bool) error {
+func (p *plan) addSettings(ctx context.Context, store *pg.Store, act pg.Act, file blueprint.File, prune bool) error {
 	known, err := store.ListSettings(ctx)
 	if err != nil {
 		return err
@@ -122,7 +122,8 @@ func (p *plan) addSettings(ctx context.Context, store *pg.Store, file blueprint.
 			p.left = append(p.left, "setting "+s.Key)
 		}
 	}
-	p.settings, err = store.ApplySettings(ctx, p.values, true)
+	act.DryRun = true
+	p.settings, err = store.ApplySettings(ctx, act, p.values)
 	if errors.Is(err, pg.ErrArgument) {
 		for key := range file.Settings {
 			if strings.Contains(err.Error(), " "+key+" ") {
@@ -246,7 +247,7 @@ func (a *applying) carryOut(ctx context.Context, store *pg.Store, p *plan) error
 		return errors.New("nothing was changed: nobody said yes; --yes does not ask")
 	}
 	if len(p.settings) > 0 {
-		if _, err := store.ApplySettings(ctx, p.values, false); err != nil {
+		if _, err := store.ApplySettings(ctx, a.act, p.values); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,10 +93,8 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 	if err := d.store.Ready(ctx); err != nil {
 		return nil, err
 	}
-	for key, value := range cfg.Settings() {
-		if err := d.store.PutSetting(ctx, key, value); err != nil {
-			return nil, err
-		}
+	if err := writeSettings(ctx, d.store, cfg); err != nil {
+		return nil, err
 	}
 	if d.vault, err = newVault(cfg, d.store, log); err != nil {
 		return nil, err
@@ -109,6 +110,16 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 		return nil, err
 	}
 	return d, d.addStages(only)
+}
+
+// writeSettings makes the settings that the environment names what it says.
+func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) error {
+	values := pg.Fields{}
+	for key, value := range cfg.Settings() {
+		values[key] = json.RawMessage(strconv.Itoa(value))
+	}
+	_, err := store.ApplySettings(ctx, pg.Act{Operator: cmp.Or(operator(), "serve"), Reason: "the environment of serve"}, values)
+	return err
 }
 
 func (d *daemon) addStages(only []string) error {

@@ -32,7 +32,7 @@ func (f *endpointFields) flags(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.rps, "rps", 5, "posts a second that it takes")
 	cmd.Flags().IntVar(&f.maxBytes, "max-bytes", 262144, "largest body, in bytes")
 	cmd.Flags().DurationVar(&f.hashWindow, "hash-window", 10*time.Second, "how long the same body without a source_ref is a repeat")
-	cmd.Flags().BoolVar(&f.moderated, "moderated", false, "its posts wait for a decision")
+	cmd.Flags().BoolVar(&f.moderated, "moderated", false, "not yet: posts cannot wait for a decision, and true is refused")
 	cmd.Flags().StringVar(&f.meta, "meta", "{}", "notes about it as a JSON object, without secrets")
 }
 

@@ -65,7 +65,7 @@ type payloadError struct{ Field, Reason, Remedy string }
 // check tells what is odd about the post on standard error, and fails when it was rejected.
 func (v verdict) check() error {
 	if len(v.Warnings) > 0 {
-		fmt.Fprintln(os.Stderr, "autopost: these fields mean nothing here: "+strings.Join(v.Warnings, ", "))
+		fmt.Fprintln(os.Stderr, "autopost: this means nothing here: "+strings.Join(v.Warnings, ", "))
 	}
 	if v.Status != "rejected" {
 		return nil

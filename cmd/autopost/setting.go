@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 
@@ -45,12 +45,15 @@ func settingListCommand() *cobra.Command {
 }
 
 func settingSetCommand() *cobra.Command {
-	var reset, dryRun, asJSON bool
+	var m manual
+	var reset bool
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change a setting, or put it back to its default",
 		Long: `Change a value that holds for the whole installation. Of the settings that serve's
-environment names too, serve writes the environment's value when it starts.`,
+environment names too, serve writes the environment's value when it starts.
+What changes is in the audit log of the workspace that the setting operator_workspace
+names, or else of the oldest one.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && !reset || len(args) == 1 && reset {
 				return nil
@@ -58,28 +61,29 @@ environment names too, serve writes the environment's value when it starts.`,
 			return misuse{fmt.Errorf("%s takes KEY and VALUE, or KEY and --default\nsee %s --help", cmd.CommandPath(), cmd.CommandPath())}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value := json.RawMessage("null")
+			value, typed := json.RawMessage("null"), "--default"
 			if !reset {
-				value = json.RawMessage(args[1])
+				value, typed = json.RawMessage(args[1]), args[1]
 			}
 			if !json.Valid(value) {
 				return misuse{fmt.Errorf("%q is no JSON value: write a number such as 5", args[1])}
 			}
+			m.act.Reason = cmp.Or(m.act.Reason, "setting set "+args[0]+" "+typed)
+			if err := m.known(cmd); err != nil {
+				return err
+			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
-				changes, err := store.ApplySettings(ctx, pg.Fields{args[0]: value}, dryRun)
-				if errors.Is(err, pg.ErrArgument) {
-					return misuse{err}
-				}
+				changes, err := store.ApplySettings(ctx, m.act, pg.Fields{args[0]: value})
 				if err != nil {
-					return err
+					return misuseOf(err)
 				}
-				return tellSettings(args[0], changes, dryRun, asJSON)
+				return tellSettings(args[0], changes, m.act.DryRun, m.asJSON)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "default", false, "put it back to its default")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would change, and change nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	m.whoFlags(cmd)
+	cmd.Flags().Lookup("reason").Usage = "why, for the audit log (default what was typed)"
 	return cmd
 }
 

@@ -92,7 +92,7 @@ insert into file values ('[
 	{"kind": "source", "id": "other", "fields": {"kind": "rss", "config_json": {"url": "https://h.example"}, "enabled": false, "endpoint_id": "other-in"}},
 	{"kind": "endpoint", "id": "bot", "fields": {"kind": "bot_webhook", "meta": {"auth_ref": "bot"}}},
 	{"kind": "endpoint", "id": "off", "fields": {"kind": "webhook_push", "enabled": false}},
-	{"kind": "endpoint", "id": "other-in", "fields": {"kind": "pull_source", "source_id": "other", "moderated": true}},
+	{"kind": "endpoint", "id": "other-in", "fields": {"kind": "pull_source", "source_id": "other", "ingress_rps": 3}},
 	{"kind": "endpoint", "id": "signed", "fields": {"kind": "webhook_push", "signing_ref": "key", "ingress_rps": 2}}]');
 create temp table wired on commit drop as select test.apply((select items from file), 'wire', true) as dry;
 select is(test.apply((select items from file), 'wire'), (select dry || '{"dry_run": false}' from wired), 'a dry run knows endpoints of sources that are not there yet');
@@ -119,21 +119,21 @@ select is(test.apply(jsonb_build_array(i), 'wire') -> 'errors' -> 0 ->> 'field',
 select autopost.put_endpoint('w', 'taken', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('c', 64)), 'olga', 'r', false),
 	autopost.put_endpoint('wire', 'twin', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('c', 64), 'enabled', false), 'olga', 'r', false);
 select is(test.apply('[{"kind": "endpoint", "id": "twin", "fields": {"kind": "bot_webhook", "enabled": null}}]', 'wire') #>> '{errors,0,field}', 'enabled', 'a secret that another has');
-select autopost.put_endpoint('wire', 'feed', '{"moderated": true}', 'olga', 'r', false);
+select autopost.put_endpoint('wire', 'feed', '{"ingress_rps": 4}', 'olga', 'r', false);
 select is((select array_agg((i.value ->> 'id') || ' ' || (i.value ->> 'after')) from jsonb_array_elements(test.apply('[{"kind": "source", "id": "other", "retire": true}, {"kind": "endpoint", "id": "bot", "retire": true},
 	{"kind": "endpoint", "id": "feed", "retire": true}, {"kind": "endpoint", "id": "other-in", "retire": true}, {"kind": "endpoint", "id": "signed", "retire": true}]', 'wire') -> 'items') i),
-	'{"bot {\"enabled\": false}","feed {\"moderated\": false}","other-in {\"moderated\": false}","signed {\"enabled\": false}"}', 'the endpoint of a source is as the source made it');
+	'{"bot {\"enabled\": false}","feed {\"ingress_rps\": 5}","other-in {\"ingress_rps\": 5}","signed {\"enabled\": false}"}', 'the endpoint of a source is as the source made it');
 
 -- Settings, together.
-select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', true),
+select is(autopost.apply_settings('{"max_attempts": 7, "event_retention_days": 100, "delivery_retention_days": 120}', 'olga', 'r', true),
 	'{"applied": true, "dry_run": true, "changes": [{"key": "delivery_retention_days", "before": 90, "after": 120}, {"key": "event_retention_days", "before": 30, "after": 100},
 		{"key": "max_attempts", "before": 5, "after": 7}]}', 'judged when all have changed');
 select is(autopost.setting('max_attempts'), 5::numeric);
-select is(autopost.apply_settings('{"max_attempts": 7}', false) -> 'applied', 'true');
-select is(autopost.apply_settings('{"max_attempts": 7}', false), '{"applied": false, "dry_run": false, "reason": "unchanged"}');
+select is(autopost.apply_settings('{"max_attempts": 7}', 'olga', 'r', false) -> 'applied', 'true');
+select is(autopost.apply_settings('{"max_attempts": 7}', 'olga', 'r', false), '{"applied": false, "dry_run": false, "reason": "unchanged"}');
 select is((select row(s.value, s.default_value)::text from autopost.list_settings() s where s.key = 'max_attempts'), row('7'::jsonb, '5'::jsonb)::text);
 select is((select count(*)::int from autopost.list_settings() s where s.default_value is null), 0, 'every setting has a default');
-select is(autopost.apply_settings('{"max_attempts": null}', false) -> 'changes', '[{"key": "max_attempts", "before": 7, "after": 5}]', 'null is the default');
+select is(autopost.apply_settings('{"max_attempts": null}', 'olga', 'r', false) -> 'changes', '[{"key": "max_attempts", "before": 7, "after": 5}]', 'null is the default');
 
 select * from finish();
 rollback;

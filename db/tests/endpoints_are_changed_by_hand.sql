@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(89);
+select plan(94);
 
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
 insert into autopost.workspaces (workspace_id) values ('v');
@@ -95,10 +95,16 @@ select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (
 	('in', '{"secret_hash": "plain"}', 'secret_hash'), ('in', '{"secret_hash": null}', 'secret_hash'), ('in', jsonb_build_object('secret_hash', repeat('d', 64)), 'secret_hash'),
 	('in', '{"signing_ref": ""}', 'signing_ref'), ('in', '{"enabled": 1}', 'enabled'), ('in', '{"ingress_rps": 0}', 'ingress_rps'), ('in', '{"ingress_rps": "5"}', 'ingress_rps'),
 	('in', '{"max_payload_bytes": 0}', 'max_payload_bytes'), ('in', '{"max_payload_bytes": 1.5}', 'max_payload_bytes'), ('in', '{"max_payload_bytes": 16777217}', 'max_payload_bytes'),
-	('in', '{"hash_drop_window_sec": -1}', 'hash_drop_window_sec'), ('in', '{"moderated": "yes"}', 'moderated'), ('in', '{"meta": []}', 'meta'), ('new', '{}', 'kind'),
+	('in', '{"hash_drop_window_sec": -1}', 'hash_drop_window_sec'), ('in', '{"moderated": "yes"}', 'moderated'), ('in', '{"moderated": true}', 'moderated'), ('new', '{"kind": "bot_webhook", "moderated": true}', 'moderated'), ('in', '{"meta": []}', 'meta'), ('new', '{}', 'kind'),
 	('new', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('d', 64), 'signing_ref', 'k'), 'signing_ref'), ('new', '{"kind": "pull_source"}', 'source_id'),
 	('new', '{"kind": "pull_source", "source_id": "none"}', 'source_id'), ('new', jsonb_build_object('kind', 'pull_source', 'source_id', 'feed', 'secret_hash', repeat('d', 64)), 'secret_hash'),
 	('new', '{"kind": "pull_source", "source_id": "feed", "signing_ref": "k"}', 'signing_ref')) x (id, f, e);
+
+-- Nothing can wait for a decision yet, and nothing says that it does; a row that says so all the same can be changed, and put right.
+select is(test.put('in', '{"moderated": true}') #>> '{errors,0,reason}', 'cannot be true: posts cannot wait for a decision yet');
+update autopost.workspace_endpoints set moderated = true where endpoint_id = 'in';
+select is(test.put('in', '{"hash_drop_window_sec": 11}', true) -> 'applied', 'true');
+select is(test.put('in', '{"moderated": false}') #> '{after,moderated}', 'false');
 
 -- Without a secret it is disabled until it has one, and keeps its id then.
 select is(test.put('later', '{"kind": "webhook_push"}') - 'before' - 'after', '{"applied": true, "dry_run": false, "endpoint_id": "later", "created": true,

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(13);
+select plan(19);
 
 select test.channel(c) from unnest('{a,b,c}'::text[]) c;
 update autopost.channels set route_filter = '{"include_any": ["x"]}' where channel_id = 'c';
@@ -21,6 +21,20 @@ select is(test.goes_to('{"text": "7", "routing": {}}'), 'a,b');
 select is((test.post('{"text": "1", "routing": {"include_channels": ["a"]}}') ->> 'message_id'), (test.post('{"text": "1"}') ->> 'message_id'), 'the same content under another hint is the same message');
 select is((select count(*)::int from autopost.deliveries d join autopost.messages m using (workspace_id, message_id) where m.payload ->> 'text' = '1'), 2, 'with one delivery a channel');
 
+-- A channel that is not there gets nothing, and that is said.
+create function test.pushed(p_routing jsonb) returns jsonb
+language sql
+as $$
+select autopost.receive_push('w', 'in', jsonb_build_array(jsonb_build_object('text', p_routing::text, 'routing', p_routing))) -> 'results' -> 0
+$$;
+select is(test.pushed('{"include_channels": ["nope", "a", "nope"], "exclude_channels": ["none"]}') -> 'warnings', '["routing.exclude_channels.none", "routing.include_channels.nope"]');
+select is(test.pushed('{"include_channels": ["nope"]}') - 'run_id' - 'trace_id' - 'message_id',
+	'{"status": "enqueued", "enqueued": 0, "deduped": 0, "invalid": 0, "skipped": 0, "fanout": "done", "warnings": ["routing.include_channels.nope"]}');
+select is(test.pushed('{"include_channels": ["a", "b"]}') -> 'warnings', null);
+create temp table posted on commit drop as select autopost.submit_post('w', null, 'command', '{"text": "by hand", "routing": {"include_channels": ["nope"]}}') as answer;
+select is((select answer -> 'warnings' from posted), '["routing.include_channels.nope"]');
+select is((select autopost.get_run('w', (answer ->> 'run_id')::uuid) #> '{items,0,warnings}' from posted), '["routing.include_channels.nope"]', 'and stays with the run');
+select is(autopost.plan('w', '{"text": "planned", "routing": {"include_channels": ["nope"]}}', null) -> 'warnings', '["routing.include_channels.nope"]');
 
 -- What came to route a post stays on its run.
 create function test.hints(p_answer jsonb) returns jsonb

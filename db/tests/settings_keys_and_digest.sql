@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(8);
+select plan(15);
 
 select is(autopost.put_setting('max_attempts', '7'), '{"applied": true}');
 select is(autopost.setting('max_attempts'), 7::numeric);
@@ -10,6 +10,24 @@ select is((select updated_at from autopost.settings where key = 'max_attempts'),
 select test.tick('1 minute');
 select is(autopost.put_setting('max_attempts', '7'), '{"applied": true}', 'the same again');
 select is((select updated_at from autopost.settings where key = 'max_attempts'), autopost.now_ts() - interval '1 minute', 'changes nothing');
+
+-- Each change is in the audit log, of the workspace that is told what concerns the whole installation.
+create function test.logged() returns text
+language sql
+as $$
+select l.workspace_id || ': ' || concat_ws(' ', l.operator, l.action, l.reason, l.subject, l.before, l.after) from autopost.admin_audit_log l order by l.id desc limit 1
+$$;
+select is(test.logged(), 'w: ' || current_user || ' put_setting set by itself setting:max_attempts {"value": 5} {"value": 7}');
+select autopost.apply_settings('{"max_attempts": 9}', 'olga', 'ticket 4711', true), autopost.apply_settings('{"max_attempts": 7}', 'olga', 'ticket 4711', false);
+select is((select count(*)::int from autopost.admin_audit_log), 1, 'once, not where nothing changed, and not by a dry run');
+select autopost.apply_settings('{"max_attempts": null, "slot_horizon_ms": 1001}', 'olga', 'ticket 4711', false);
+select is(test.logged(), 'w: olga apply_settings ticket 4711 setting:slot_horizon_ms {"value": 1000} {"value": 1001}');
+select is((select count(*)::int from autopost.admin_audit_log), 3, 'a row each');
+insert into autopost.workspaces (workspace_id, created_at) values ('later', now() + interval '1 day');
+select autopost.apply_settings('{"operator_workspace": "later"}', 'olga', 'moved', false);
+select is(test.logged(), 'later: olga apply_settings moved setting:operator_workspace {"value": ""} {"value": "later"}');
+select is((select count(*)::int from autopost.workspaces w, autopost.verify_i35(w.workspace_id)), 0, 'the chains hold');
+select is((select (array_agg(l.subject))[1] from autopost.list_audit('later', '{"action": "apply_settings"}', 10) l), 'setting:operator_workspace');
 
 create temp table k on commit drop as select autopost.add_api_key('w', 'ci', 'editor', repeat('c', 64)) ->> 'id' as id;
 select is((select row(a.name, a.role, a.enabled, a.created_at)::text from autopost.api_keys a, k where a.workspace_id = 'w' and a.key_id = k.id::uuid),

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(92);
+select plan(91);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -44,7 +44,7 @@ select is(test.put('feed', '{"kind": "db"}') ->> 'reason', 'invalid', 'another k
 select is(test.put('other', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "endpoint_id": "other-in"}') -> 'after' ->> 'endpoint_id', 'other-in');
 select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (values
 	('third', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "endpoint_id": "other-in"}'::jsonb, 'endpoint_id'), ('other', '{"endpoint_id": "more"}', 'endpoint_id'),
-	('third', '{}', 'kind'), ('feed', '{"kind": null}', 'kind'), ('third', '{"kind": "gopher"}', 'kind'), ('feed', '{"enabled": "yes"}', 'enabled'), ('feed', '{"config_json": []}', 'config_json')) x (id, f, e);
+	('third', '{}', 'kind'), ('feed', '{"kind": null}', 'kind'), ('third', '{"kind": "gopher"}', 'kind'), ('third', '{"kind": "filebus"}', 'kind'), ('feed', '{"enabled": "yes"}', 'enabled'), ('feed', '{"config_json": []}', 'config_json')) x (id, f, e);
 select throws_ok($$select test.put('feed', '{"colour": 1}')$$, 'AP001', 'argument fields: have the unknown field ''colour''');
 
 -- Null is the default.
@@ -86,8 +86,6 @@ from (values ('{"map": {"id": "id"}}'::jsonb, 'map is not of its form'), ('{"map
 	('{"order": "random"}', 'order is not of its form')) x (c, f);
 select is(test.faults('db', '{"auth_ref": "crm", "query": "select id, text from posts where id > $1 or $1 is null", "cursor_column": "id", "map": {"text": "text"}, "timeout_seconds": 5}'), null);
 select is(test.faults('db', '{"auth_ref": "crm", "query": "delete from posts; select $1", "cursor_column": ""}'), 'cursor_column is not of its form; query is not of its form');
-select is(test.faults('filebus', '{"root": "/srv", "channels": {"x": "c"}, "require_signed_approvals": true}'), null);
-select is(test.faults('filebus', '{"require_signed_approvals": "yes", "channels": []}'), 'channels is not of its form; require_signed_approvals is not of its form');
 
 -- The pace: the source's own interval; without one, what it hints at.
 select autopost.set_pull_cursor('w', 'feed', '{"wait_seconds": 7200}');

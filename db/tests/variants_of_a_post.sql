@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(41);
+select plan(43);
 
 select test.channel('tg');
 select test.channel('m', p_platform => 'max');
@@ -75,6 +75,10 @@ select is(test.fault('{"text": "x", "variants": {"tg": {"buttons": [[{"text": "G
 select is(autopost.receive_push('w', 'in', '[{"text": "warned", "colour": 1, "variants": {"telegramm": {"text": "a"}, "tg": {"text": "b", "txt": "c"}, "max": {"text": "d"}}}]') #> '{results,0,warnings}',
 	'["colour", "variants.telegramm", "variants.tg.txt"]');
 select is(autopost.receive_push('w', 'in', '[{"text": "unwarned", "variants": {"x": {"text": "a"}, "m": {"text": "b"}}}]') #> '{results,0,warnings}', null);
+select is(autopost.post_warnings('w', '{"zoo": 1, "media": [{"type": "image", "url": "https://e.x/1.png"}, {"type": "image", "url": "https://e.x/2.png", "foo": 1}, 7], "buttons": [[{"text": "a", "url": "https://e.x"},
+	{"text": "a", "url": "https://e.x", "bar": 1}], "no row"], "template": {"name": "t", "vars": {"any": 1}, "var": {}}, "routing": {"include_channels": ["tg"], "zoo": []}}'),
+	'["zoo", "buttons[0][1].bar", "media[1].foo", "routing.zoo", "template.var"]', 'so is what no part of a post can say');
+select is(autopost.post_warnings('w', '{"media": 1, "buttons": {}, "template": [], "routing": 7, "variants": ""}'), '[]', 'what is of a wrong type is an error, and no warning');
 
 -- Content: what a variant says makes another post; what it said before it could say more is the same post still.
 create function test.hash(p_raw text) returns text

@@ -85,7 +85,7 @@ var Kinds = []Kind{
 		{"month_usd", Number, "dollars that may be spent in a calendar month (UTC)"},
 	}},
 	{"source", "sources", []Field{
-		{"kind", Text, "rss, api, db or filebus"},
+		{"kind", Text, "rss, api or db"},
 		{"config_json", Object, "what is asked, and how often, as JSON: {\"url\": \"https://…\"}; whole"},
 		{"enabled", Boolean, "whether it is polled (default true)"},
 		{"endpoint_id", Text, "endpoint that its posts are booked on (default the id of the source); stays as it was added"},
@@ -98,7 +98,7 @@ var Kinds = []Kind{
 		{"ingress_rps", Number, "posts a second that it takes (default 5)"},
 		{"max_payload_bytes", Number, "largest body, in bytes (default 262144)"},
 		{"hash_drop_window_sec", Number, "seconds for which the same body without a source_ref is a repeat (default 10)"},
-		{"moderated", Boolean, "whether its posts wait for a decision (default false)"},
+		{"moderated", Boolean, "false: posts cannot wait for a decision yet"},
 		{"meta", Object, "notes about it as JSON, without secrets"},
 	}},
 	{"webhook", "webhooks", []Field{

@@ -125,15 +125,6 @@ func (s *Store) ListAPIKeys(ctx context.Context, workspace, key string, limit in
 		from autopost.list_api_keys($1, $2, $3)`, workspace, json.RawMessage(filter), limit)
 }
 
-// PutSetting changes a value that functions decide by.
-func (s *Store) PutSetting(ctx context.Context, key string, value int) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_setting($1, $2)`, key, value)
-	if err != nil {
-		return fmt.Errorf("put setting %s: %w", key, err)
-	}
-	return nil
-}
-
 // Act says who does something by hand and why; both are required. A dry run changes
 // nothing and answers what the act would.
 type Act struct {
@@ -155,8 +146,8 @@ type ActAnswer struct {
 	Channels []ChannelChange `json:"channels"`
 	// Results has a row for each delivery.
 	Results []DeliveryResult `json:"results"`
-	// Bound says whether the new credential has a binding; nil for other acts.
-	Bound *bool `json:"bound"`
+	// Errors say why it is refused, where Reason is "invalid".
+	Errors []FieldError `json:"errors"`
 	// Raw is the whole answer.
 	Raw json.RawMessage `json:"-"`
 }

@@ -154,9 +154,9 @@ type SettingChange struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// ApplySettings changes settings together and returns those that changed, or would.
-func (s *Store) ApplySettings(ctx context.Context, values Fields, dryRun bool) ([]SettingChange, error) {
-	answer, err := call[struct{ Changes []SettingChange }](ctx, s, `select * from autopost.apply_settings($1, $2)`, values, dryRun)
+// ApplySettings changes settings together and returns those that changed, or would. They are nobody's workspace's.
+func (s *Store) ApplySettings(ctx context.Context, a Act, values Fields) ([]SettingChange, error) {
+	answer, err := call[struct{ Changes []SettingChange }](ctx, s, `select * from autopost.apply_settings($1, $2, $3, $4)`, values, a.Operator, a.Reason, a.DryRun)
 	if err != nil {
 		return nil, fmt.Errorf("apply settings: %w", err)
 	}

@@ -70,7 +70,7 @@ func configure(t *testing.T, store *pg.Store) {
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)
 
-	changes, err := store.ApplySettings(ctx, pg.Fields{"max_attempts": json.RawMessage("7")}, true)
+	changes, err := store.ApplySettings(ctx, pg.Act{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")})
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	_, err = store.ListDeliveries(ctx, "w", pg.DeliveryFilter{ChannelID: "c"}, 10)

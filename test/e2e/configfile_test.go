@@ -31,7 +31,7 @@ func furnished(t *testing.T) *house.House {
 	ok(t, h, "source", "add", "feed", "--workspace", "news", "--url", "https://example.org/feed", "--tag", "ru", "--interval", "60", because)
 	ok(t, h, "source", "add", "wire", "--workspace", "news", "--url", "https://example.org/wire", "--endpoint", "wire-in", because)
 	ok(t, h, "source", "disable", "wire", "--workspace", "news", because)
-	ok(t, h, "endpoint", "set", "wire-in", "--workspace", "news", "--moderated", because)
+	ok(t, h, "endpoint", "set", "wire-in", "--workspace", "news", "--hash-window", "1m", because)
 	ok(t, h, "endpoint", "set", "cms", "--workspace", "news", "--rps", "2.5", "--meta", `{"owner": "cms"}`, because)
 	ok(t, h, "credential", "bind", "shop-key", "--workspace", "news", "--platform", "webhook", "--secret-ref", "env:SHOP_KEY", because)
 	ok(t, h, "endpoint", "add", "shop", "--workspace", "news", "--signing-ref", "shop-key", because)
@@ -53,7 +53,7 @@ func TestConfigurationMoves(t *testing.T) {
 	require.NotContains(t, first, "send_mode", "what is at its default is left out")
 	require.NotContains(t, first, "secret_hash")
 	require.NotContains(t, first, "      feed:\n        kind: pull_source", "what a source made itself is left out")
-	require.Contains(t, first, "      wire-in:\n        kind: pull_source\n        source_id: wire\n        moderated: true\n")
+	require.Contains(t, first, "      wire-in:\n        kind: pull_source\n        source_id: wire\n        hash_drop_window_sec: 60\n")
 	require.Contains(t, first, "secret_ref: env:HOUSE_TELEGRAM_TOKEN")
 	require.Equal(t, first, ok(t, h, "config", "export"))
 	h.File("house.yaml", first)
@@ -133,7 +133,7 @@ func TestAWrongSourceOrEndpointIsRefusedWithItsLine(t *testing.T) {
 		{"interval_seconds: 60", "interval_seconds: 0", "f.yaml:8: source feed: config_json.interval_seconds is not of its form: write seconds"},
 		{"          url: https://example.org/feed\n", "", "f.yaml:6: source feed: config_json.url is missing"},
 		{"tags: [ru]", "colour: red", "f.yaml:9: source feed: config_json.colour is unknown to kind rss"},
-		{"kind: rss", "kind: gopher", "f.yaml:5: source feed: kind \"gopher\" is unknown: use rss, api, db, filebus"},
+		{"kind: rss", "kind: gopher", "f.yaml:5: source feed: kind \"gopher\" is unknown: use rss, api, db"},
 		{"kind: rss", "kind: rss\n        endpoint_id: shop", "f.yaml:6: source feed: endpoint_id shop is not its endpoint, which stays: write feed"},
 		{"signing_ref: shop-key", "enabled: true", "f.yaml:11: endpoint shop: signing_ref is its only secret"},
 		{"signing_ref: shop-key", "signing_ref: other", "f.yaml:13: endpoint shop: signing_ref is another key than it has: use rotate_endpoint"},
@@ -192,13 +192,14 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 	said := h.RunOn("yes\n", "config", "apply", "small.yaml")
 	require.Zero(t, said.Code, said.Stderr)
 	require.Equal(t, "6", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`))
+	require.Equal(t, "config apply small.yaml", pgtest.Value[string](h.DB, `select reason from autopost.admin_audit_log where subject = 'setting:max_attempts' order by id desc limit 1`))
 	require.Equal(t, []string{"new", "on-max", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`), "what is not named is left")
 
 	require.Contains(t, ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes"), `status: "paused" -> "disabled"`)
 	require.Equal(t, []string{"new", "on-telegram"}, pgtest.Column[string](h.DB, `select channel_id from autopost.channels where enabled order by 1`))
 	require.Equal(t, []string{"news active", "rest disabled"}, pgtest.Column[string](h.DB, `select workspace_id || ' ' || status from autopost.workspaces order by 1`))
 	require.Empty(t, pgtest.Column[string](h.DB, `select source_id from autopost.pull_sources where enabled`))
-	require.Empty(t, pgtest.Column[string](h.DB, `select endpoint_id from autopost.workspace_endpoints where enabled and (kind <> 'pull_source' or moderated)`))
+	require.Empty(t, pgtest.Column[string](h.DB, `select endpoint_id from autopost.workspace_endpoints where enabled and (kind <> 'pull_source' or hash_drop_window_sec <> 10)`))
 	require.Equal(t, []int{2, 4, 2}, pgtest.Value[[]int](h.DB, `select array[(select count(*) from autopost.quotas), (select count(*) from autopost.credential_bindings),
 		(select count(*) from autopost.templates where enabled)]::int[]`), "what bounds, and what is bound, stays")
 	again := ok(t, h, "config", "apply", "small.yaml", "--prune", "--yes")

@@ -157,7 +157,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"setting", "set", "max_attempts", "-1"}, 2, "-1"},
 		{[]string{"setting", "set", "no_such", "1"}, 2, "no_such"},
 		{[]string{"setting", "set", "max_attempts", "7", "--dry-run"}, 0, "dry run"},
-		{[]string{"setting", "set", "max_attempts", "7"}, 0, "5 -> 7"},
+		{[]string{"setting", "set", "max_attempts", "7", "--operator", "olga"}, 0, "5 -> 7"},
 		{[]string{"setting", "set", "max_attempts", "7"}, 0, "nothing to change"},
 		{[]string{"setting", "set", "max_attempts", "--default"}, 0, "7 -> 5"},
 		{[]string{"setting", "list"}, 0, "calls a delivery may start"},
@@ -177,6 +177,9 @@ func TestConfigureCommands(t *testing.T) {
 			require.Empty(t, result.Stdout, "%v", step.args)
 		}
 	}
+	const log = `from autopost.admin_audit_log where subject = 'setting:max_attempts' order by seq`
+	require.Equal(t, []string{"setting set max_attempts 7", "setting set max_attempts --default"}, pgtest.Column[string](h.DB, `select reason `+log))
+	require.Equal(t, "olga", pgtest.Column[string](h.DB, `select operator `+log)[0])
 	for _, list := range []string{"workspace", "channel", "group", "quota", "budget", "credential", "template", "setting"} {
 		var rows []map[string]any
 		require.NoError(t, json.Unmarshal([]byte(ok(t, h, list, "list", "--json")), &rows), list)

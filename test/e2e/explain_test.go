@@ -81,6 +81,8 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	// From standard input, and from flags with a picture that is fetched first.
 	require.Zero(t, h.RunOn(`{"text": "From standard input"}`, "post").Code)
 	require.Zero(t, h.RunOn(`{"text": "The same way"}`, "post", "-").Code)
+	lost := h.Run(nil, "post", "--text", "To nobody", "--channel", "nope")
+	require.Contains(t, lost.Stderr, "routing.include_channels.nope", "a channel that is not there is named")
 	accepted := ok(t, h, "post", "--text", "From flags", "--media", h.WorldURL+"/files/photo-4.png", "--channel", "on-telegram", "--endpoint", "cms")
 	require.Contains(t, accepted, "accepted as submission")
 	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)

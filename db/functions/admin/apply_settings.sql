@@ -1,19 +1,21 @@
-create or replace function autopost.apply_settings(p_values jsonb, p_dry_run boolean) returns jsonb
+create or replace function autopost.apply_settings(p_values jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Changes settings together, {key: value}; null puts one back to its default. A dry run is the same, undone.
 -- Returns {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}, or {"applied": false, "dry_run", "reason": "unchanged"}. Raises AP001 as
--- put_setting does. Looks across workspaces. Locks: settings. Reads: channels. Writes: settings.
+-- put_setting does, and without operator or reason. What changes is in the audit log of the operator's workspace. Looks across workspaces.
+-- Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 declare
+	v_act jsonb;
 	v_changes jsonb;
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('dry_run', p_dry_run is not null);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	if jsonb_typeof(p_values) is distinct from 'object' then
 		perform autopost.refuse('values', 'are no JSON object', 'pass {"key": value}');
 	end if;
 	begin
-		v_changes := autopost.change_settings(p_values);
+		v_changes := autopost.change_settings(p_values, 'apply_settings', v_act);
 		if p_dry_run then
 			raise exception 'planned' using errcode = 'AP900';
 		end if;

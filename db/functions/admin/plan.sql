@@ -30,6 +30,6 @@ begin
 	end;
 	return v_plan || jsonb_strip_nulls(jsonb_build_object(
 		'notes', case when autopost.unfetched_media(p_raw_payload) then '["media are fetched first: whether a channel has the post already is decided by their content"]'::jsonb end,
-		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.unknown_fields(p_raw_payload), '[]') end));
+		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.post_warnings(p_workspace_id, p_raw_payload), '[]') end));
 end
 $$;

@@ -10,7 +10,7 @@ as $$
 -- Channels that wait because the old secret was refused go on. The engine alone may.
 -- Returns {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost": how many deliveries requeue_auth_lost may put
 -- back}, or {"applied": false, "dry_run", "reason": "other_platform", "platform" | "newer": somebody else changed it}. Raises AP001 for a wrong argument.
--- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates.
+-- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates. Reads: platforms.
 -- Writes: credential_bindings, credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_rotated, channel_enabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -21,6 +21,9 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('platform', p_platform <> '');
+	if p_platform <> all (autopost.credential_platforms()) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use ' || array_to_string(autopost.credential_platforms(), ', '));
+	end if;
 	v_new := autopost.sealed_of(p_sealed);
 	if coalesce(p_made_by not in ('set', 'link'), true) then
 		perform autopost.refuse('made_by', 'is unknown', 'use set or link');
@@ -30,6 +33,7 @@ begin
 	select b.* into v_old from autopost.credential_bindings b
 	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
 	for no key update of b;
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_old.auth_ref is null;
 	if v_old.platform <> p_platform then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'other_platform', 'platform', v_old.platform);
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then

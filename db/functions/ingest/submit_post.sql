@@ -4,7 +4,7 @@ as $$
 -- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
 -- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
 -- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
--- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- "warnings" names what nobody heeds (post_warnings). Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
 -- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
 declare
 	v_endpoint_id text := p_endpoint_id;
@@ -25,9 +25,7 @@ begin
 	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
 		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
 			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
-	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
-		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
-	end if;
+	v_answer := (autopost.warned(p_workspace_id, jsonb_build_array(p_raw_payload), array[v_answer]))[1];
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
 	return v_answer;
 end

@@ -226,27 +226,78 @@ from jsonb_object_keys(p_raw) f (key)
 where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons', 'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
 $$;
 
+create or replace function autopost.parts_of(p_value jsonb, p_type text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The value where it is of this type, else an empty one: what is of a wrong type has its error elsewhere.
+select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'array' then '[]'::jsonb else '{}' end
+$$;
+
+create or replace function autopost.variant_warnings(p_workspace_id text, p_variants jsonb) returns setof text
+language sql stable
+as $$
+-- Variants for what is neither platform nor channel, and fields that a variant cannot say.
+-- Reads: platforms, channels.
+select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+union all
+select 'variants.' || v.key || '.' || f.key
+from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+and not exists (
+	select 1 from autopost.platforms p
+	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
+		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
+$$;
+
+create or replace function autopost.routing_warnings(p_workspace_id text, p_routing jsonb) returns setof text
+language sql stable
+as $$
+-- Unknown fields of a post's routing, and channels that it names and that are not there.
+-- Reads: channels.
+select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key) where f.key not in ('include_channels', 'exclude_channels')
+union
+select 'routing.' || f.key || '.' || n.id
+from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+where f.key in ('include_channels', 'exclude_channels')
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id)
+$$;
+
+create or replace function autopost.part_warnings(p_raw jsonb) returns setof text
+language sql immutable parallel safe
+as $$
+-- Unknown fields of a post's media, buttons and template.
+select format('media[%s].%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m, jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+union all
+select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r, jsonb_array_elements(autopost.parts_of(r.value, 'array')) with ordinality b,
+	jsonb_object_keys(autopost.parts_of(b.value, 'object')) f (key)
+where f.key not in ('text', 'url')
+union all
+select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key) where f.key not in ('name', 'vars')
+$$;
+
 create or replace function autopost.post_warnings(p_workspace_id text, p_raw jsonb) returns jsonb
 language plpgsql stable
 as $$
--- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- What a raw payload says that nobody heeds: unknown fields, its own and those of its parts, variants for what is neither platform nor channel,
+-- and channels that are not there. What a post does not have is not looked at.
 -- Reads: platforms, channels.
+declare
+	v_names text[] := '{}';
 begin
-	return autopost.unknown_fields(p_raw) || (
-		select coalesce(jsonb_agg(w.name order by w.name), '[]')
-		from (
-			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
-			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
-			union all
-			select 'variants.' || v.key || '.' || f.key
-			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
-				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
-			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
-			and not exists (
-				select 1 from autopost.platforms p
-				where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
-					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
-		) w);
+	if p_raw ? 'variants' then
+		v_names := array(select autopost.variant_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'variants', 'object')));
+	end if;
+	if p_raw ? 'routing' then
+		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'routing', 'object')));
+	end if;
+	if p_raw ?| '{media,buttons,template}' then
+		v_names := v_names || array(select autopost.part_warnings(p_raw));
+	end if;
+	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]') from unnest(v_names) n (name));
 end
 $$;

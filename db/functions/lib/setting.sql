@@ -27,13 +27,15 @@ begin
 end
 $$;
 
-create or replace function autopost.change_settings(p_values jsonb) returns jsonb
+create or replace function autopost.change_settings(p_values jsonb, p_function text, p_act jsonb) returns jsonb
 language plpgsql
 as $$
 -- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
--- [{"key", "before", "after"}]. Raises AP001 as put_setting does.
--- Locks: settings (key). Writes: settings.
+-- [{"key", "before", "after"}], each a row in the audit log of the operator's workspace; before there is any workspace, there is no log. p_function
+-- acts for who and why that p_act says. To be asked before a workspace is entered. Raises AP001 as put_setting does.
+-- Locks: settings (key), audit_heads. Reads: workspaces. Writes: settings, admin_audit_log.
 declare
+	v_log text;
 	v_setting record;
 	v_changes jsonb := '[]';
 	v_bad text;
@@ -62,6 +64,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
 	end loop;
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c where c.value ->> 'key' like '%\_retention\_days';
+	v_log := autopost.operator_workspace();
+	perform autopost.audit(v_log, p_function, 'setting:' || (c.value ->> 'key'), p_act,
+		jsonb_build_object('value', c.value -> 'before'), jsonb_build_object('value', c.value -> 'after'))
+	from jsonb_array_elements(v_changes) c where v_log is not null;
 	return v_changes;
 end
 $$;

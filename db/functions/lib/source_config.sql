@@ -24,13 +24,7 @@ from (values
 	('db', 'query', '!query', 'write one select without a semicolon, with the cursor as $1'),
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type', 'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
-	('filebus', 'root', 'text', 'write the folder'),
-	('filebus', 'dist_dir', 'text', 'write a folder below root'),
-	('filebus', 'inbox_dir', 'text', 'write a folder below root'),
-	('filebus', 'channels', 'object', 'write {"platform": "channel-id"}'),
-	('filebus', 'require_signed_approvals', 'flag', 'write true or false'),
-	('filebus', 'approval_ref', 'text', 'name a row of credential_bindings')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $$;
 
@@ -47,8 +41,6 @@ begin
 	return coalesce(case
 		when v_form = 'count' then v_type = 'number' and trunc(v_text::numeric) = v_text::numeric
 			and v_text::numeric between v_names[1]::numeric and split_part(p_form, ' ', 3)::numeric
-		when v_form = 'flag' then v_type = 'boolean'
-		when v_form = 'object' then v_type = 'object'
 		when v_form = 'texts' then v_type = 'array' and not exists (
 			select 1 from jsonb_array_elements(p_value) e where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}', E' \t\r\n') = '')
 		when v_form in ('pointers', 'columns') then v_type = 'object' and not exists (

@@ -13,7 +13,7 @@ language sql immutable parallel safe
 as $$
 -- The fields of a source. Its endpoint has by default its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))

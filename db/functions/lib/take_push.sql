@@ -47,7 +47,7 @@ $$;
 create or replace function autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) returns jsonb[]
 language sql stable
 as $$
--- The results, each with the unknown fields of its post.
+-- The results, each with what of its post nobody heeds.
 select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields) else '{}' end order by i.ordinality)
 from jsonb_array_elements(p_items) with ordinality i
 cross join lateral (

@@ -64,7 +64,7 @@ type submitted struct {
 	Skipped      int          `json:"skipped"`
 	Fanout       string       `json:"fanout,omitempty" enum:"done,running"`
 	Deliveries   []forChannel `json:"deliveries,omitempty" nullable:"false" doc:"The first 1,000."`
-	Warnings     []string     `json:"warnings,omitempty" nullable:"false" doc:"Fields that mean nothing here."`
+	Warnings     []string     `json:"warnings,omitempty" nullable:"false" doc:"Fields that mean nothing here, and channels named that are not there."`
 	_            struct{}     `additionalProperties:"true"`
 }
 
