@@ -3843,7 +3843,9 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
 -- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}; either may have "used": {use: times}, what has a
 -- price besides. A post that was found, and not sent, has "reconciled": true in its raw. Returns {"applied": true, "status", "attempt",
--- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery" |
+-- "steps_missing", "steps": [names]}: a series is sent when all of it is, the last step by this commit, those before it by record_series_progress or in
+-- "raw": {"steps": {name: ids}}; the claim goes on. A call that start_call was not asked for is recorded now, as begun with its claim.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
 -- admin_audit_log where a chat moved.
 begin
@@ -5813,7 +5815,8 @@ select case p_event.action
 	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
-	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'send_attempt' then case when p_event.meta ->> 'told' = 'late' then format('call %s began; nobody said so before its outcome', p_event.attempt)
+		else format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown')) end
 	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
 		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
@@ -5828,7 +5831,8 @@ select case p_event.action
 	when 'unknown_outcome' then format('nobody knows whether call %s reached the platform (%s); the channel''s policy is %s',
 		p_event.attempt, coalesce(p_event.error ->> 'cause', 'no answer'), coalesce(p_event.meta ->> 'policy', 'not known'))
 	when 'unknown_resolved' then format('%s looked at the platform: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), p_event.meta ->> 'verdict')
-	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
+	when 'stale_commit' then case when p_event.meta ->> 'reason' = 'steps_missing' then format('counts as sent only when these steps are acknowledged: %s', p_event.meta -> 'steps')
+		else format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',
@@ -9144,28 +9148,45 @@ $$;
 
 
 --
+-- Name: late_start(uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The meta of a send_attempt that start_call was not asked for: the commit tells of the call, as begun with its claim.
+select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
 -- Name: leave_flight(text, autopost.deliveries, text, jsonb, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.leave_flight(p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb, p_next_retry_at timestamp with time zone, p_provider_message_id text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again.
--- Locks: channel_gates. Writes: deliveries, channel_gates. Returns the answer of the commit.
+-- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again. What was sent
+-- was called for, though nobody said so before.
+-- Locks: channel_gates. Reads: events. Writes: deliveries, channel_gates, events(send_attempt where start_call was left out). Returns the answer of the commit.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
+	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
+		perform autopost.tell_late_start(p_workspace_id, p_delivery);
+		v_call_at := p_delivery.claimed_at;
+	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
-		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
-			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false' then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
@@ -19067,7 +19088,7 @@ CREATE FUNCTION autopost.settle_all_sent(p_workspace_id text, p_items jsonb) RET
     AS $$
 -- Settles in a few statements what a batch mostly is: calls that succeeded, under the present claim. All is locked.
 -- Returns {place in p_items: answer}; what is missing is settled one by one.
--- Reads: events. Writes: deliveries, channels, channel_gates, events(sent).
+-- Reads: events. Writes: deliveries, channels, channel_gates, events(sent; send_attempt where start_call was left out).
 declare
 	v_now timestamptz;
 	v_items jsonb;
@@ -19076,6 +19097,7 @@ declare
 	v_calls jsonb;
 	v_ids uuid[];
 	v_channels text[];
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
@@ -19089,27 +19111,34 @@ begin
 	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
+	and (jsonb_array_length(d.render_meta -> 'steps') = 1 or autopost.steps_missing(d.render_meta, v_items -> d.delivery_id::text -> 'outcome') is null);
 	if v_channels is null then
 		return '{}';
 	end if;
 	v_now := autopost.now_ts();
 	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
 		update autopost.deliveries d
 		set status = 'sent',
 			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
-			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.last_call_at),
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
 			(provider_message_id, render_meta) = (
 				select o.outcome ->> 'provider_message_id',
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object' then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.provider_message_id, d.settled -> 'answer' as answer,
 			v_items -> d.delivery_id::text as item
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where not v_calls ? (d.delivery_id || '/' || d.attempt)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
@@ -19161,12 +19190,13 @@ CREATE FUNCTION autopost.settle_item(p_workspace_id text, p_item jsonb) RETURNS 
 -- Settles one locked delivery by what its call came to. p_item: {"delivery_id", "claim_token", "outcome", "not_before", "act"};
 -- act narrows what may happen to mark_sent, schedule_retry or fail_permanent; without it the outcome decides. Steps that the outcome
 -- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it; so is the price of what it says was used besides
--- ("used": {use: times}), where the claim was under a budget.
+-- ("used": {use: times}), where the claim was under a budget. A success before whose last step others are missing is refused, and the claim goes on.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
 	v_outcome jsonb := p_item -> 'outcome';
 	v_error jsonb;
+	v_missing jsonb;
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 begin
@@ -19189,6 +19219,12 @@ begin
 	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
 		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
 			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
+	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
 	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
@@ -19294,12 +19330,12 @@ CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.de
 declare
 	v_answer jsonb;
 begin
-	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
-		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channels c
 	set error_streak = 0
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
 	v_answer := autopost.leave_flight(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
+	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
+		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channel_gates g
 	set last_provider_message_id = p_provider_message_id
 	where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
@@ -19359,7 +19395,8 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 -- reconcile where every call bears the delivery's key, so that it is no blind copy (platforms.idempotent).
 -- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
 -- platform would show what it made (platforms.settle_seconds).
--- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- Reads: platforms, events. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent; send_attempt where start_call
+-- was left out).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -19372,6 +19409,7 @@ begin
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
 		v_on_unknown := 'resend';
 	end if;
+	perform autopost.tell_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null; -- there was one
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
@@ -20219,6 +20257,24 @@ $$;
 
 
 --
+-- Name: steps_missing(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.steps_missing(p_render_meta jsonb, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Which steps keep a delivery from being sent, in their order; null when none does. A success acknowledges the last one, and those of its
+-- "raw": {"steps": {step: ids}}.
+select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta -> 'steps') > 1 then (
+	select jsonb_agg(s.value -> 'step' order by s.ordinality)
+	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where s.ordinality < jsonb_array_length(p_render_meta -> 'steps')
+	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20798,6 +20854,22 @@ CREATE FUNCTION autopost.tell_fan_out(p_workspace_id text, p_post jsonb, p_count
 begin
 	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
 		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: tell_late_start(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_late_start(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Writes: events(send_attempt).
+begin
+	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id, p_delivery.claimed_at, 'send_attempt',
+		p_delivery.attempt, 'ok', autopost.late_start(p_delivery.delivery_id, p_delivery.trace_id));
 end
 $$;
 
