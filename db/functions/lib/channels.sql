@@ -191,7 +191,7 @@ $$;
 create or replace function autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) returns void
 language plpgsql
 as $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- What people change of a locked channel. The target is a statement of its own: to
 -- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
@@ -199,8 +199,7 @@ begin
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
-		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
-		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id
