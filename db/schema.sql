@@ -2234,6 +2234,20 @@ $_$;
 
 
 --
+-- Name: canonical_tags(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.canonical_tags(p_tags text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Tags as messages have them: folded, without # and spaces around them, each once, sorted.
+select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+from (select btrim(autopost.fold(normalize(u.tag, NFC)), ' #') as tag from unnest(p_tags) u (tag)) t
+where t.tag <> ''
+$$;
+
+
+--
 -- Name: canonical_url(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2423,7 +2437,7 @@ $$;
 CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- What people change of a locked channel. The target is a statement of its own: to
 -- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
@@ -2431,8 +2445,7 @@ begin
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
-		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
-		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id
@@ -2705,7 +2718,7 @@ begin
 	end if;
 	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
 	if v_fault is not null then
-		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, autopost.route_filter_remedy());
 	end if;
 	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
 	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
@@ -2751,6 +2764,19 @@ begin
 	p_channel.dedup_ttl_hours := coalesce(p_channel.dedup_ttl_hours, 168);
 	return autopost.row_fields(to_jsonb(p_channel), autopost.channel_rules(p_channel.auth_ref));
 end
+$$;
+
+
+--
+-- Name: channel_fields_to_put(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_fields_to_put(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- p_fields with tags as check_routing stores them: what is answered is what is there afterwards.
+select case when jsonb_typeof(p_fields -> 'tags') = 'array' and autopost.field_fault(p_fields -> 'tags', '{"is": "list"}') is null
+	then p_fields || jsonb_build_object('tags', autopost.canonical_tags(array(select jsonb_array_elements_text(p_fields -> 'tags')))) else p_fields end
 $$;
 
 
@@ -3222,6 +3248,26 @@ begin
 	end if;
 end
 $_$;
+
+
+--
+-- Name: check_routing(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_routing() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- What a channel is routed by, whoever writes it: a filter that no post could pass is refused, tags are made canonical. Raises AP001 naming the column.
+declare
+	v_error text := case when new.route_filter is distinct from old.route_filter then autopost.route_filter_error(new.route_filter) end;
+begin
+	if v_error is not null then
+		perform autopost.refuse('route_filter', v_error, autopost.route_filter_remedy());
+	end if;
+	new.tags := autopost.canonical_tags(new.tags);
+	return new;
+end
+$$;
 
 
 --
@@ -10988,7 +11034,7 @@ CREATE FUNCTION autopost.listeners(p_workspace_id text, p_webhook_id text) RETUR
 -- What is of no channel does not ask for the channels. Reads: result_webhooks.
 begin
 	return query
-	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, w.tags
+	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, autopost.canonical_tags(w.tags)
 	from autopost.result_webhooks w
 	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
 	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
@@ -14791,7 +14837,7 @@ begin
 	end if;
 	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
 	v_put := autopost.channel_fields(v_old);
-	v_put := autopost.put_row(p_fields, autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields), autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
@@ -18634,6 +18680,17 @@ $$;
 
 
 --
+-- Name: route_filter_remedy(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_filter_remedy() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case'
+$$;
+
+
+--
 -- Name: route_matches(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20052,9 +20109,13 @@ $$;
 CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
--- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
+-- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count. A channel that is enabled,
+-- which people alone do, begins without failures.
 begin
 	new.updated_at := autopost.now_ts();
+	if new.enabled and not old.enabled then
+		new.error_streak := 0;
+	end if;
 	if coalesce(new.paused_until, '-infinity') < old.paused_until -- a longer pause needs nothing: the next claim that comes by moves the gate
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
@@ -25253,6 +25314,13 @@ ALTER INDEX autopost.events_message ATTACH PARTITION autopost.events_default_wor
 --
 
 CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_mode, posting_window ON autopost.channels FOR EACH ROW WHEN (((new.timezone IS NOT NULL) OR (new.window_mode = 'windowed'::text) OR (new.posting_window IS NOT NULL))) EXECUTE FUNCTION autopost.check_posting_window();
+
+
+--
+-- Name: channels check_routing; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON autopost.channels FOR EACH ROW WHEN (((new.route_filter IS NOT NULL) OR (new.tags <> '{}'::text[]))) EXECUTE FUNCTION autopost.check_routing();
 
 
 --

@@ -40,6 +40,14 @@ begin
 end
 $$;
 
+create or replace function autopost.channel_fields_to_put(p_fields jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- p_fields with tags as check_routing stores them: what is answered is what is there afterwards.
+select case when jsonb_typeof(p_fields -> 'tags') = 'array' and autopost.field_fault(p_fields -> 'tags', '{"is": "list"}') is null
+	then p_fields || jsonb_build_object('tags', autopost.canonical_tags(array(select jsonb_array_elements_text(p_fields -> 'tags')))) else p_fields end
+$$;
+
 create or replace function autopost.channel_settings_errors(p_settings jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -103,7 +111,7 @@ begin
 	end if;
 	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
 	if v_fault is not null then
-		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, autopost.route_filter_remedy());
 	end if;
 	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
 	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
