@@ -5586,7 +5586,8 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries(p_workspace_id text, p_
 -- "skipped", "fanout", "deliveries": [first 1,000]}; rejected has "errors". Raises AP001 for a wrong argument.
 -- Locks: messages, channel_gates. Writes: ingest_runs, messages, deliveries, channel_gates, events.
 begin
-	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind, jsonb_build_array(p_raw_payload), p_now) -> 0;
+	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind,
+		jsonb_build_array(jsonb_build_object('raw_payload', p_raw_payload)), p_now) -> 0;
 end
 $$;
 
@@ -5599,8 +5600,8 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries_batch(p_workspace_id te
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- enqueue_messages_and_deliveries for many posts in one transaction and run: p_items is an array of raw payloads. A post that is
--- rejected does not hold up the rest. Returns an array of its answers in the same order.
+-- enqueue_messages_and_deliveries for many posts in one transaction and run. p_items: [{"raw_payload": {…}}], or the raw payloads themselves. A post
+-- that is rejected does not hold up the rest. Returns an array of its answers in the same order.
 declare
 	v_now timestamptz;
 	v_run_id uuid;
@@ -5610,9 +5611,13 @@ begin
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
 	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	if exists (select 1 from jsonb_array_elements(p_items) i where i.value ? 'raw_payload' and jsonb_typeof(i.value) = 'object' and i.value - 'raw_payload' <> '{}') then
+		perform autopost.refuse('items', 'has an item with something beside its raw_payload', 'put it into the raw_payload; the rest is the same for all items');
+	end if;
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
 	v_answers := autopost.enqueue_posts(p_workspace_id, (
-		select coalesce(jsonb_agg(jsonb_build_object('raw', i.value, 'trace_id', autopost.new_id()) order by i.ordinality), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object' and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
+			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
 		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
 	return v_answers;
@@ -8427,8 +8432,8 @@ CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}]; skip only marks an item as
--- seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
+-- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
 -- while its source shows the item; it is over when the source was asked after that time and did not.
 -- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
 -- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
@@ -8443,6 +8448,7 @@ declare
 	v_skipped jsonb;
 	v_polled timestamptz;
 	v_expiry timestamptz;
+	v_fault text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> '');
@@ -8452,6 +8458,12 @@ begin
 		perform autopost.refuse('endpoint_id', format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id), 'use the source''s enabled endpoint of kind pull_source');
 	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'source_ref', '') = '') then
 		perform autopost.refuse('items', 'is no array of items with a source_ref', 'pass [{"source_ref", "payload"}]');
+	end if;
+	select format('has item %s without a payload', i.value -> 'source_ref') into v_fault from jsonb_array_elements(p_items) i
+	where i.value -> 'skip' is distinct from 'true' and jsonb_typeof(i.value -> 'payload') is distinct from 'object' and (i.value ? 'payload' or not i.value ?| '{text,media,link}')
+	limit 1;
+	if v_fault is not null then -- its receipt would be all that is left of it
+		perform autopost.refuse('items', v_fault, 'pass [{"source_ref", "payload": {"text": "…"}}], or "skip": true for what is only to be marked as seen');
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
 	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
@@ -8476,7 +8488,8 @@ begin
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
 	select
-		coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]'))
+		coalesce(jsonb_agg(jsonb_build_object('raw', coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
 	into v_posts, v_skipped
@@ -19007,7 +19020,8 @@ CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, 
     AS $_$
 -- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor three
 -- keys mean something here: more, after a chunk that is not the last, so that the source stays leased; wait_seconds, the source's own hint;
--- and moved_to, where the source says it lives now, which is told once.
+-- and moved_to, where the source says it lives now, which is told once. Whoever polls by other ways than list_due_sources may say it first.
+-- Returns {"applied": true} or {"applied": false, "reason": "unknown_source"}. Raises AP001 for a wrong argument.
 -- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
 declare
 	v_before jsonb;
@@ -19015,9 +19029,17 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	select s.workspace_id, s.source_id, autopost.now_ts(), autopost.now_ts() from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id
+	and not exists (select 1 from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id)
+	on conflict (workspace_id, source_id) do nothing;
 	select c.cursor_json into v_before from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
+	if not found then
+		return '{"applied": false, "reason": "unknown_source"}';
+	end if;
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
@@ -19031,7 +19053,7 @@ begin
 			'the source has moved for good and is followed; set url to where it is now'), jsonb_build_object('source_id', p_source_id,
 			'moved_to', regexp_replace(p_cursor ->> 'moved_to', '[?#].*$', '')));
 	end if;
-	return jsonb_build_object('applied', v_before is not null);
+	return '{"applied": true}';
 end
 $_$;
 
