@@ -3850,7 +3850,7 @@ begin
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
-		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or not autopost.is_known(i.value -> 'outcome' -> 'error'));
 	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
 		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
 		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
@@ -3892,6 +3892,8 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
 -- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery" |
 -- "steps_missing", "steps": [names]}: a series is sent when all of it is, the last step by this commit, those before it by record_series_progress or in
 -- "raw": {"steps": {name: ids}}; the claim goes on. A call that start_call was not asked for is recorded now, as begun with its claim.
+-- An outcome is kept though its error is odd: a category, scope, known or wait that means nothing is left out and stands under "misread" in the event's
+-- error; a timeout without "known" is one that nobody knows the outcome of; a platform's wait is a week at most.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
 -- admin_audit_log where a chat moved.
 begin
@@ -5855,6 +5857,21 @@ $$;
 
 
 --
+-- Name: error_of(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.error_of(p_act text, p_error jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The normalised error of a failed call. Whoever asks for a retry or an end gets it, whatever category the error is said to have.
+select case when a.category is null then autopost.normalised_error(p_error)
+	else autopost.normalised_error(p_error || jsonb_build_object('category', a.category)) || case when p_error ->> 'category' <> a.category
+		then jsonb_build_object('misread', coalesce(autopost.misread(p_error), '{}') || jsonb_build_object('category', left(p_error ->> 'category', 100))) else '{}' end end
+from (select case p_act when 'fail_permanent' then 'PERMANENT' when 'schedule_retry' then 'TRANSIENT' end as category) a
+$$;
+
+
+--
 -- Name: event_text(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6090,7 +6107,8 @@ CREATE FUNCTION autopost.fail_permanent(p_workspace_id text, p_delivery_id uuid,
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- sending -> failed_permanent, with the penalties of the error's scope in the same transaction. Returns and raises as commit_outcome.
+-- sending -> failed_permanent, with the penalties of the error's scope in the same transaction; also if its category is said to be TRANSIENT, which is
+-- noted. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -8588,6 +8606,19 @@ CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timesta
 -- one that nobody came by does not know of a pause yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate' or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
+$$;
+
+
+--
+-- Name: is_known(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_known(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether an error says what became of the call. Who tells of a timeout, and no more, does not know.
+select case p_error ->> 'known' when 'true' then true when 'false' then false
+	else coalesce(p_error ->> 'category', '') = 'PERMANENT' or coalesce(p_error ->> 'code', '') <> 'timeout' end
 $$;
 
 
@@ -11462,6 +11493,18 @@ $$;
 
 
 --
+-- Name: longest_wait_ms(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.longest_wait_ms() RETURNS numeric
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The longest wait of a platform's that is believed, a week: after a longer one it is asked again all the same.
+select 604800000::numeric
+$$;
+
+
+--
 -- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12295,6 +12338,23 @@ $$;
 
 
 --
+-- Name: misread(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.misread(p_error jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What of an error means nothing here, or is not believed, as it was said: {field: text}. Null where all was understood.
+select nullif(jsonb_strip_nulls(jsonb_build_object(
+	'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT') then left(p_error ->> 'category', 100) end,
+	'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform') then left(p_error ->> 'scope', 100) end,
+	'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null') then left(p_error ->> 'known', 100) end,
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
+		or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms() then left(p_error ->> 'retry_after_ms', 100) end)), '{}')
+$$;
+
+
+--
 -- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12635,16 +12695,19 @@ $$;
 CREATE FUNCTION autopost.normalised_error(p_error jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters.
+-- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters. An outcome is kept though its error is odd:
+-- what was not understood stands under misread, and a wait is longest_wait_ms at most.
 select jsonb_strip_nulls(jsonb_build_object(
 	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
 	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
 	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
-	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'known', autopost.is_known(p_error),
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' and p_error ->> 'retry_after_ms' !~ '^-'
+		then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
 	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> '' and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}', 'to', p_error #>> '{moved,to}') end,
 	'message', left(autopost.redact(p_error ->> 'message'), 500),
-	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
+	'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
+	'misread', autopost.redact(autopost.misread(p_error))))
 $$;
 
 
@@ -18898,7 +18961,7 @@ CREATE FUNCTION autopost.schedule_retry(p_workspace_id text, p_delivery_id uuid,
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- sending -> retry by the central policy, or dead when the attempts are used up; an error with "known": false goes the way of
--- unknown outcomes. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
+-- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -19308,15 +19371,15 @@ begin
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.normalised_error(v_outcome -> 'error');
+	v_error := autopost.error_of(v_act, v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
-	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
-		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
+	if v_error ->> 'category' = 'PERMANENT' then
+		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
 end

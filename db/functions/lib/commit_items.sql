@@ -10,6 +10,16 @@ begin
 end
 $$;
 
+create or replace function autopost.error_of(p_act text, p_error jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The normalised error of a failed call. Whoever asks for a retry or an end gets it, whatever category the error is said to have.
+select case when a.category is null then autopost.normalised_error(p_error)
+	else autopost.normalised_error(p_error || jsonb_build_object('category', a.category)) || case when p_error ->> 'category' <> a.category
+		then jsonb_build_object('misread', coalesce(autopost.misread(p_error), '{}') || jsonb_build_object('category', left(p_error ->> 'category', 100))) else '{}' end end
+from (select case p_act when 'fail_permanent' then 'PERMANENT' when 'schedule_retry' then 'TRANSIENT' end as category) a
+$$;
+
 create or replace function autopost.settle_item(p_workspace_id text, p_item jsonb) returns jsonb
 language plpgsql
 as $$
@@ -55,15 +65,15 @@ begin
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.normalised_error(v_outcome -> 'error');
+	v_error := autopost.error_of(v_act, v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
-	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
-		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
+	if v_error ->> 'category' = 'PERMANENT' then
+		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
 end
@@ -215,7 +225,7 @@ begin
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
-		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or not autopost.is_known(i.value -> 'outcome' -> 'error'));
 	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
 		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
 		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
