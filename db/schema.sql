@@ -3271,6 +3271,22 @@ $$;
 
 
 --
+-- Name: check_status(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_status(p_filter jsonb, p_statuses text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for a filter by a status that no row can have.
+begin
+	if p_filter ? 'status' and coalesce(p_filter ->> 'status' <> all (p_statuses), true) then
+		perform autopost.refuse('filter', format('status %s is unknown', p_filter -> 'status'), 'use ' || array_to_string(p_statuses, ', '));
+	end if;
+end
+$$;
+
+
+--
 -- Name: claim_acts(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3842,9 +3858,7 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	if jsonb_typeof(p_items) is distinct from 'array' then
-		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
-	end if;
+	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
@@ -4049,7 +4063,7 @@ declare
 	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	perform autopost.uuids_of(p_items, 'event_id');
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'webhook_id' from jsonb_array_elements(p_items) i)
@@ -5612,7 +5626,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	if exists (select 1 from jsonb_array_elements(p_items) i where i.value ? 'raw_payload' and jsonb_typeof(i.value) = 'object' and i.value - 'raw_payload' <> '{}') then
 		perform autopost.refuse('items', 'has an item with something beside its raw_payload', 'put it into the raw_payload; the rest is the same for all items');
 	end if;
@@ -6129,7 +6143,7 @@ CREATE FUNCTION autopost.fail_permanent_batch(p_workspace_id text, p_items jsonb
 -- fail_permanent for many. p_items: [{"delivery_id", "claim_token", "error"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'fail_permanent',
 			'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')
@@ -6742,10 +6756,13 @@ CREATE FUNCTION autopost.finish_ingest_run(p_workspace_id text, p_run_id uuid, p
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Ends a run; the numbers of p_stats are added to those it has.
+-- Ends a run; the numbers of p_stats are added to those it has. Returns {"applied": true} or {"applied": false, "reason": "unknown_run"}.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('run_id', p_run_id is not null), autopost.require('stats', coalesce(jsonb_typeof(p_stats), 'object') = 'object');
+	if not exists (select 1 from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = p_run_id) then
+		return '{"applied": false, "reason": "unknown_run"}';
+	end if;
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
 end
@@ -7867,7 +7884,10 @@ declare
 	v_now timestamptz;
 	v_until timestamptz;
 begin
-	perform autopost.require('bytes', p_bytes >= 0);
+	perform autopost.require('bytes', p_bytes is not null);
+	if p_bytes < 0 then
+		perform autopost.refuse('bytes', 'is negative', 'pass the size of the request');
+	end if;
 	if coalesce(p_items < 1, true) then
 		perform autopost.refuse('items', 'is not positive', 'pass the number of posts in the request');
 	end if;
@@ -10075,10 +10095,11 @@ CREATE FUNCTION autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_
     AS $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{delivery_id,message_id}' then
 		perform autopost.read_in_order(false);
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
@@ -10461,7 +10482,7 @@ CREATE FUNCTION autopost.list_messages(p_workspace_id text, p_filter jsonb, p_li
 -- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
 -- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
 -- Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
 declare
 	v_ids uuid[];
 	v_id uuid;
@@ -10471,6 +10492,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;
@@ -11034,6 +11056,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{pending,sending,delivered,dead}');
 	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
 	return query
 	select v.* from autopost.list_webhook_deliveries v
@@ -11970,7 +11993,7 @@ CREATE FUNCTION autopost.mark_sent_batch(p_workspace_id text, p_items jsonb) RET
 -- mark_sent for many. p_items: [{"delivery_id", "claim_token", "provider_message_id", "sent_at", "raw_meta"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'mark_sent',
 			'outcome', jsonb_build_object('ok', true, 'provider_message_id', i.value -> 'provider_message_id', 'sent_at', i.value -> 'sent_at', 'raw', i.value -> 'raw_meta')) order by i.ordinality), '[]')
@@ -17926,6 +17949,23 @@ $$;
 
 
 --
+-- Name: require_array(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.require_array(p_argument text, p_value jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 unless the argument is an array.
+begin
+	perform autopost.require(p_argument, p_value is not null);
+	if jsonb_typeof(p_value) <> 'array' then
+		perform autopost.refuse(p_argument, 'is no array', 'pass a JSON array of objects');
+	end if;
+end
+$$;
+
+
+--
 -- Name: require_platform(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18982,7 +19022,7 @@ CREATE FUNCTION autopost.schedule_retry_batch(p_workspace_id text, p_items jsonb
 -- schedule_retry for many. p_items: [{"delivery_id", "claim_token", "error", "not_before"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'schedule_retry',
 			'not_before', i.value -> 'not_before', 'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')

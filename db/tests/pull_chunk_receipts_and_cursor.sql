@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(52);
+select plan(53);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('w', 'feed', 'rss', '{"interval_seconds": 60}'), ('w', 'other', 'rss', '{}');
@@ -55,6 +55,8 @@ select is(test.pull(jsonb_build_array(test.item('5', 'five again'))) ->> 'enqueu
 update autopost.pull_cursors set last_poll_at = null, next_poll_at = autopost.now_ts();
 select is(autopost.ingest_pull_chunk('w', 'other', 'other-in', jsonb_build_array(test.item('1', 'other one'))) ->> 'enqueued', '1', 'each source has its own');
 select is(test.pull('[]') - 'run_id', '{"enqueued": 0, "submitted": 0, "rejected": 0, "duplicate": 0, "skipped": 0, "skipped_by": {}, "results": [], "cursor_to": null}', 'an empty chunk');
+
+select is(autopost.finish_ingest_run('w', '00000000-0000-7000-8000-000000000000', '{}'), '{"applied": false, "reason": "unknown_run"}', 'a run that there is not');
 
 -- The raw envelope itself, as a push brings it.
 create temp table bare on commit drop as select test.pull('[{"source_ref": "20", "text": "bare", "tags": ["Bare"], "cursor": {"at": "20"}}, {"source_ref": "21", "link": "https://e.x/", "cursor": {"at": "21"}}]') as answer;

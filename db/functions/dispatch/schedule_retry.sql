@@ -19,7 +19,7 @@ as $$
 -- schedule_retry for many. p_items: [{"delivery_id", "claim_token", "error", "not_before"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'schedule_retry',
 			'not_before', i.value -> 'not_before', 'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')

@@ -30,7 +30,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	if exists (select 1 from jsonb_array_elements(p_items) i where i.value ? 'raw_payload' and jsonb_typeof(i.value) = 'object' and i.value - 'raw_payload' <> '{}') then
 		perform autopost.refuse('items', 'has an item with something beside its raw_payload', 'put it into the raw_payload; the rest is the same for all items');
 	end if;

@@ -217,9 +217,7 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	if jsonb_typeof(p_items) is distinct from 'array' then
-		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
-	end if;
+	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
