@@ -46,7 +46,7 @@ select test.channel('y', p_platform => 'youtube', p_rate_group => 'y');
 select autopost.put_media_origin('w', 'sha256:' || repeat('3', 64), 'file:///x', 'video/mp4', 10, 'video', 1, 1);
 select test.tick('1 second'), test.post(jsonb_build_object('text', 'old title', 'routing', '{"include_channels": ["y"]}'::jsonb,
 	'media', jsonb_build_array(jsonb_build_object('type', 'video', 'blob_ref', 'sha256:' || repeat('3', 64)))));
-select test.tick('1 second'), test.round('y', '{"ok": true, "provider_message_id": "vid"}');
+select test.tick('1 second'), test.round('y', '{"ok": true, "provider_message_id": "vid", "raw": {"steps": {"session": ["s"]}}}');
 select is(test.edit('y', '{"text": "new title\nand more"}') -> 'applied', 'true');
 select is((select a.render_meta ->> 'title' from autopost.post_acts a where a.channel_id = 'y'), 'new title');
 

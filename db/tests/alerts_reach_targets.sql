@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(61);
+select plan(62);
 select test.set_clock('2026-01-10 12:00:00+00');
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot', 'telegram', 'env:BOT'), ('w', 'key', 'webhook', 'env:KEY');
 
@@ -186,6 +186,8 @@ select is(test.finish('ops', test.down('{"known": false}')), 'pending', 'nobody 
 select test.tick('1 hour');
 select test.claims();
 select is(test.finish('ops'), 'sent');
+select is((select jsonb_build_array(t.last_error, m.error) from autopost.alert_targets t join autopost.alert_messages m using (workspace_id, target_id)
+	where t.target_id = 'ops' order by m.message_id desc limit 1), '[null, null]', 'what went out has no error');
 select is(test.told('second'), array['OVER error alert_target_failing: target:ops: people cannot be told of alerts: no']);
 
 -- Health, every day; a test, at any time.

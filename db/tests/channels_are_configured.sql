@@ -103,7 +103,9 @@ select autopost.put_template('w', 'digest', null, '{"body": "{text}"}', 'o', 'r'
 select is(test.put('{"template_ref": "digest"}') -> 'after', '{"template_ref": "digest"}');
 
 -- What is there already and was wrong by plain edits does not stand in the way of another change.
+alter table autopost.channels disable trigger check_routing; -- as a row from before
 update autopost.channels set target_id = 'odd', title = e'a\u0007b', route_filter = '{"include_any": ["RU"]}' where channel_id = 'a';
+alter table autopost.channels enable trigger check_routing;
 select is(test.put('{"max_parallel": 2}') -> 'applied', 'true');
 select is(test.put(autopost.get_channel('w', 'a') -> 'fields') ->> 'reason', 'unchanged', 'nor is what is written as it is');
 select is(test.put('{"title": "Odd"}') -> 'applied', 'true');

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(25);
+select plan(28);
 
 select test.channel(c) from unnest('{a,b,narrow,off}'::text[]) c;
 update autopost.channels set enabled = false where channel_id = 'off';
@@ -52,6 +52,14 @@ create temp table again on commit drop as select test.say('to all') as answer;
 select is((select (answer ->> 'deduped') || ' ' || (answer ->> 'status') from again), '1001 duplicate');
 select is((select jsonb_array_length(e.meta -> 'channels') from autopost.events e where e.action = 'dedup_suppressed' and e.channel_id is null), 1001, 'above a thousand one event names them all');
 select is((select count(*)::int from autopost.events e where e.action = 'dedup_suppressed' and e.channel_id ~ '^c\d'), 0);
+
+-- An item of a batch is what the function of one post takes, or the post itself.
+create temp table both_ways on commit drop as
+select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'command', '[{"raw_payload": {"text": "named"}}, {"text": "named"}, {"raw_payload": null}]') as answer;
+select is((select jsonb_path_query_array(answer, '$[*].status') from both_ways), '["enqueued", "duplicate", "rejected"]');
+select is(test.post('{"raw_payload": {"text": "inner"}}') ->> 'status', 'rejected', 'a post is no item');
+select throws_ok($$select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'command', '[{"raw_payload": {"text": "x"}, "kind": "push"}]')$$, 'AP001',
+	'argument items: has an item with something beside its raw_payload');
 
 select * from finish();
 rollback;

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(39);
+select plan(53);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('w', 'feed', 'rss', '{"interval_seconds": 60}'), ('w', 'other', 'rss', '{}');
@@ -56,6 +56,20 @@ update autopost.pull_cursors set last_poll_at = null, next_poll_at = autopost.no
 select is(autopost.ingest_pull_chunk('w', 'other', 'other-in', jsonb_build_array(test.item('1', 'other one'))) ->> 'enqueued', '1', 'each source has its own');
 select is(test.pull('[]') - 'run_id', '{"enqueued": 0, "submitted": 0, "rejected": 0, "duplicate": 0, "skipped": 0, "skipped_by": {}, "results": [], "cursor_to": null}', 'an empty chunk');
 
+select is(autopost.finish_ingest_run('w', '00000000-0000-7000-8000-000000000000', '{}'), '{"applied": false, "reason": "unknown_run"}', 'a run that there is not');
+
+-- The raw envelope itself, as a push brings it.
+create temp table bare on commit drop as select test.pull('[{"source_ref": "20", "text": "bare", "tags": ["Bare"], "cursor": {"at": "20"}}, {"source_ref": "21", "link": "https://e.x/", "cursor": {"at": "21"}}]') as answer;
+select is((select answer -> 'enqueued' from bare), '2');
+select is((select answer -> 'cursor_to' from bare), '{"at": "21"}');
+select is((select array_agg(m.tags::text || coalesce(m.source_ref, '') order by m.source_ref) from autopost.messages m where m.source_ref in ('20', '21')), '{"{bare}20","{}21"}', 'its tags are the post''s');
+select is((select array_agg(m.source) from autopost.messages m where m.source_ref in ('20', '21')), array['null', 'null']::jsonb[], 'its cursor is no part of it');
+
+-- What is no post leaves no receipt.
+select throws_ok(format($$select test.pull('[%s, %s]')$$, '{"source_ref": "30", "text": "fine"}', i), 'AP001', 'argument items: has item "31" without a payload', i)
+from unnest(array['{"source_ref": "31"}', '{"source_ref": "31", "cursor": {}}', '{"source_ref": "31", "payload": null}', '{"source_ref": "31", "payload": "text", "text": "x"}', '{"source_ref": "31", "skip": false}']) i;
+select is((select count(*)::int from autopost.pull_receipts where source_ref in ('30', '31')), 0);
+
 -- What raises leaves nothing behind.
 select throws_ok($$select test.pull('[{"source_ref": "9", "payload": {"text": "x"}}, {"payload": {"text": "y"}}]')$$, 'AP001', null, 'an item without a reference');
 select is((select count(*)::int from autopost.pull_receipts where source_ref = '9'), 0);
@@ -96,7 +110,12 @@ select is((select failures from autopost.pull_cursors where source_id = 'feed'),
 update autopost.pull_sources set enabled = false;
 select test.tick('1 day');
 select is((select count(*)::int from autopost.list_due_sources('w', 10)), 0, 'a disabled source is not polled');
-select is(autopost.set_pull_cursor('w', 'nowhere', '{}'), '{"applied": false}');
+select is(autopost.set_pull_cursor('w', 'nowhere', '{}'), '{"applied": false, "reason": "unknown_source"}');
+insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'unseen', 'api');
+select is(autopost.set_pull_cursor('w', 'unseen', '{"at": "7"}'), '{"applied": true}', 'of a source that nobody has asked for yet');
+select is((select cursor_json from autopost.list_due_sources('w', 10)), null, 'which is not due before its interval is over');
+select test.tick('1 day');
+select is((select cursor_json from autopost.list_due_sources('w', 10)), '{"at": "7"}');
 
 select * from finish();
 rollback;

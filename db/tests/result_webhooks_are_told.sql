@@ -44,7 +44,7 @@ from (values ('{"signing_ref": "key"}'::jsonb, 'url'), ('{"url": "https://x.exam
 	('{"url": "https://x.example", "signing_ref": "key", "event_types": []}', 'event_types'), ('{"url": "https://x.example", "signing_ref": "key", "channel_ids": ["nowhere"]}', 'channel_ids'),
 	('{"url": "https://x.example", "signing_ref": "key", "rps": 0}', 'rps')) c (f, field);
 select is(test.put('later', '{"url": "https://x.example", "signing_ref": "none"}') -> 'bound', 'false', 'a credential may come later');
-select is(test.put('sent', '{"url": "https://sent.example.com", "signing_ref": "key", "event_types": ["delivery.sent", "post.*"], "tags": ["news"]}') -> 'applied', 'true');
+select is(test.put('sent', '{"url": "https://sent.example.com", "signing_ref": "key", "event_types": ["delivery.sent", "post.*"], "tags": ["News"]}') -> 'applied', 'true');
 select is(test.put('off', '{"url": "https://off.example.com", "signing_ref": "key", "enabled": false}') -> 'applied', 'true');
 select is(autopost.remove_webhook('w', 'later', 'ann', 'r', false) -> 'applied', 'true');
 select is(autopost.remove_webhook('w', 'later', 'ann', 'r', false) ->> 'reason', 'unknown_webhook');

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(22);
+select plan(25);
 
 select test.channel('a', p_max_parallel => 1);
 select is((test.gate('a')).ready_at, 'infinity', 'a channel is born with its gate');
@@ -41,6 +41,15 @@ select is(cardinality(test.claimed(2)), 2);
 create temp table before on commit drop as select to_jsonb(test.gate('a')) as g;
 update autopost.channels set title = 'New', settings = '{"parse_mode": "HTML"}', error_streak = 1;
 select is(to_jsonb(test.gate('a')), (select g from before));
+
+-- A channel begins anew when it is enabled, and only then.
+update autopost.channels set enabled = false, error_streak = 3;
+select is((test.channel_row('a')).error_streak, 3);
+update autopost.channels set enabled = true;
+select is((test.channel_row('a')).error_streak, 0, 'enabled by hand: without failures');
+update autopost.channels set error_streak = 2;
+update autopost.channels set enabled = true, paused_until = null;
+select is((test.channel_row('a')).error_streak, 2, 'it was enabled already');
 
 -- The net below: gates that somebody spoiled.
 update autopost.channel_gates set ready_at = 'infinity', inflight = 0;

@@ -621,6 +621,9 @@ from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (va
 insert into calls values
 	('list_deliveries', $c$autopost.list_deliveries('w', '{"message_id": "x"}', 1)$c$, 'filter'),
 	('list_deliveries', $c$autopost.list_deliveries('w', '{"since": "x"}', 1)$c$, 'filter'),
+	('list_deliveries', $c$autopost.list_deliveries('w', '{"status": "sending_"}', 1)$c$, 'filter'),
+	('list_messages', $c$autopost.list_messages('w', '{"status": null}', 1)$c$, 'filter'),
+	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x", "status": "sent"}', 1)$c$, 'filter'),
 	('list_events', $c$autopost.list_events('w', '{"delivery_id": "x"}', 1)$c$, 'filter'),
 	('list_templates', $c$autopost.list_templates('w', '{"after": {}}', 1)$c$, 'filter'),
 	('list_configuration', $c$autopost.list_configuration(null, 'channel', '{}', 1)$c$, 'workspace_id'),
@@ -701,7 +704,7 @@ insert into calls values
 	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '[{"event_id": "01989f3a-7c1e-7a2b-8d3e-0123456789ab"}]')$c$, 'webhook_id'),
 	('commit_webhook_batch', $c$autopost.commit_webhook_batch('w', '[{"webhook_id": "x", "event_id": "01989f3a-7c1e-7a2b-8d3e-0123456789ab", "claim_token": "t"}]')$c$, 'outcome'),
 	('purge_webhook_sends', $c$autopost.purge_webhook_sends(null)$c$, 'workspace_id');
-select plan((select count(*)::int from calls) + 7);
+select plan((select count(*)::int from calls) + 9);
 
 select is(test.refusal(call), 'AP001 ' || argument, call) from calls;
 
@@ -715,6 +718,8 @@ select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$)
 select is(autopost.resolve_endpoint(null, null), null, 'what resolves answers nothing, and does not say why');
 select is(autopost.resolve_api_key(null), null);
 select is(test.refusal($$autopost.enqueue_messages_and_deliveries('w', 'in', 'api', null)$$), 'accepted', 'a post that is none is answered, as rejected');
+select throws_ok($$select autopost.guard_ingress('w', 'in', -1, 1)$$, 'AP001', 'argument bytes: is negative', 'what is there is not missing');
+select throws_ok($$select autopost.mark_sent_batch('w', '{}')$$, 'AP001', 'argument items: is no array');
 select is((select count(*)::int from autopost.events), 0, 'a wrong call leaves no trace');
 
 select * from finish();

@@ -4,10 +4,11 @@ language plpgsql security definer set search_path = autopost, pg_temp set enable
 as $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{delivery_id,message_id}' then
 		perform autopost.read_in_order(false);
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;

@@ -4,7 +4,7 @@ as $$
 -- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
 -- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
 -- Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
 declare
 	v_ids uuid[];
 	v_id uuid;
@@ -14,6 +14,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;

@@ -11,6 +11,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{pending,sending,delivered,dead}');
 	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
 	return query
 	select v.* from autopost.list_webhook_deliveries v

@@ -5,7 +5,11 @@ as $$
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
 -- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}; either may have "used": {use: times}, what has a
 -- price besides. A post that was found, and not sent, has "reconciled": true in its raw. Returns {"applied": true, "status", "attempt",
--- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery" |
+-- "steps_missing", "steps": [names]}: a series is sent when all of it is, the last step by this commit, those before it by record_series_progress or in
+-- "raw": {"steps": {name: ids}}; the claim goes on. A call that start_call was not asked for is recorded now, as begun with its claim.
+-- An outcome is kept though its error is odd: a category, scope, known or wait that means nothing is left out and stands under "misread" in the event's
+-- error; a timeout without "known" is one that nobody knows the outcome of; a platform's wait is a week at most.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
 -- admin_audit_log where a chat moved.
 begin

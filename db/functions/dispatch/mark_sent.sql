@@ -19,7 +19,7 @@ as $$
 -- mark_sent for many. p_items: [{"delivery_id", "claim_token", "provider_message_id", "sent_at", "raw_meta"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'mark_sent',
 			'outcome', jsonb_build_object('ok', true, 'provider_message_id', i.value -> 'provider_message_id', 'sent_at', i.value -> 'sent_at', 'raw', i.value -> 'raw_meta')) order by i.ordinality), '[]')

@@ -4,7 +4,7 @@ create or replace function autopost.schedule_retry(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- sending -> retry by the central policy, or dead when the attempts are used up; an error with "known": false goes the way of
--- unknown outcomes. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
+-- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -19,7 +19,7 @@ as $$
 -- schedule_retry for many. p_items: [{"delivery_id", "claim_token", "error", "not_before"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'schedule_retry',
 			'not_before', i.value -> 'not_before', 'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')

@@ -10,7 +10,8 @@ as $$
 -- "skipped", "fanout", "deliveries": [first 1,000]}; rejected has "errors". Raises AP001 for a wrong argument.
 -- Locks: messages, channel_gates. Writes: ingest_runs, messages, deliveries, channel_gates, events.
 begin
-	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind, jsonb_build_array(p_raw_payload), p_now) -> 0;
+	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind,
+		jsonb_build_array(jsonb_build_object('raw_payload', p_raw_payload)), p_now) -> 0;
 end
 $$;
 
@@ -19,8 +20,8 @@ create or replace function autopost.enqueue_messages_and_deliveries_batch(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- enqueue_messages_and_deliveries for many posts in one transaction and run: p_items is an array of raw payloads. A post that is
--- rejected does not hold up the rest. Returns an array of its answers in the same order.
+-- enqueue_messages_and_deliveries for many posts in one transaction and run. p_items: [{"raw_payload": {…}}], or the raw payloads themselves. A post
+-- that is rejected does not hold up the rest. Returns an array of its answers in the same order.
 declare
 	v_now timestamptz;
 	v_run_id uuid;
@@ -29,10 +30,14 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
+	if exists (select 1 from jsonb_array_elements(p_items) i where i.value ? 'raw_payload' and jsonb_typeof(i.value) = 'object' and i.value - 'raw_payload' <> '{}') then
+		perform autopost.refuse('items', 'has an item with something beside its raw_payload', 'put it into the raw_payload; the rest is the same for all items');
+	end if;
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
 	v_answers := autopost.enqueue_posts(p_workspace_id, (
-		select coalesce(jsonb_agg(jsonb_build_object('raw', i.value, 'trace_id', autopost.new_id()) order by i.ordinality), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object' and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
+			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
 		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
 	return v_answers;

@@ -11,7 +11,10 @@ declare
 	v_now timestamptz;
 	v_until timestamptz;
 begin
-	perform autopost.require('bytes', p_bytes >= 0);
+	perform autopost.require('bytes', p_bytes is not null);
+	if p_bytes < 0 then
+		perform autopost.refuse('bytes', 'is negative', 'pass the size of the request');
+	end if;
 	if coalesce(p_items < 1, true) then
 		perform autopost.refuse('items', 'is not positive', 'pass the number of posts in the request');
 	end if;

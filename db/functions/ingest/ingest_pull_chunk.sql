@@ -4,8 +4,8 @@ create or replace function autopost.ingest_pull_chunk(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}]; skip only marks an item as
--- seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
+-- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
 -- while its source shows the item; it is over when the source was asked after that time and did not.
 -- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
 -- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
@@ -20,6 +20,7 @@ declare
 	v_skipped jsonb;
 	v_polled timestamptz;
 	v_expiry timestamptz;
+	v_fault text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> '');
@@ -29,6 +30,12 @@ begin
 		perform autopost.refuse('endpoint_id', format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id), 'use the source''s enabled endpoint of kind pull_source');
 	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'source_ref', '') = '') then
 		perform autopost.refuse('items', 'is no array of items with a source_ref', 'pass [{"source_ref", "payload"}]');
+	end if;
+	select format('has item %s without a payload', i.value -> 'source_ref') into v_fault from jsonb_array_elements(p_items) i
+	where i.value -> 'skip' is distinct from 'true' and jsonb_typeof(i.value -> 'payload') is distinct from 'object' and (i.value ? 'payload' or not i.value ?| '{text,media,link}')
+	limit 1;
+	if v_fault is not null then -- its receipt would be all that is left of it
+		perform autopost.refuse('items', v_fault, 'pass [{"source_ref", "payload": {"text": "…"}}], or "skip": true for what is only to be marked as seen');
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
 	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
@@ -53,7 +60,8 @@ begin
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
 	select
-		coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]'))
+		coalesce(jsonb_agg(jsonb_build_object('raw', coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
 	into v_posts, v_skipped

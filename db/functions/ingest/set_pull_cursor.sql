@@ -3,7 +3,8 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor three
 -- keys mean something here: more, after a chunk that is not the last, so that the source stays leased; wait_seconds, the source's own hint;
--- and moved_to, where the source says it lives now, which is told once.
+-- and moved_to, where the source says it lives now, which is told once. Whoever polls by other ways than list_due_sources may say it first.
+-- Returns {"applied": true} or {"applied": false, "reason": "unknown_source"}. Raises AP001 for a wrong argument.
 -- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
 declare
 	v_before jsonb;
@@ -11,9 +12,17 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	select s.workspace_id, s.source_id, autopost.now_ts(), autopost.now_ts() from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id
+	and not exists (select 1 from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id)
+	on conflict (workspace_id, source_id) do nothing;
 	select c.cursor_json into v_before from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
+	if not found then
+		return '{"applied": false, "reason": "unknown_source"}';
+	end if;
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
@@ -27,6 +36,6 @@ begin
 			'the source has moved for good and is followed; set url to where it is now'), jsonb_build_object('source_id', p_source_id,
 			'moved_to', regexp_replace(p_cursor ->> 'moved_to', '[?#].*$', '')));
 	end if;
-	return jsonb_build_object('applied', v_before is not null);
+	return '{"applied": true}';
 end
 $$;

@@ -137,7 +137,7 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.alert_messages m
-	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error)
+	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = case when p_status <> 'sent' then autopost.normalised_error(p_error) end
 	where m.workspace_id = p_message.workspace_id and m.message_id = p_message.message_id;
 	if p_status = 'failed' then
 		return;

@@ -20,7 +20,8 @@ select case p_event.action
 	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
-	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'send_attempt' then case when p_event.meta ->> 'told' = 'late' then format('call %s began; nobody said so before its outcome', p_event.attempt)
+		else format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown')) end
 	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
 		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
@@ -35,7 +36,8 @@ select case p_event.action
 	when 'unknown_outcome' then format('nobody knows whether call %s reached the platform (%s); the channel''s policy is %s',
 		p_event.attempt, coalesce(p_event.error ->> 'cause', 'no answer'), coalesce(p_event.meta ->> 'policy', 'not known'))
 	when 'unknown_resolved' then format('%s looked at the platform: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), p_event.meta ->> 'verdict')
-	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
+	when 'stale_commit' then case when p_event.meta ->> 'reason' = 'steps_missing' then format('counts as sent only when these steps are acknowledged: %s', p_event.meta -> 'steps')
+		else format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',

@@ -40,6 +40,14 @@ begin
 end
 $$;
 
+create or replace function autopost.channel_fields_to_put(p_fields jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- p_fields with tags as check_routing stores them: what is answered is what is there afterwards.
+select case when jsonb_typeof(p_fields -> 'tags') = 'array' and autopost.field_fault(p_fields -> 'tags', '{"is": "list"}') is null
+	then p_fields || jsonb_build_object('tags', autopost.canonical_tags(array(select jsonb_array_elements_text(p_fields -> 'tags')))) else p_fields end
+$$;
+
 create or replace function autopost.channel_settings_errors(p_settings jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -103,7 +111,7 @@ begin
 	end if;
 	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
 	if v_fault is not null then
-		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, autopost.route_filter_remedy());
 	end if;
 	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
 	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
@@ -206,7 +214,7 @@ $$;
 create or replace function autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) returns void
 language plpgsql
 as $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- What people change of a locked channel. The target is a statement of its own: to
 -- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
@@ -214,8 +222,7 @@ begin
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
-		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
-		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id

@@ -18,6 +18,17 @@ begin
 end
 $$;
 
+create or replace function autopost.check_status(p_filter jsonb, p_statuses text[]) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for a filter by a status that no row can have.
+begin
+	if p_filter ? 'status' and coalesce(p_filter ->> 'status' <> all (p_statuses), true) then
+		perform autopost.refuse('filter', format('status %s is unknown', p_filter -> 'status'), 'use ' || array_to_string(p_statuses, ', '));
+	end if;
+end
+$$;
+
 create or replace function autopost.uuid_in(p_filter jsonb, p_key text) returns uuid
 language plpgsql stable
 as $$

@@ -10,18 +10,29 @@ begin
 end
 $$;
 
+create or replace function autopost.error_of(p_act text, p_error jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The normalised error of a failed call. Whoever asks for a retry or an end gets it, whatever category the error is said to have.
+select case when a.category is null then autopost.normalised_error(p_error)
+	else autopost.normalised_error(p_error || jsonb_build_object('category', a.category)) || case when p_error ->> 'category' <> a.category
+		then jsonb_build_object('misread', coalesce(autopost.misread(p_error), '{}') || jsonb_build_object('category', left(p_error ->> 'category', 100))) else '{}' end end
+from (select case p_act when 'fail_permanent' then 'PERMANENT' when 'schedule_retry' then 'TRANSIENT' end as category) a
+$$;
+
 create or replace function autopost.settle_item(p_workspace_id text, p_item jsonb) returns jsonb
 language plpgsql
 as $$
 -- Settles one locked delivery by what its call came to. p_item: {"delivery_id", "claim_token", "outcome", "not_before", "act"};
 -- act narrows what may happen to mark_sent, schedule_retry or fail_permanent; without it the outcome decides. Steps that the outcome
 -- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it; so is the price of what it says was used besides
--- ("used": {use: times}), where the claim was under a budget.
+-- ("used": {use: times}), where the claim was under a budget. A success before whose last step others are missing is refused, and the claim goes on.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
 	v_outcome jsonb := p_item -> 'outcome';
 	v_error jsonb;
+	v_missing jsonb;
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 begin
@@ -44,19 +55,25 @@ begin
 	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
 		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
 			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
+	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
 	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.normalised_error(v_outcome -> 'error');
+	v_error := autopost.error_of(v_act, v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
-	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
-		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
+	if v_error ->> 'category' = 'PERMANENT' then
+		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
 end
@@ -114,7 +131,7 @@ language plpgsql
 as $$
 -- Settles in a few statements what a batch mostly is: calls that succeeded, under the present claim. All is locked.
 -- Returns {place in p_items: answer}; what is missing is settled one by one.
--- Reads: events. Writes: deliveries, channels, channel_gates, events(sent).
+-- Reads: events. Writes: deliveries, channels, channel_gates, events(sent; send_attempt where start_call was left out).
 declare
 	v_now timestamptz;
 	v_items jsonb;
@@ -123,6 +140,7 @@ declare
 	v_calls jsonb;
 	v_ids uuid[];
 	v_channels text[];
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
@@ -136,27 +154,34 @@ begin
 	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
+	and (jsonb_array_length(d.render_meta -> 'steps') = 1 or autopost.steps_missing(d.render_meta, v_items -> d.delivery_id::text -> 'outcome') is null);
 	if v_channels is null then
 		return '{}';
 	end if;
 	v_now := autopost.now_ts();
 	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
 		update autopost.deliveries d
 		set status = 'sent',
 			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
-			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.last_call_at),
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
 			(provider_message_id, render_meta) = (
 				select o.outcome ->> 'provider_message_id',
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object' then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.provider_message_id, d.settled -> 'answer' as answer,
 			v_items -> d.delivery_id::text as item
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where not v_calls ? (d.delivery_id || '/' || d.attempt)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
@@ -192,15 +217,13 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	if jsonb_typeof(p_items) is distinct from 'array' then
-		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
-	end if;
+	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
-		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or not autopost.is_known(i.value -> 'outcome' -> 'error'));
 	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
 		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
 		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));

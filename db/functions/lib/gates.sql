@@ -175,9 +175,13 @@ create or replace trigger move_channel_gates after update on autopost.channels
 create or replace function autopost.stamp_channel() returns trigger
 language plpgsql
 as $$
--- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
+-- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count. A channel that is enabled,
+-- which people alone do, begins without failures.
 begin
 	new.updated_at := autopost.now_ts();
+	if new.enabled and not old.enabled then
+		new.error_streak := 0;
+	end if;
 	if coalesce(new.paused_until, '-infinity') < old.paused_until -- a longer pause needs nothing: the next claim that comes by moves the gate
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then

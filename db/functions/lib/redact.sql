@@ -38,17 +38,47 @@ select case
 	else p_value end
 $$;
 
+create or replace function autopost.longest_wait_ms() returns numeric
+language sql immutable parallel safe
+as $$
+-- The longest wait of a platform's that is believed, a week: after a longer one it is asked again all the same.
+select 604800000::numeric
+$$;
+
+create or replace function autopost.misread(p_error jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- What of an error means nothing here, or is not believed, as it was said: {field: text}. Null where all was understood.
+select nullif(jsonb_strip_nulls(jsonb_build_object(
+	'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT') then left(p_error ->> 'category', 100) end,
+	'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform') then left(p_error ->> 'scope', 100) end,
+	'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null') then left(p_error ->> 'known', 100) end,
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
+		or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms() then left(p_error ->> 'retry_after_ms', 100) end)), '{}')
+$$;
+
+create or replace function autopost.is_known(p_error jsonb) returns boolean
+language sql immutable parallel safe
+as $$
+-- Whether an error says what became of the call. Who tells of a timeout, and no more, does not know.
+select case p_error ->> 'known' when 'true' then true when 'false' then false
+	else coalesce(p_error ->> 'category', '') = 'PERMANENT' or coalesce(p_error ->> 'code', '') <> 'timeout' end
+$$;
+
 create or replace function autopost.normalised_error(p_error jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
--- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters.
+-- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters. An outcome is kept though its error is odd:
+-- what was not understood stands under misread, and a wait is longest_wait_ms at most.
 select jsonb_strip_nulls(jsonb_build_object(
 	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
 	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
 	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
-	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'known', autopost.is_known(p_error),
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' and p_error ->> 'retry_after_ms' !~ '^-'
+		then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
 	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> '' and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}', 'to', p_error #>> '{moved,to}') end,
 	'message', left(autopost.redact(p_error ->> 'message'), 500),
-	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
+	'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
+	'misread', autopost.redact(autopost.misread(p_error))))
 $$;

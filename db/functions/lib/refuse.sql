@@ -34,6 +34,18 @@ begin
 end
 $$;
 
+create or replace function autopost.require_array(p_argument text, p_value jsonb) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 unless the argument is an array.
+begin
+	perform autopost.require(p_argument, p_value is not null);
+	if jsonb_typeof(p_value) <> 'array' then
+		perform autopost.refuse(p_argument, 'is no array', 'pass a JSON array of objects');
+	end if;
+end
+$$;
+
 create or replace function autopost.is_uuid(p_value text) returns boolean
 language sql immutable parallel safe
 as $$

@@ -107,7 +107,7 @@ as $$
 -- What is of no channel does not ask for the channels. Reads: result_webhooks.
 begin
 	return query
-	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, w.tags
+	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, autopost.canonical_tags(w.tags)
 	from autopost.result_webhooks w
 	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
 	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);

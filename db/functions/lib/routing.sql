@@ -60,6 +60,12 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'defaults', p_rendering[9]::jsonb))
 $$;
 
+create or replace function autopost.route_filter_remedy() returns text
+language sql immutable parallel safe
+as $$
+select 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case'
+$$;
+
 create or replace function autopost.route_filter_error(p_filter jsonb) returns text
 language plpgsql immutable parallel safe
 as $$
@@ -86,3 +92,30 @@ begin
 	return null;
 end
 $$;
+
+create or replace function autopost.canonical_tags(p_tags text[]) returns text[]
+language sql immutable parallel safe
+as $$
+-- Tags as messages have them: folded, without # and spaces around them, each once, sorted.
+select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+from (select btrim(autopost.fold(normalize(u.tag, NFC)), ' #') as tag from unnest(p_tags) u (tag)) t
+where t.tag <> ''
+$$;
+
+create or replace function autopost.check_routing() returns trigger
+language plpgsql
+as $$
+-- What a channel is routed by, whoever writes it: a filter that no post could pass is refused, tags are made canonical. Raises AP001 naming the column.
+declare
+	v_error text := case when new.route_filter is distinct from old.route_filter then autopost.route_filter_error(new.route_filter) end;
+begin
+	if v_error is not null then
+		perform autopost.refuse('route_filter', v_error, autopost.route_filter_remedy());
+	end if;
+	new.tags := autopost.canonical_tags(new.tags);
+	return new;
+end
+$$;
+
+create or replace trigger check_routing before insert or update of route_filter, tags on autopost.channels
+	for each row when (new.route_filter is not null or new.tags <> '{}') execute function autopost.check_routing();

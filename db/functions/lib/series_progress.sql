@@ -31,3 +31,16 @@ or coalesce((
 	order by s.ordinality
 	limit 1), false)
 $$;
+
+create or replace function autopost.steps_missing(p_render_meta jsonb, p_outcome jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Which steps keep a delivery from being sent, in their order; null when none does. A success acknowledges the last one, and those of its
+-- "raw": {"steps": {step: ids}}.
+select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta -> 'steps') > 1 then (
+	select jsonb_agg(s.value -> 'step' order by s.ordinality)
+	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where s.ordinality < jsonb_array_length(p_render_meta -> 'steps')
+	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
+$$;

@@ -90,6 +90,24 @@ begin
 end
 $$;
 
+create or replace function autopost.late_start(p_delivery_id uuid, p_trace_id uuid) returns jsonb
+language sql immutable parallel safe
+as $$
+-- The meta of a send_attempt that start_call was not asked for: the commit tells of the call, as begun with its claim.
+select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+create or replace function autopost.tell_late_start(p_workspace_id text, p_delivery autopost.deliveries) returns void
+language plpgsql
+as $$
+-- Writes: events(send_attempt).
+begin
+	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id, p_delivery.claimed_at, 'send_attempt',
+		p_delivery.attempt, 'ok', autopost.late_start(p_delivery.delivery_id, p_delivery.trace_id));
+end
+$$;
+
 create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries, p_claim_token text, p_what text) returns jsonb
 language plpgsql
 as $$
@@ -112,22 +130,27 @@ create or replace function autopost.leave_flight(
 ) returns jsonb
 language plpgsql
 as $$
--- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again.
--- Locks: channel_gates. Writes: deliveries, channel_gates. Returns the answer of the commit.
+-- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again. What was sent
+-- was called for, though nobody said so before.
+-- Locks: channel_gates. Reads: events. Writes: deliveries, channel_gates, events(send_attempt where start_call was left out). Returns the answer of the commit.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
+	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
+		perform autopost.tell_late_start(p_workspace_id, p_delivery);
+		v_call_at := p_delivery.claimed_at;
+	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
-		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
-			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false' then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
@@ -150,12 +173,12 @@ as $$
 declare
 	v_answer jsonb;
 begin
-	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
-		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channels c
 	set error_streak = 0
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
 	v_answer := autopost.leave_flight(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
+	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
+		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channel_gates g
 	set last_provider_message_id = p_provider_message_id
 	where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;

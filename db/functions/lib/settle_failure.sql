@@ -43,7 +43,8 @@ as $$
 -- reconcile where every call bears the delivery's key, so that it is no blind copy (platforms.idempotent).
 -- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
 -- platform would show what it made (platforms.settle_seconds).
--- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- Reads: platforms, events. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent; send_attempt where start_call
+-- was left out).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -56,6 +57,7 @@ begin
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
 		v_on_unknown := 'resend';
 	end if;
+	perform autopost.tell_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null; -- there was one
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()

@@ -29,7 +29,7 @@ begin
 	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
 	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed' when v_message.attempt >= 2 then 'unknown' else 'pending' end;
 	update autopost.alert_targets t
-	set failures = v_failures, last_error = autopost.normalised_error(p_error), next_try_at = case when p_error is null then v_now
+	set failures = v_failures, last_error = case when v_failures > 0 then autopost.normalised_error(p_error) end, next_try_at = case when p_error is null then v_now
 		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'), make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
 	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
 	if v_status = 'pending' then

@@ -68,7 +68,7 @@ declare
 	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	perform autopost.uuids_of(p_items, 'event_id');
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'webhook_id' from jsonb_array_elements(p_items) i)
