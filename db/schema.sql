@@ -3150,9 +3150,6 @@ CREATE FUNCTION autopost.check_retention(p_key text) RETURNS void
 declare
 	v_ttl interval;
 begin
-	if autopost.setting(p_key) < 1 then
-		perform autopost.refuse('value', format('%s must be at least 1', p_key), 'keep it for a day or more');
-	end if;
 	if p_key in ('delivery_retention_days', 'message_retention_days') then
 		v_ttl := autopost.longest_dedup_ttl();
 		if autopost.setting_interval(p_key) < v_ttl then
@@ -7841,6 +7838,33 @@ $$;
 
 
 --
+-- Name: guard_setting(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_setting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+-- Refuses (AP001) a value that is not of the kind of its setting's default, or outside least and most, whoever writes it.
+declare
+	v_kind text := coalesce(jsonb_typeof(new.default_value), 'number');
+	v_unit text := (regexp_match(new.key, '_(seconds|ms|hours|days|bytes)(_|$)'))[1];
+	v_good boolean := jsonb_typeof(new.value) = v_kind;
+begin
+	if v_good and v_kind = 'number' then
+		v_good := (new.value #>> '{}')::numeric % 1 = 0 and coalesce((new.value #>> '{}')::numeric >= new.least, true) and coalesce((new.value #>> '{}')::numeric <= new.most, true);
+	end if;
+	if not v_good then
+		perform autopost.refuse('value', format('%s must be %s, not %s', new.key, case v_kind
+			when 'number' then concat_ws(' ', 'a whole number', 'of ' || replace(v_unit, 'ms', 'milliseconds'), 'from ' || new.least, 'to ' || new.most)
+			when 'boolean' then 'true or false' else 'a ' || v_kind end, left(new.value::text, 100)),
+			format('write one such as %s, its default', coalesce(new.default_value, to_jsonb(new.least))));
+	end if;
+	return new;
+end
+$_$;
+
+
+--
 -- Name: guard_template(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10573,7 +10597,10 @@ CREATE TABLE autopost.settings (
     value jsonb NOT NULL,
     meaning text NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    default_value jsonb
+    default_value jsonb,
+    "least" bigint,
+    most bigint,
+    CONSTRAINT settings_check CHECK (("least" <= most))
 );
 
 
@@ -25195,6 +25222,13 @@ CREATE TRIGGER guard_dedup_ttl BEFORE INSERT OR UPDATE OF dedup_ttl_hours ON aut
 --
 
 CREATE TRIGGER guard_initial_status BEFORE INSERT ON autopost.deliveries FOR EACH ROW WHEN ((new.status = ANY (ARRAY['claimed'::text, 'sending'::text, 'retry'::text, 'dead'::text]))) EXECUTE FUNCTION autopost.guard_initial_status();
+
+
+--
+-- Name: settings guard_setting; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_setting BEFORE INSERT OR UPDATE OF value ON autopost.settings FOR EACH ROW EXECUTE FUNCTION autopost.guard_setting();
 
 
 --

@@ -94,6 +94,13 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
+	lease, err := d.store.SendingLease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.cfg, err = cfg.UnderLease(lease); err != nil {
+		return nil, misuse{err}
+	}
 	if d.vault, err = newVault(cfg, d.store, log); err != nil {
 		return nil, err
 	}
