@@ -1109,26 +1109,28 @@ $_$;
 
 
 --
--- Name: apply_settings(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: apply_settings(jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_dry_run boolean) RETURNS jsonb
+CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Changes settings together, {key: value}; null puts one back to its default. A dry run is the same, undone.
 -- Returns {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}, or {"applied": false, "dry_run", "reason": "unchanged"}. Raises AP001 as
--- put_setting does. Looks across workspaces. Locks: settings. Reads: channels. Writes: settings.
+-- put_setting does, and without operator or reason. What changes is in the audit log of the operator's workspace. Looks across workspaces.
+-- Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 declare
+	v_act jsonb;
 	v_changes jsonb;
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('dry_run', p_dry_run is not null);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	if jsonb_typeof(p_values) is distinct from 'object' then
 		perform autopost.refuse('values', 'are no JSON object', 'pass {"key": value}');
 	end if;
 	begin
-		v_changes := autopost.change_settings(p_values);
+		v_changes := autopost.change_settings(p_values, 'apply_settings', v_act);
 		if p_dry_run then
 			raise exception 'planned' using errcode = 'AP900';
 		end if;
@@ -1864,8 +1866,8 @@ CREATE FUNCTION autopost.binding_errors(p_fields jsonb) RETURNS jsonb
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
+	return case when p_fields ->> 'platform' <> all (autopost.credential_platforms())
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
@@ -2234,6 +2236,20 @@ $_$;
 
 
 --
+-- Name: canonical_tags(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.canonical_tags(p_tags text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Tags as messages have them: folded, without # and spaces around them, each once, sorted.
+select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+from (select btrim(autopost.fold(normalize(u.tag, NFC)), ' #') as tag from unnest(p_tags) u (tag)) t
+where t.tag <> ''
+$$;
+
+
+--
 -- Name: canonical_url(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2423,7 +2439,7 @@ $$;
 CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- What people change of a locked channel. A channel that is enabled by hand begins without failures. The target is a statement of its own: to
+-- What people change of a locked channel. The target is a statement of its own: to
 -- name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
@@ -2431,8 +2447,7 @@ begin
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title, send_mode = p_new.send_mode,
 		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone, window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown, on_auth_lost = p_new.on_auth_lost,
-		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref,
-		error_streak = case when p_new.enabled and not p_old.enabled then 0 else c.error_streak end
+		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter, template_ref = p_new.template_ref
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id
@@ -2558,16 +2573,18 @@ $$;
 
 
 --
--- Name: change_settings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: change_settings(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.change_settings(p_values jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
--- [{"key", "before", "after"}]. Raises AP001 as put_setting does.
--- Locks: settings (key). Writes: settings.
+-- [{"key", "before", "after"}], each a row in the audit log of the operator's workspace; before there is any workspace, there is no log. p_function
+-- acts for who and why that p_act says. To be asked before a workspace is entered. Raises AP001 as put_setting does.
+-- Locks: settings (key), audit_heads. Reads: workspaces. Writes: settings, admin_audit_log.
 declare
+	v_log text;
 	v_setting record;
 	v_changes jsonb := '[]';
 	v_bad text;
@@ -2596,6 +2613,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
 	end loop;
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c where c.value ->> 'key' like '%\_retention\_days';
+	v_log := autopost.operator_workspace();
+	perform autopost.audit(v_log, p_function, 'setting:' || (c.value ->> 'key'), p_act,
+		jsonb_build_object('value', c.value -> 'before'), jsonb_build_object('value', c.value -> 'after'))
+	from jsonb_array_elements(v_changes) c where v_log is not null;
 	return v_changes;
 end
 $$;
@@ -2614,10 +2635,10 @@ $$;
 
 
 --
--- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_deliveries_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_deliveries_rows AS
  SELECT d.workspace_id,
     d.delivery_id,
     d.message_id,
@@ -2642,6 +2663,85 @@ CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
     d.finished_at
    FROM (autopost.deliveries d
      JOIN autopost.channels c ON (((c.workspace_id = d.workspace_id) AND (c.channel_id = d.channel_id))));
+
+
+--
+-- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.role_workspaces (
+    role_name text NOT NULL,
+    workspace_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY autopost.role_workspaces FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.workspaces (
+    workspace_id text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
+    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
+);
+
+ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: readable_workspaces; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.readable_workspaces AS
+ SELECT w.workspace_id
+   FROM autopost.workspaces w
+  WHERE (EXISTS ( SELECT 1
+           FROM (autopost.role_workspaces rw
+             JOIN pg_roles r ON ((r.rolname = rw.role_name)))
+          WHERE ((rw.workspace_id = ANY (ARRAY[w.workspace_id, '*'::text])) AND pg_has_role(
+                CASE current_setting('role'::text)
+                    WHEN 'none'::text THEN SESSION_USER
+                    ELSE (current_setting('role'::text))::name
+                END, r.oid, 'member'::text))));
+
+
+--
+-- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_deliveries WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.platform,
+    v.target_id,
+    v.status,
+    v.attempt,
+    v.due_at,
+    v.scheduled_for,
+    v.next_retry_at,
+    v.provider_message_id,
+    v.sent_at,
+    v.last_error,
+    v.rendered_text,
+    v.render_meta,
+    v.unknown_outcomes,
+    v.trace_id,
+    v.ingest_run_id,
+    v.created_at,
+    v.updated_at,
+    v.finished_at
+   FROM autopost.list_deliveries_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -2705,7 +2805,7 @@ begin
 	end if;
 	v_fault := autopost.route_filter_error(nullif(v_new -> 'route_filter', 'null'));
 	if v_fault is not null then
-		v_errors := v_errors || autopost.field_error('route_filter', v_fault, 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case');
+		v_errors := v_errors || autopost.field_error('route_filter', v_fault, autopost.route_filter_remedy());
 	end if;
 	v_fault := autopost.dedup_ttl_error((p_after ->> 'dedup_ttl_hours')::int);
 	if v_new ? 'dedup_ttl_hours' and v_fault is not null then
@@ -2751,6 +2851,19 @@ begin
 	p_channel.dedup_ttl_hours := coalesce(p_channel.dedup_ttl_hours, 168);
 	return autopost.row_fields(to_jsonb(p_channel), autopost.channel_rules(p_channel.auth_ref));
 end
+$$;
+
+
+--
+-- Name: channel_fields_to_put(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_fields_to_put(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- p_fields with tags as check_routing stores them: what is answered is what is there afterwards.
+select case when jsonb_typeof(p_fields -> 'tags') = 'array' and autopost.field_fault(p_fields -> 'tags', '{"is": "list"}') is null
+	then p_fields || jsonb_build_object('tags', autopost.canonical_tags(array(select jsonb_array_elements_text(p_fields -> 'tags')))) else p_fields end
 $$;
 
 
@@ -3120,6 +3233,27 @@ $$;
 
 
 --
+-- Name: check_new_id(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_new_id(p_argument text, p_id text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for what nobody should have to type or read as the id of something new: what is there already goes by the id that it has.
+declare
+	v_fault text := case
+		when p_id ~ '[\u0001-\u001F\u007F-\u009F]' then 'holds control characters'
+		when p_id <> btrim(p_id) then 'begins or ends with a space'
+		when length(p_id) > 200 then 'is longer than 200 characters' end;
+begin
+	if v_fault is not null then
+		perform autopost.refuse(p_argument, v_fault, 'choose an id of 1 to 200 characters, in one line and without spaces around it');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3182,9 +3316,6 @@ CREATE FUNCTION autopost.check_retention(p_key text) RETURNS void
 declare
 	v_ttl interval;
 begin
-	if autopost.setting(p_key) < 1 then
-		perform autopost.refuse('value', format('%s must be at least 1', p_key), 'keep it for a day or more');
-	end if;
 	if p_key in ('delivery_retention_days', 'message_retention_days') then
 		v_ttl := autopost.longest_dedup_ttl();
 		if autopost.setting_interval(p_key) < v_ttl then
@@ -3254,6 +3385,42 @@ begin
 	end if;
 end
 $_$;
+
+
+--
+-- Name: check_routing(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_routing() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- What a channel is routed by, whoever writes it: a filter that no post could pass is refused, tags are made canonical. Raises AP001 naming the column.
+declare
+	v_error text := case when new.route_filter is distinct from old.route_filter then autopost.route_filter_error(new.route_filter) end;
+begin
+	if v_error is not null then
+		perform autopost.refuse('route_filter', v_error, autopost.route_filter_remedy());
+	end if;
+	new.tags := autopost.canonical_tags(new.tags);
+	return new;
+end
+$$;
+
+
+--
+-- Name: check_status(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_status(p_filter jsonb, p_statuses text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for a filter by a status that no row can have.
+begin
+	if p_filter ? 'status' and coalesce(p_filter ->> 'status' <> all (p_statuses), true) then
+		perform autopost.refuse('filter', format('status %s is unknown', p_filter -> 'status'), 'use ' || array_to_string(p_statuses, ', '));
+	end if;
+end
+$$;
 
 
 --
@@ -3843,15 +4010,13 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	if jsonb_typeof(p_items) is distinct from 'array' then
-		perform autopost.refuse('items', 'is no array', 'pass a JSON array of objects');
-	end if;
+	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> '' and i.value ->> 'claim_token' <> '') is not true;
 	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
 		select 1 from jsonb_array_elements(p_items) i
-		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or i.value -> 'outcome' -> 'error' -> 'known' = 'false');
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform') or not autopost.is_known(i.value -> 'outcome' -> 'error'));
 	if v_groups then -- a refused credential, or a chat that moved, is the channel's affair
 		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
 		where exists (select 1 from jsonb_array_elements(p_items) i where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
@@ -3890,7 +4055,11 @@ CREATE FUNCTION autopost.commit_outcome(p_workspace_id text, p_delivery_id uuid,
 -- p_outcome: {"ok": true, "provider_message_id", "sent_at", "raw"} or {"ok": false, "error": {"category", "scope", "code", "known",
 -- "retry_after_ms", "moved": {"from", "to"} for a chat that has another id now, "message", "raw"}}; either may have "used": {use: times}, what has a
 -- price besides. A post that was found, and not sent, has "reconciled": true in its raw. Returns {"applied": true, "status", "attempt",
--- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery"}.
+-- "next_retry_at"}, the same again with "repeated" for a commit that is asked twice, or {"applied": false, "reason": "stale" | "unknown_delivery" |
+-- "steps_missing", "steps": [names]}: a series is sent when all of it is, the last step by this commit, those before it by record_series_progress or in
+-- "raw": {"steps": {name: ids}}; the claim goes on. A call that start_call was not asked for is recorded now, as begun with its claim.
+-- An outcome is kept though its error is odd: a category, scope, known or wait that means nothing is left out and stands under "misread" in the event's
+-- error; a timeout without "known" is one that nobody knows the outcome of; a platform's wait is a week at most.
 -- Raises AP001 for a wrong argument. Locks: see commit_items. Writes: deliveries, channels, platform_limits, channel_gates, events,
 -- admin_audit_log where a chat moved.
 begin
@@ -4046,7 +4215,7 @@ declare
 	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	perform autopost.uuids_of(p_items, 'event_id');
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'webhook_id' from jsonb_array_elements(p_items) i)
@@ -4267,7 +4436,7 @@ left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.chann
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
 union all
 select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
-from autopost.list_chats h
+from autopost.list_chats_rows h
 where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
@@ -4443,6 +4612,21 @@ begin
 	v_key.enabled := true;
 	perform autopost.audit(p_workspace_id, 'create_api_key', 'api_key:' || v_key.key_id, v_act, '{}', autopost.api_key_shown(v_key));
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
+end
+$$;
+
+
+--
+-- Name: credential_platforms(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_platforms() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a credential may be of: a platform that is posted to, http and postgres for sources, smtp for mail, webhook for what signs.
+-- Reads: platforms.
+begin
+	return array(select p.platform from autopost.platforms p union select unnest('{http,postgres,smtp,webhook}'::text[]) order by 1);
 end
 $$;
 
@@ -4629,7 +4813,7 @@ declare
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
 begin
 	return query
-	select v.* from autopost.list_deliveries v
+	select v.* from autopost.list_deliveries_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.message_id = v_message_id)
@@ -4644,23 +4828,6 @@ begin
 	limit p_limit;
 end
 $$;
-
-
---
--- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.workspaces (
-    workspace_id text NOT NULL,
-    name text DEFAULT ''::text NOT NULL,
-    status text DEFAULT 'active'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
-    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
-);
-
-ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -5375,7 +5542,7 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.alert_messages m
-	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error)
+	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = case when p_status <> 'sent' then autopost.normalised_error(p_error) end
 	where m.workspace_id = p_message.workspace_id and m.message_id = p_message.message_id;
 	if p_status = 'failed' then
 		return;
@@ -5480,6 +5647,8 @@ begin
 		then autopost.field_error('source_id', format('there is no source %s', p_after ->> 'source_id'), 'add the source first') else '[]' end
 	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
 		then autopost.field_error('ingress_rps', '0 is out of range', autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
+	|| case when p_after -> 'moderated' = 'true' and p_old.moderated is not true
+		then autopost.field_error('moderated', 'cannot be true: posts cannot wait for a decision yet', 'leave it out, and post what is decided') else '[]' end
 	|| case
 		when v_kind <> 'webhook_push' and v_signing is not null
 			then autopost.field_error('signing_ref', format('is nothing for kind %s', v_kind), 'leave it out')
@@ -5585,7 +5754,8 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries(p_workspace_id text, p_
 -- "skipped", "fanout", "deliveries": [first 1,000]}; rejected has "errors". Raises AP001 for a wrong argument.
 -- Locks: messages, channel_gates. Writes: ingest_runs, messages, deliveries, channel_gates, events.
 begin
-	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind, jsonb_build_array(p_raw_payload), p_now) -> 0;
+	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind,
+		jsonb_build_array(jsonb_build_object('raw_payload', p_raw_payload)), p_now) -> 0;
 end
 $$;
 
@@ -5598,8 +5768,8 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries_batch(p_workspace_id te
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- enqueue_messages_and_deliveries for many posts in one transaction and run: p_items is an array of raw payloads. A post that is
--- rejected does not hold up the rest. Returns an array of its answers in the same order.
+-- enqueue_messages_and_deliveries for many posts in one transaction and run. p_items: [{"raw_payload": {…}}], or the raw payloads themselves. A post
+-- that is rejected does not hold up the rest. Returns an array of its answers in the same order.
 declare
 	v_now timestamptz;
 	v_run_id uuid;
@@ -5608,10 +5778,14 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
+	if exists (select 1 from jsonb_array_elements(p_items) i where i.value ? 'raw_payload' and jsonb_typeof(i.value) = 'object' and i.value - 'raw_payload' <> '{}') then
+		perform autopost.refuse('items', 'has an item with something beside its raw_payload', 'put it into the raw_payload; the rest is the same for all items');
+	end if;
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
 	v_answers := autopost.enqueue_posts(p_workspace_id, (
-		select coalesce(jsonb_agg(jsonb_build_object('raw', i.value, 'trace_id', autopost.new_id()) order by i.ordinality), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object' and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
+			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
 		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
 	return v_answers;
@@ -5808,6 +5982,7 @@ exception when sqlstate 'AP003' then
 	if p_workspace_id in ('', '*') then
 		perform autopost.refuse('workspace_id', 'is no name', 'use letters, digits and dashes');
 	end if;
+	perform autopost.check_new_id('workspace_id', p_workspace_id);
 	perform set_config('autopost.workspace_id', p_workspace_id, true);
 end
 $$;
@@ -5849,6 +6024,21 @@ $$;
 
 
 --
+-- Name: error_of(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.error_of(p_act text, p_error jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The normalised error of a failed call. Whoever asks for a retry or an end gets it, whatever category the error is said to have.
+select case when a.category is null then autopost.normalised_error(p_error)
+	else autopost.normalised_error(p_error || jsonb_build_object('category', a.category)) || case when p_error ->> 'category' <> a.category
+		then jsonb_build_object('misread', coalesce(autopost.misread(p_error), '{}') || jsonb_build_object('category', left(p_error ->> 'category', 100))) else '{}' end end
+from (select case p_act when 'fail_permanent' then 'PERMANENT' when 'schedule_retry' then 'TRANSIENT' end as category) a
+$$;
+
+
+--
 -- Name: event_text(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5860,7 +6050,8 @@ select case p_event.action
 	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
 		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
-	when 'send_attempt' then format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown'))
+	when 'send_attempt' then case when p_event.meta ->> 'told' = 'late' then format('call %s began; nobody said so before its outcome', p_event.attempt)
+		else format('call %s began, by run %s', p_event.attempt, coalesce(p_event.meta ->> 'run_id', 'unknown')) end
 	when 'sent' then format(case when p_event.meta #> '{raw,raw,reconciled}' = 'true' then 'found at the platform as %s, so not sent again' else 'the platform took it as %s' end,
 		coalesce(p_event.meta ->> 'provider_message_id', 'unknown'))
 	when 'retry_scheduled' then format('call %s failed, %s; again at %s', p_event.attempt, autopost.failure_text(p_event.error),
@@ -5875,7 +6066,8 @@ select case p_event.action
 	when 'unknown_outcome' then format('nobody knows whether call %s reached the platform (%s); the channel''s policy is %s',
 		p_event.attempt, coalesce(p_event.error ->> 'cause', 'no answer'), coalesce(p_event.meta ->> 'policy', 'not known'))
 	when 'unknown_resolved' then format('%s looked at the platform: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), p_event.meta ->> 'verdict')
-	when 'stale_commit' then format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit'))
+	when 'stale_commit' then case when p_event.meta ->> 'reason' = 'steps_missing' then format('counts as sent only when these steps are acknowledged: %s', p_event.meta -> 'steps')
+		else format('an outcome came from a claim that was over (%s): it changed nothing', coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('put back into the queue by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'somebody'), coalesce(p_event.meta ->> 'reason', 'no reason'))
 	when 'act_requested' then format('%s asked for by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'), p_event.meta ->> 'operator',
@@ -6082,7 +6274,8 @@ CREATE FUNCTION autopost.fail_permanent(p_workspace_id text, p_delivery_id uuid,
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- sending -> failed_permanent, with the penalties of the error's scope in the same transaction. Returns and raises as commit_outcome.
+-- sending -> failed_permanent, with the penalties of the error's scope in the same transaction; also if its category is said to be TRANSIENT, which is
+-- noted. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -6103,7 +6296,7 @@ CREATE FUNCTION autopost.fail_permanent_batch(p_workspace_id text, p_items jsonb
 -- fail_permanent for many. p_items: [{"delivery_id", "claim_token", "error"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'fail_permanent',
 			'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')
@@ -6449,6 +6642,7 @@ CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id 
 -- A post to the channels that route_post found for it: renders once per way of showing, drops what was sent or is in flight, inserts.
 -- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
 -- collide; else the one snapshot of the insert sees every earlier delivery of it.
+-- Where the setting dedup_audit_rows is on, who was dropped has a delivery that says so.
 -- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
 -- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, post_acts, events(validation_failed).
 declare
@@ -6468,6 +6662,7 @@ declare
 	v_place bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint;
 	v_made text[];
 	v_fates text[]; -- where they are not the verdicts
+	v_audited boolean := false;
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
@@ -6506,6 +6701,16 @@ begin
 		select array_agg(case when m.channel_id is null and v_verdicts[u.choice] <> 'skipped' then 'deduped' else v_verdicts[u.choice] end order by u.n) into v_fates
 		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
 		full join unnest(v_made) m (channel_id) on m.channel_id = u.channel_id;
+		v_audited := 'deduped' = any (v_fates) and autopost.setting_is_on('dedup_audit_rows');
+	end if;
+	if v_audited then
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+			status, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+			'deduped', v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id, p_now, p_now, p_now
+		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
+		where u.fate = 'deduped'
+		order by u.n;
 	end if;
 
 	select jsonb_build_object(
@@ -6515,7 +6720,7 @@ begin
 		array_agg(u.channel_id) filter (where u.fate = 'deduped'),
 		coalesce(jsonb_agg(jsonb_build_object('channel_id', u.channel_id, 'status', u.fate,
 			'reason', case u.fate when 'deduped' then 'the channel has this content already' else v_errors[u.choice] ->> 'message' end)
-			|| case when u.fate in ('queued', 'failed_permanent') then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
+			|| case when u.fate in ('queued', 'failed_permanent') or u.fate = 'deduped' and v_audited then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
 			filter (where p_job_id is null and u.n <= 1000), '[]')
 	into counts, armed, dropped, deliveries
 	from (
@@ -6716,10 +6921,13 @@ CREATE FUNCTION autopost.finish_ingest_run(p_workspace_id text, p_run_id uuid, p
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Ends a run; the numbers of p_stats are added to those it has.
+-- Ends a run; the numbers of p_stats are added to those it has. Returns {"applied": true} or {"applied": false, "reason": "unknown_run"}.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('run_id', p_run_id is not null), autopost.require('stats', coalesce(jsonb_typeof(p_stats), 'object') = 'object');
+	if not exists (select 1 from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = p_run_id) then
+		return '{"applied": false, "reason": "unknown_run"}';
+	end if;
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
 end
@@ -6762,7 +6970,7 @@ begin
 	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
 	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed' when v_message.attempt >= 2 then 'unknown' else 'pending' end;
 	update autopost.alert_targets t
-	set failures = v_failures, last_error = autopost.normalised_error(p_error), next_try_at = case when p_error is null then v_now
+	set failures = v_failures, last_error = case when v_failures > 0 then autopost.normalised_error(p_error) end, next_try_at = case when p_error is null then v_now
 		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'), make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
 	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
 	if v_status = 'pending' then
@@ -7466,7 +7674,7 @@ begin
 				select coalesce(jsonb_agg(jsonb_build_object('action', f.action, 'run_id', f.run_id, 'since', f.opened_at) order by f.action), '[]')
 				from autopost.ingress_floods f
 				where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.run_id is not null))
-		from autopost.list_endpoints v
+		from autopost.list_endpoints_rows v
 		where v.workspace_id = p_workspace_id and v.endpoint_id = p_endpoint_id);
 end
 $$;
@@ -7549,7 +7757,7 @@ begin
 				limit 1000) x
 			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id))
 	into v_answer
-	from autopost.list_messages v
+	from autopost.list_messages_rows v
 	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
 	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
 	return v_answer;
@@ -7614,7 +7822,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	return (
 		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
-		from autopost.list_sources v
+		from autopost.list_sources_rows v
 		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
 end
@@ -7638,7 +7846,7 @@ begin
 		select jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status, 'created_at', w.created_at, 'updated_at', w.updated_at,
 			'channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id),
 			'enabled_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.enabled),
-			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id))
+			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id))
 		from autopost.workspaces w
 		where w.workspace_id = p_workspace_id);
 end
@@ -7841,7 +8049,10 @@ declare
 	v_now timestamptz;
 	v_until timestamptz;
 begin
-	perform autopost.require('bytes', p_bytes >= 0);
+	perform autopost.require('bytes', p_bytes is not null);
+	if p_bytes < 0 then
+		perform autopost.refuse('bytes', 'is negative', 'pass the size of the request');
+	end if;
 	if coalesce(p_items < 1, true) then
 		perform autopost.refuse('items', 'is not positive', 'pass the number of posts in the request');
 	end if;
@@ -7885,6 +8096,33 @@ begin
 		using errcode = 'AP004', hint = 'deliveries are made by enqueue_messages_and_deliveries';
 end
 $$;
+
+
+--
+-- Name: guard_setting(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.guard_setting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+-- Refuses (AP001) a value that is not of the kind of its setting's default, or outside least and most, whoever writes it.
+declare
+	v_kind text := coalesce(jsonb_typeof(new.default_value), 'number');
+	v_unit text := (regexp_match(new.key, '_(seconds|ms|hours|days|bytes)(_|$)'))[1];
+	v_good boolean := jsonb_typeof(new.value) = v_kind;
+begin
+	if v_good and v_kind = 'number' then
+		v_good := (new.value #>> '{}')::numeric % 1 = 0 and coalesce((new.value #>> '{}')::numeric >= new.least, true) and coalesce((new.value #>> '{}')::numeric <= new.most, true);
+	end if;
+	if not v_good then
+		perform autopost.refuse('value', format('%s must be %s, not %s', new.key, case v_kind
+			when 'number' then concat_ws(' ', 'a whole number', 'of ' || replace(v_unit, 'ms', 'milliseconds'), 'from ' || new.least, 'to ' || new.most)
+			when 'boolean' then 'true or false' else 'a ' || v_kind end, left(new.value::text, 100)),
+			format('write one such as %s, its default', coalesce(new.default_value, to_jsonb(new.least))));
+	end if;
+	return new;
+end
+$_$;
 
 
 --
@@ -8017,8 +8255,8 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	return jsonb_build_object('at', v_now,
-		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id),
-		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot q
+		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id),
+		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'paused_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
 		'failed_24h', (select count(*) from autopost.deliveries d
@@ -8424,8 +8662,8 @@ CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}]; skip only marks an item as
--- seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
+-- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
+-- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
 -- while its source shows the item; it is over when the source was asked after that time and did not.
 -- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
 -- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
@@ -8440,6 +8678,7 @@ declare
 	v_skipped jsonb;
 	v_polled timestamptz;
 	v_expiry timestamptz;
+	v_fault text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> '');
@@ -8449,6 +8688,12 @@ begin
 		perform autopost.refuse('endpoint_id', format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id), 'use the source''s enabled endpoint of kind pull_source');
 	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'source_ref', '') = '') then
 		perform autopost.refuse('items', 'is no array of items with a source_ref', 'pass [{"source_ref", "payload"}]');
+	end if;
+	select format('has item %s without a payload', i.value -> 'source_ref') into v_fault from jsonb_array_elements(p_items) i
+	where i.value -> 'skip' is distinct from 'true' and jsonb_typeof(i.value -> 'payload') is distinct from 'object' and (i.value ? 'payload' or not i.value ?| '{text,media,link}')
+	limit 1;
+	if v_fault is not null then -- its receipt would be all that is left of it
+		perform autopost.refuse('items', v_fault, 'pass [{"source_ref", "payload": {"text": "…"}}], or "skip": true for what is only to be marked as seen');
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
 	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
@@ -8473,7 +8718,8 @@ begin
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
 	select
-		coalesce(jsonb_agg(jsonb_build_object('raw', f.item -> 'payload', 'trace_id', autopost.new_id(), 'route_tags', coalesce(f.item -> 'tags', '[]'))
+		coalesce(jsonb_agg(jsonb_build_object('raw', coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
 	into v_posts, v_skipped
@@ -8572,6 +8818,19 @@ CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timesta
 -- one that nobody came by does not know of a pause yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate' or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
+$$;
+
+
+--
+-- Name: is_known(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_known(p_error jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Whether an error says what became of the call. Who tells of a timeout, and no more, does not know.
+select case p_error ->> 'known' when 'true' then true when 'false' then false
+	else coalesce(p_error ->> 'category', '') = 'PERMANENT' or coalesce(p_error ->> 'code', '') <> 'timeout' end
 $$;
 
 
@@ -9069,7 +9328,7 @@ declare
 begin
 	with ended as (
 		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') and d.status <> 'deduped'
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
@@ -9191,28 +9450,45 @@ $$;
 
 
 --
+-- Name: late_start(uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The meta of a send_attempt that start_call was not asked for: the commit tells of the call, as begun with its claim.
+select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
 -- Name: leave_flight(text, autopost.deliveries, text, jsonb, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.leave_flight(p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb, p_next_retry_at timestamp with time zone, p_provider_message_id text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again.
--- Locks: channel_gates. Writes: deliveries, channel_gates. Returns the answer of the commit.
+-- Moves a locked delivery in flight to p_status, frees its place and remembers the answer for whoever asks again. What was sent
+-- was called for, though nobody said so before.
+-- Locks: channel_gates. Reads: events. Writes: deliveries, channel_gates, events(send_attempt where start_call was left out). Returns the answer of the commit.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery), autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
+	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
+		perform autopost.tell_late_start(p_workspace_id, p_delivery);
+		v_call_at := p_delivery.claimed_at;
+	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
 		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 		-- After an unknown outcome it stays that of the call in question, whatever failed for certain since.
-		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
-			then coalesce(autopost.call_started_at(p_delivery), d.last_call_at) else d.last_call_at end,
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false' then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
 		last_error = coalesce(p_error, d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
@@ -9425,10 +9701,10 @@ $_$;
 
 
 --
--- Name: list_acts; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_acts_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_acts WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_acts_rows AS
  SELECT a.workspace_id,
     a.act_id,
     a.delivery_id,
@@ -9448,6 +9724,34 @@ CREATE VIEW autopost.list_acts WITH (security_invoker='true') AS
     a.updated_at,
     a.finished_at
    FROM autopost.post_acts a;
+
+
+--
+-- Name: list_acts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_acts WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.act_id,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.kind,
+    v.status,
+    v.due_at,
+    v.next_at,
+    v.attempt,
+    v.rendered_text,
+    v.started_at,
+    v.last_error,
+    v.operator,
+    v.reason,
+    v.created_at,
+    v.updated_at,
+    v.finished_at
+   FROM autopost.list_acts_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -9476,7 +9780,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{act_id,delivery_id,message_id,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_acts v
+	select v.* from autopost.list_acts_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_act_id is null or v.act_id = v_act_id)
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
@@ -9507,10 +9811,10 @@ $$;
 
 
 --
--- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_alerts_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_alerts_rows AS
  SELECT a.workspace_id,
     a.alert_id,
     a.kind,
@@ -9530,6 +9834,31 @@ CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_alerts WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.alert_id,
+    v.kind,
+    v.subject,
+    v.raised_at,
+    v.ended_at,
+    v.error,
+    v.meta,
+    v.severity,
+    v.what,
+    v.remedy,
+    v.amount,
+    v.acknowledged_at,
+    v.acknowledged_by,
+    v.last_notified_at
+   FROM autopost.list_alerts_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_alerts(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9543,7 +9872,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_alerts v
+	select v.* from autopost.list_alerts_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.ended_at is not null, case when v.ended_at is null then autopost.severity_rank(v.severity) end desc nulls last, v.alert_id desc
 	limit p_limit;
@@ -9617,10 +9946,10 @@ $$;
 
 
 --
--- Name: list_audit; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_audit_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_audit WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_audit_rows AS
  SELECT a.workspace_id,
     a.id,
     a.seq,
@@ -9633,6 +9962,27 @@ CREATE VIEW autopost.list_audit WITH (security_invoker='true') AS
     a.after,
     a.hash
    FROM autopost.admin_audit_log a;
+
+
+--
+-- Name: list_audit; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_audit WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.id,
+    v.seq,
+    v.ts,
+    v.operator,
+    v.action,
+    v.reason,
+    v.subject,
+    v.before,
+    v.after,
+    v.hash
+   FROM autopost.list_audit_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -9658,7 +10008,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{action,subject,operator,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_audit v
+	select v.* from autopost.list_audit_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (not p_filter ? 'subject' or v.subject = p_filter ->> 'subject')
@@ -9710,10 +10060,10 @@ ALTER TABLE ONLY autopost.channel_auth FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_channels; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_channels_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_channels_rows AS
  SELECT c.workspace_id,
     c.channel_id,
     c.platform,
@@ -9747,6 +10097,42 @@ CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_channels; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_channels WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.channel_id,
+    v.platform,
+    v.target_id,
+    v.title,
+    v.enabled,
+    v.paused_until,
+    v.cooldown_until,
+    v.error_streak,
+    v.auth_ref,
+    v.rate_group,
+    v.rate_rps,
+    v.group_rate_rps,
+    v.group_cooldown_until,
+    v.max_parallel,
+    v.inflight,
+    v.send_mode,
+    v.tags,
+    v.route_filter,
+    v.settings,
+    v.created_at,
+    v.updated_at,
+    v.auth_held,
+    v.auth_lost_at,
+    v.group_quota_until,
+    v.group_breaker_opened_at
+   FROM autopost.list_channels_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_channels(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9760,7 +10146,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_channels v
+	select v.* from autopost.list_channels_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.channel_id
 	limit p_limit;
@@ -9769,10 +10155,10 @@ $$;
 
 
 --
--- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_chats_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_chats_rows AS
  SELECT h.workspace_id,
     h.platform,
     h.auth_ref,
@@ -9794,6 +10180,30 @@ CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_chats WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.platform,
+    v.auth_ref,
+    v.target_id,
+    v.title,
+    v.username,
+    v.kind,
+    v.may_post,
+    v.reason,
+    v.migrated_to,
+    v.first_seen,
+    v.last_seen,
+    v.left_at,
+    v.channel_ids
+   FROM autopost.list_chats_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9807,7 +10217,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_chats v
+	select v.* from autopost.list_chats_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.auth_ref, v.target_id
 	limit p_limit;
@@ -9915,10 +10325,10 @@ ALTER TABLE ONLY autopost.sealed_secrets FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_credentials; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_credentials_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_credentials WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_credentials_rows AS
  SELECT b.workspace_id,
     b.auth_ref,
     b.platform,
@@ -9946,6 +10356,34 @@ CREATE VIEW autopost.list_credentials WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_credentials; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_credentials WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.auth_ref,
+    v.platform,
+    v.kept,
+    v.version,
+    v.master_key_id,
+    v.valid_until,
+    v.refreshed_at,
+    v.next_refresh_at,
+    v.failures,
+    v.checked_at,
+    v.account,
+    v.rights,
+    v.error,
+    v.lost_at,
+    v.rotated_at,
+    v.updated_at,
+    v.channels
+   FROM autopost.list_credentials_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_credentials(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9959,7 +10397,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_credentials v
+	select v.* from autopost.list_credentials_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.auth_ref
 	limit p_limit;
@@ -10011,10 +10449,11 @@ CREATE FUNCTION autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_
     AS $$
 -- The newest deliveries that fit. p_filter keys, all optional: delivery_id, message_id, channel_id, status, error_code (of those that wait
 -- again or failed), since and until (made from then on, before then), before_id (older than that one: the next page).
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_deliveries (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{delivery_id,message_id}' then
 		perform autopost.read_in_order(false);
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
@@ -10149,10 +10588,10 @@ $$;
 
 
 --
--- Name: list_endpoints; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_endpoints_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_endpoints_rows AS
  SELECT e.workspace_id,
     e.endpoint_id,
     e.kind,
@@ -10175,6 +10614,34 @@ CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_endpoints; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_endpoints WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.endpoint_id,
+    v.kind,
+    v.source_id,
+    v.enabled,
+    v.has_secret,
+    v.signing_ref,
+    v.old_signing_ref,
+    v.old_signing_until,
+    v.rotated_from,
+    v.ingress_rps,
+    v.max_payload_bytes,
+    v.hash_drop_window_sec,
+    v.moderated,
+    v.meta,
+    v.created_at,
+    v.updated_at,
+    v.awaits_secret
+   FROM autopost.list_endpoints_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_endpoints(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10188,7 +10655,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_endpoints v
+	select v.* from autopost.list_endpoints_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.endpoint_id
 	limit p_limit;
@@ -10197,10 +10664,10 @@ $$;
 
 
 --
--- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_events_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_events WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_events_rows AS
  SELECT e.workspace_id,
     e.id,
     e.ts,
@@ -10213,6 +10680,27 @@ CREATE VIEW autopost.list_events WITH (security_invoker='true') AS
     e.error,
     e.meta
    FROM autopost.events e;
+
+
+--
+-- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_events WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.id,
+    v.ts,
+    v.action,
+    v.result,
+    v.attempt,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.error,
+    v.meta
+   FROM autopost.list_events_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10247,7 +10735,7 @@ begin
 	end if;
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
-	select v.* from autopost.list_events v
+	select v.* from autopost.list_events_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.delivery_id = any (v_deliveries) or (v.message_id = v_message_id and v.delivery_id is null))
@@ -10364,10 +10852,10 @@ ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_messages; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_messages_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_messages WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_messages_rows AS
  SELECT m.workspace_id,
     m.message_id,
     "left"((m.payload ->> 'text'::text), 200) AS excerpt,
@@ -10380,6 +10868,27 @@ CREATE VIEW autopost.list_messages WITH (security_invoker='true') AS
     m.created_at,
     m.last_seen_at
    FROM autopost.messages m;
+
+
+--
+-- Name: list_messages; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_messages WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.message_id,
+    v.excerpt,
+    v.media,
+    v.tags,
+    v.source_ref,
+    v.content_hash,
+    v.seen_count,
+    v.run_id,
+    v.created_at,
+    v.last_seen_at
+   FROM autopost.list_messages_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10397,7 +10906,7 @@ CREATE FUNCTION autopost.list_messages(p_workspace_id text, p_filter jsonb, p_li
 -- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
 -- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
 -- Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+-- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
 declare
 	v_ids uuid[];
 	v_id uuid;
@@ -10407,6 +10916,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;
@@ -10419,12 +10929,12 @@ begin
 			order by u.id desc
 			limit p_limit
 		loop
-			return query select v.* from autopost.list_messages v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+			return query select v.* from autopost.list_messages_rows v where v.workspace_id = p_workspace_id and v.message_id = v_id;
 		end loop;
 		return;
 	end if;
 	return query
-	select v.* from autopost.list_messages v
+	select v.* from autopost.list_messages_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ?| '{status,channel_id}' or exists (
 		select 1 from autopost.deliveries d
@@ -10462,10 +10972,10 @@ $$;
 
 
 --
--- Name: list_rate_groups; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_rate_groups_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_rate_groups WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_rate_groups_rows AS
  SELECT g.workspace_id,
     g.platform,
     g.rate_group,
@@ -10492,6 +11002,25 @@ CREATE VIEW autopost.list_rate_groups WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_rate_groups; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_rate_groups WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.platform,
+    v.rate_group,
+    v.rate_rps,
+    v.channels,
+    v.enabled_channels,
+    v.cooldown_until,
+    v.quota_until,
+    v.breaker_opened_at
+   FROM autopost.list_rate_groups_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_rate_groups(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10505,7 +11034,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_rate_groups v
+	select v.* from autopost.list_rate_groups_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.rate_group
 	limit p_limit;
@@ -10535,10 +11064,10 @@ ALTER TABLE ONLY autopost.ingest_runs FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_runs; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_runs_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_runs WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_runs_rows AS
  SELECT r.workspace_id,
     r.run_id,
     r.kind,
@@ -10548,6 +11077,24 @@ CREATE VIEW autopost.list_runs WITH (security_invoker='true') AS
     r.finished_at,
     r.stats_json AS stats
    FROM autopost.ingest_runs r;
+
+
+--
+-- Name: list_runs; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_runs WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.run_id,
+    v.kind,
+    v.endpoint_id,
+    v.source_id,
+    v.started_at,
+    v.finished_at,
+    v.stats
+   FROM autopost.list_runs_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10573,7 +11120,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{kind,source_id,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_runs v
+	select v.* from autopost.list_runs_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'kind' or v.kind = p_filter ->> 'kind')
 	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
@@ -10620,7 +11167,10 @@ CREATE TABLE autopost.settings (
     value jsonb NOT NULL,
     meaning text NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    default_value jsonb
+    default_value jsonb,
+    "least" bigint,
+    most bigint,
+    CONSTRAINT settings_check CHECK (("least" <= most))
 );
 
 
@@ -10698,10 +11248,10 @@ ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_sources_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_sources WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_sources_rows AS
  SELECT s.workspace_id,
     s.source_id,
     s.kind,
@@ -10734,6 +11284,32 @@ CREATE VIEW autopost.list_sources WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_sources WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.source_id,
+    v.kind,
+    v.enabled,
+    v.stopped,
+    NULL::jsonb AS config_json,
+    v.endpoint_id,
+    v.endpoint_enabled,
+    v.last_poll_at,
+    v.next_poll_at,
+    v.failures,
+    v.last_error,
+    regexp_replace(v.moved_to, '[?#].*$'::text, ''::text) AS moved_to,
+    v.items_seen,
+    v.created_at,
+    v.updated_at
+   FROM autopost.list_sources_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10750,7 +11326,7 @@ begin
 	return query
 	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.masked_config(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
 		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
-	from autopost.list_sources v
+	from autopost.list_sources_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.source_id
 	limit p_limit;
@@ -10927,10 +11503,10 @@ ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_webhook_deliveries; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_webhook_deliveries_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_webhook_deliveries WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_webhook_deliveries_rows AS
  SELECT s.workspace_id,
     s.webhook_id,
     s.event_id AS id,
@@ -10952,6 +11528,30 @@ CREATE VIEW autopost.list_webhook_deliveries WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_webhook_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_webhook_deliveries WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.webhook_id,
+    v.id,
+    v.ts,
+    v.type,
+    v.status,
+    v.attempt,
+    v.due_at,
+    v.http_status,
+    v.error,
+    v.created_at,
+    v.attempted_at,
+    v.finished_at,
+    v.body
+   FROM autopost.list_webhook_deliveries_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_webhook_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10970,9 +11570,10 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{pending,sending,delivered,dead}');
 	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
 	return query
-	select v.* from autopost.list_webhook_deliveries v
+	select v.* from autopost.list_webhook_deliveries_rows v
 	where v.workspace_id = p_workspace_id and v.webhook_id = p_filter ->> 'webhook_id'
 	and (v_id is null or v.id = v_id)
 	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
@@ -11014,7 +11615,7 @@ CREATE FUNCTION autopost.listeners(p_workspace_id text, p_webhook_id text) RETUR
 -- What is of no channel does not ask for the channels. Reads: result_webhooks.
 begin
 	return query
-	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, w.tags
+	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids, autopost.canonical_tags(w.tags)
 	from autopost.result_webhooks w
 	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
 	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
@@ -11429,6 +12030,18 @@ $$;
 
 
 --
+-- Name: longest_wait_ms(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.longest_wait_ms() RETURNS numeric
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The longest wait of a platform's that is believed, a week: after a longer one it is asked again all the same.
+select 604800000::numeric
+$$;
+
+
+--
 -- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11649,7 +12262,7 @@ begin
 	left join lateral (
 		select d.last_error from (
 			select x.status, x.last_error, x.delivery_id from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
 			order by x.delivery_id desc limit 20) d
 		where d.status = 'failed_permanent' and d.last_error ->> 'scope' = 'channel'
 		order by d.delivery_id desc limit 1) e on true
@@ -11894,7 +12507,7 @@ CREATE FUNCTION autopost.mark_sent_batch(p_workspace_id text, p_items jsonb) RET
 -- mark_sent for many. p_items: [{"delivery_id", "claim_token", "provider_message_id", "sent_at", "raw_meta"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'mark_sent',
 			'outcome', jsonb_build_object('ok', true, 'provider_message_id', i.value -> 'provider_message_id', 'sent_at', i.value -> 'sent_at', 'raw', i.value -> 'raw_meta')) order by i.ordinality), '[]')
@@ -12262,6 +12875,23 @@ $$;
 
 
 --
+-- Name: misread(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.misread(p_error jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- What of an error means nothing here, or is not believed, as it was said: {field: text}. Null where all was understood.
+select nullif(jsonb_strip_nulls(jsonb_build_object(
+	'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT') then left(p_error ->> 'category', 100) end,
+	'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform') then left(p_error ->> 'scope', 100) end,
+	'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null') then left(p_error ->> 'known', 100) end,
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
+		or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms() then left(p_error ->> 'retry_after_ms', 100) end)), '{}')
+$$;
+
+
+--
 -- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12602,16 +13232,19 @@ $$;
 CREATE FUNCTION autopost.normalised_error(p_error jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters.
+-- The error contract's fields with defaults, redacted, and the raw answer cut to a snippet of 512 characters. An outcome is kept though its error is odd:
+-- what was not understood stands under misread, and a wait is longest_wait_ms at most.
 select jsonb_strip_nulls(jsonb_build_object(
 	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
 	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
 	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
-	'known', coalesce(p_error -> 'known', 'true'::jsonb) <> 'false'::jsonb,
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' then p_error -> 'retry_after_ms' end,
+	'known', autopost.is_known(p_error),
+	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number' and p_error ->> 'retry_after_ms' !~ '^-'
+		then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
 	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> '' and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}', 'to', p_error #>> '{moved,to}') end,
 	'message', left(autopost.redact(p_error ->> 'message'), 500),
-	'raw', left(autopost.redact((p_error -> 'raw')::text), 512)))
+	'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
+	'misread', autopost.redact(autopost.misread(p_error))))
 $$;
 
 
@@ -13306,6 +13939,39 @@ $$;
 
 
 --
+-- Name: part_warnings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Unknown fields of a post's media, buttons and template.
+select format('media[%s].%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m, jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+union all
+select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r, jsonb_array_elements(autopost.parts_of(r.value, 'array')) with ordinality b,
+	jsonb_object_keys(autopost.parts_of(b.value, 'object')) f (key)
+where f.key not in ('text', 'url')
+union all
+select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key) where f.key not in ('name', 'vars')
+$$;
+
+
+--
+-- Name: parts_of(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.parts_of(p_value jsonb, p_type text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The value where it is of this type, else an empty one: what is of a wrong type has its error elsewhere.
+select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'array' then '[]'::jsonb else '{}' end
+$$;
+
+
+--
 -- Name: pause_channel(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13422,9 +14088,12 @@ begin
 		return v_errors;
 	end if;
 	v_errors := autopost.strings_error(p_raw, 'links', 50) || autopost.strings_error(p_raw, 'tags', 100)
-		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons')
-		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'include_channels', 10000)
-		|| autopost.strings_error(coalesce(p_raw -> 'routing', '{}'), 'exclude_channels', 10000);
+		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons');
+	if p_raw ? 'routing' then
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', 'routing.' || (e.value ->> 'field'))), '[]')
+			from jsonb_array_elements(autopost.strings_error(p_raw -> 'routing', 'include_channels', 10000)
+				|| autopost.strings_error(p_raw -> 'routing', 'exclude_channels', 10000)) e);
+	end if;
 	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = '' and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
 		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
 	end if;
@@ -13661,7 +14330,7 @@ begin
 	end;
 	return v_plan || jsonb_strip_nulls(jsonb_build_object(
 		'notes', case when autopost.unfetched_media(p_raw_payload) then '["media are fetched first: whether a channel has the post already is decided by their content"]'::jsonb end,
-		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.unknown_fields(p_raw_payload), '[]') end));
+		'warnings', case when jsonb_typeof(p_raw_payload) = 'object' then nullif(autopost.post_warnings(p_workspace_id, p_raw_payload), '[]') end));
 end
 $$;
 
@@ -13941,7 +14610,7 @@ CREATE FUNCTION autopost.poll_source_now(p_workspace_id text, p_source_id text, 
 -- Locks, in this order: pull_sources, pull_cursors, audit_heads. Writes: pull_cursors, admin_audit_log.
 declare
 	v_act jsonb;
-	v_source autopost.list_sources;
+	v_source autopost.list_sources_rows;
 	v_before jsonb;
 	v_after jsonb;
 begin
@@ -13951,7 +14620,7 @@ begin
 	if not p_dry_run then
 		perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
 	end if;
-	select v.* into v_source from autopost.list_sources v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	select v.* into v_source from autopost.list_sources_rows v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
 	if v_source.source_id is null or not v_source.enabled or not v_source.endpoint_enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_source.source_id is null then 'unknown_source' when not v_source.enabled then 'disabled' else 'no_endpoint' end);
@@ -14065,25 +14734,22 @@ $$;
 CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- What a raw payload says that nobody heeds: unknown fields, those of its variants, and variants for what is neither platform nor channel.
+-- What a raw payload says that nobody heeds: unknown fields, its own and those of its parts, variants for what is neither platform nor channel,
+-- and channels that are not there. What a post does not have is not looked at.
 -- Reads: platforms, channels.
+declare
+	v_names text[] := '{}';
 begin
-	return autopost.unknown_fields(p_raw) || (
-		select coalesce(jsonb_agg(w.name order by w.name), '[]')
-		from (
-			select 'variants.' || v.key as name from jsonb_object_keys(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v (key)
-			where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-			and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
-			union all
-			select 'variants.' || v.key || '.' || f.key
-			from jsonb_each(case jsonb_typeof(p_raw -> 'variants') when 'object' then p_raw -> 'variants' else '{}' end) v,
-				jsonb_object_keys(case jsonb_typeof(v.value) when 'object' then v.value else '{}' end) f (key)
-			where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
-			and not exists (
-				select 1 from autopost.platforms p
-				where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
-					select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
-		) w);
+	if p_raw ? 'variants' then
+		v_names := array(select autopost.variant_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'variants', 'object')));
+	end if;
+	if p_raw ? 'routing' then
+		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id, autopost.parts_of(p_raw -> 'routing', 'object')));
+	end if;
+	if p_raw ?| '{media,buttons,template}' then
+		v_names := v_names || array(select autopost.part_warnings(p_raw));
+	end if;
+	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]') from unnest(v_names) n (name));
 end
 $$;
 
@@ -14714,6 +15380,7 @@ begin
 	perform autopost.require('target_id', p_target_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	perform autopost.check_new_id('target_id', p_target_id) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
@@ -14837,8 +15504,9 @@ begin
 		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
 	end if;
 	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
-	v_put := autopost.put_row(p_fields, autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields), autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
@@ -14883,6 +15551,7 @@ begin
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(b), v_rules) from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
@@ -14923,6 +15592,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	perform autopost.check_new_id('endpoint_id', p_endpoint_id) where v_old.endpoint_id is null;
 	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
 		autopost.endpoint_rules(), autopost.endpoint_fields(v_old));
 	if v_put -> 'errors' = '[]' then
@@ -15252,7 +15922,7 @@ CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text,
 -- Channels that wait because the old secret was refused go on. The engine alone may.
 -- Returns {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost": how many deliveries requeue_auth_lost may put
 -- back}, or {"applied": false, "dry_run", "reason": "other_platform", "platform" | "newer": somebody else changed it}. Raises AP001 for a wrong argument.
--- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates.
+-- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates. Reads: platforms.
 -- Writes: credential_bindings, credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_rotated, channel_enabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -15263,6 +15933,9 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('platform', p_platform <> '');
+	if p_platform <> all (autopost.credential_platforms()) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use ' || array_to_string(autopost.credential_platforms(), ', '));
+	end if;
 	v_new := autopost.sealed_of(p_sealed);
 	if coalesce(p_made_by not in ('set', 'link'), true) then
 		perform autopost.refuse('made_by', 'is unknown', 'use set or link');
@@ -15272,6 +15945,7 @@ begin
 	select b.* into v_old from autopost.credential_bindings b
 	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
 	for no key update of b;
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_old.auth_ref is null;
 	if v_old.platform <> p_platform then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'other_platform', 'platform', v_old.platform);
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
@@ -15312,12 +15986,13 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     AS $$
 -- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, for a value of another
 -- type than the setting's or below nothing, and for a retention that would break a promise: shorter than a channel's dedup window, or
--- events outliving deliveries. Looks across workspaces.
--- Locks: settings. Reads: channels. Writes: settings.
+-- events outliving deliveries. The audit log of the operator's workspace names the role that did it: apply_settings says who and why. Looks
+-- across workspaces. Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.require('value', p_value is not null);
-	perform autopost.change_settings(jsonb_build_object(coalesce(p_key, ''), p_value));
+	perform autopost.change_settings(jsonb_build_object(coalesce(p_key, ''), p_value), 'put_setting',
+		autopost.manual_act(autopost.speaker(), 'set by itself', false));
 	return '{"applied": true}';
 end
 $$;
@@ -15350,6 +16025,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	perform autopost.check_new_id('source_id', p_source_id), autopost.check_new_id('endpoint_id', p_fields ->> 'endpoint_id') where v_old.source_id is null;
 	v_put := autopost.source_fields(v_old);
 	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
@@ -15500,6 +16176,7 @@ begin
 		perform 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	end if;
 	select w.* into v_old from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	perform autopost.check_new_id('webhook_id', p_webhook_id) where v_old.webhook_id is null;
 	v_put := autopost.put_row(p_fields, v_rules, case when v_old.webhook_id is not null then autopost.row_fields(to_jsonb(v_old), v_rules) end);
 	v_answer := autopost.put_answer(v_put,
 		case when v_put -> 'errors' = '[]' then autopost.webhook_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
@@ -15736,10 +16413,10 @@ $$;
 
 
 --
--- Name: queue_snapshot; Type: VIEW; Schema: autopost; Owner: -
+-- Name: queue_snapshot_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.queue_snapshot WITH (security_invoker='true') AS
+CREATE VIEW autopost.queue_snapshot_rows AS
  SELECT d.workspace_id,
     d.status,
     count(*) AS deliveries,
@@ -15766,6 +16443,20 @@ UNION ALL
 
 
 --
+-- Name: queue_snapshot; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.queue_snapshot WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.status,
+    v.deliveries,
+    v.oldest_due_at
+   FROM autopost.queue_snapshot_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: queue_snapshot(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15779,7 +16470,7 @@ CREATE FUNCTION autopost.queue_snapshot(p_workspace_id text) RETURNS SETOF autop
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query
-	select v.* from autopost.queue_snapshot v
+	select v.* from autopost.queue_snapshot_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.status;
 end
@@ -16270,7 +16961,7 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Takes the posts of one push: run, receipts, and enqueue or submission, in one transaction. p_items: an array of 1 to 100 raw
 -- payloads; a wrong one is rejected alone, and gets no receipt, so that it may come again corrected.
 -- Returns {"run_id", "results": [...]} in order: status enqueued, accepted (media are being fetched), duplicate (with the first
--- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names unknown fields. What takes something in
+-- answer's ids) or rejected (with "errors": [{"field", "reason", "remedy"}]); "warnings" names what nobody heeds (post_warnings). What takes something in
 -- has a run of its own; repeats alone share one above ingress_drops_per_second.
 -- Raises AP001 for a wrong argument. Locks, in this order: ingress_receipts (source_ref), messages, channel_gates, ingress_floods.
 begin
@@ -17886,6 +18577,23 @@ $$;
 
 
 --
+-- Name: require_array(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.require_array(p_argument text, p_value jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 unless the argument is an array.
+begin
+	perform autopost.require(p_argument, p_value is not null);
+	if jsonb_typeof(p_value) <> 'array' then
+		perform autopost.refuse(p_argument, 'is no array', 'pass a JSON array of objects');
+	end if;
+end
+$$;
+
+
+--
 -- Name: require_platform(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18406,7 +19114,7 @@ begin
 		return v_answer;
 	when 'endpoint' then
 		if exists (
-			select 1 from autopost.list_sources v
+			select 1 from autopost.list_sources_rows v
 			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
 		) then
 			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
@@ -18570,10 +19278,10 @@ CREATE FUNCTION autopost.rotate_auth(p_workspace_id text, p_channel_id text, p_n
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
 -- that is under way ends first, and none begins. A pause because the old credential was refused is over.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
--- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
--- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
--- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
+-- Returns {"applied": true, "dry_run", "before", "after", "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied":
+-- false, "dry_run", "reason": "unknown_channel" | "sending", "sending": n, or "invalid" with "errors" where the credential is not bound for this
+-- platform}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Reads: credential_bindings. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
 	v_meta jsonb;
 	v_channel autopost.channels;
@@ -18581,6 +19289,7 @@ declare
 	v_after jsonb;
 	v_until timestamptz;
 	v_sending jsonb;
+	v_errors jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -18596,6 +19305,10 @@ begin
 	if v_channel.channel_id is null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
 	end if;
+	v_errors := autopost.rotation_errors(p_workspace_id, p_new_auth_ref, v_channel.platform);
+	if v_errors <> '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors', v_errors);
+	end if;
 	v_sending := autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending';
 	if v_sending <> '0' then
 		v_until := greatest(v_channel.paused_until, autopost.now_ts() + interval '2 minutes');
@@ -18610,10 +19323,7 @@ begin
 		perform autopost.give_auth(p_workspace_id, v_channel, p_new_auth_ref, v_after ->> 'rate_group', v_meta);
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
-		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
-		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
 end
 $$;
 
@@ -18644,7 +19354,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_rotation(p_fields);
+	perform autopost.check_rotation(p_fields), autopost.check_new_id('new_endpoint_id', p_fields ->> 'new_endpoint_id');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
 	if v_old.endpoint_id is null then
@@ -18690,6 +19400,26 @@ $$;
 
 
 --
+-- Name: rotation_errors(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rotation_errors(p_workspace_id text, p_auth_ref text, p_platform text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What is wrong with a credential that a channel of this platform is to have instead of its own: an array of {field, reason, remedy}.
+-- Reads: credential_bindings.
+declare
+	v_bound text := (select b.platform from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+begin
+	return case
+		when v_bound = p_platform then '[]'
+		when v_bound is null then autopost.field_error('auth_ref', format('%s is no credential of this workspace', p_auth_ref), 'keep its secret first: autopost credential set')
+		else autopost.field_error('auth_ref', format('%s is a credential of platform %s', p_auth_ref, v_bound), format('name one of platform %s', p_platform)) end;
+end
+$$;
+
+
+--
 -- Name: route_filter_error(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18718,6 +19448,17 @@ begin
 	end loop;
 	return null;
 end
+$$;
+
+
+--
+-- Name: route_filter_remedy(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.route_filter_remedy() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+select 'write {"include_any": ["…"], "include_all": ["…"], "exclude": ["…"]}, all of them optional, in lower case'
 $$;
 
 
@@ -18796,6 +19537,24 @@ select case
 		(select string_agg(t.tag, ', ' order by t.tag) from jsonb_array_elements_text(p_channel.route_filter -> 'include_any') t (tag)),
 		case when p_tags = '{}' then 'no tags' else array_to_string(p_tags, ', ') end)
 	end
+$$;
+
+
+--
+-- Name: routing_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.routing_warnings(p_workspace_id text, p_routing jsonb) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+-- Unknown fields of a post's routing, and channels that it names and that are not there.
+-- Reads: channels.
+select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key) where f.key not in ('include_channels', 'exclude_channels')
+union
+select 'routing.' || f.key || '.' || n.id
+from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+where f.key in ('include_channels', 'exclude_channels')
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id)
 $$;
 
 
@@ -18916,7 +19675,7 @@ CREATE FUNCTION autopost.schedule_retry(p_workspace_id text, p_delivery_id uuid,
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- sending -> retry by the central policy, or dead when the attempts are used up; an error with "known": false goes the way of
--- unknown outcomes. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
+-- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -18937,7 +19696,7 @@ CREATE FUNCTION autopost.schedule_retry_batch(p_workspace_id text, p_items jsonb
 -- schedule_retry for many. p_items: [{"delivery_id", "claim_token", "error", "not_before"}].
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.commit_items(p_workspace_id, (
 		select coalesce(jsonb_agg(jsonb_build_object('delivery_id', i.value -> 'delivery_id', 'claim_token', i.value -> 'claim_token', 'act', 'schedule_retry',
 			'not_before', i.value -> 'not_before', 'outcome', jsonb_build_object('ok', false, 'error', i.value -> 'error')) order by i.ordinality), '[]')
@@ -19038,7 +19797,8 @@ CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, 
     AS $_$
 -- Ends a poll that went well: the cursor that the last chunk answered, and the next poll after the source's interval. Of the cursor three
 -- keys mean something here: more, after a chunk that is not the last, so that the source stays leased; wait_seconds, the source's own hint;
--- and moved_to, where the source says it lives now, which is told once.
+-- and moved_to, where the source says it lives now, which is told once. Whoever polls by other ways than list_due_sources may say it first.
+-- Returns {"applied": true} or {"applied": false, "reason": "unknown_source"}. Raises AP001 for a wrong argument.
 -- Locks: pull_cursors. Writes: pull_cursors, events(ingress_config_error).
 declare
 	v_before jsonb;
@@ -19046,9 +19806,17 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require('source_id', p_source_id <> ''), autopost.require('cursor', jsonb_typeof(p_cursor) = 'object');
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	select s.workspace_id, s.source_id, autopost.now_ts(), autopost.now_ts() from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id
+	and not exists (select 1 from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id)
+	on conflict (workspace_id, source_id) do nothing;
 	select c.cursor_json into v_before from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
+	if not found then
+		return '{"applied": false, "reason": "unknown_source"}';
+	end if;
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
@@ -19062,7 +19830,7 @@ begin
 			'the source has moved for good and is followed; set url to where it is now'), jsonb_build_object('source_id', p_source_id,
 			'moved_to', regexp_replace(p_cursor ->> 'moved_to', '[?#].*$', '')));
 	end if;
-	return jsonb_build_object('applied', v_before is not null);
+	return '{"applied": true}';
 end
 $_$;
 
@@ -19126,6 +19894,18 @@ $$;
 
 
 --
+-- Name: setting_is_on(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.setting_is_on(p_key text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Whether a setting that is true or false is true.
+select s.value = 'true' from autopost.settings s where s.key = p_key
+$$;
+
+
+--
 -- Name: settle_alerts(text, text, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19176,7 +19956,7 @@ CREATE FUNCTION autopost.settle_all_sent(p_workspace_id text, p_items jsonb) RET
     AS $$
 -- Settles in a few statements what a batch mostly is: calls that succeeded, under the present claim. All is locked.
 -- Returns {place in p_items: answer}; what is missing is settled one by one.
--- Reads: events. Writes: deliveries, channels, channel_gates, events(sent).
+-- Reads: events. Writes: deliveries, channels, channel_gates, events(sent; send_attempt where start_call was left out).
 declare
 	v_now timestamptz;
 	v_items jsonb;
@@ -19185,6 +19965,7 @@ declare
 	v_calls jsonb;
 	v_ids uuid[];
 	v_channels text[];
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
@@ -19198,27 +19979,34 @@ begin
 	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held;
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
+	and (jsonb_array_length(d.render_meta -> 'steps') = 1 or autopost.steps_missing(d.render_meta, v_items -> d.delivery_id::text -> 'outcome') is null);
 	if v_channels is null then
 		return '{}';
 	end if;
 	v_now := autopost.now_ts();
 	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
 		update autopost.deliveries d
 		set status = 'sent',
 			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
-			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.last_call_at),
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
 			(provider_message_id, render_meta) = (
 				select o.outcome ->> 'provider_message_id',
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object' then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": ' || d.attempt || '}}')::jsonb
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.provider_message_id, d.settled -> 'answer' as answer,
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.provider_message_id, d.settled -> 'answer' as answer,
 			v_items -> d.delivery_id::text as item
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where not v_calls ? (d.delivery_id || '/' || d.attempt)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id, d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
@@ -19270,12 +20058,13 @@ CREATE FUNCTION autopost.settle_item(p_workspace_id text, p_item jsonb) RETURNS 
 -- Settles one locked delivery by what its call came to. p_item: {"delivery_id", "claim_token", "outcome", "not_before", "act"};
 -- act narrows what may happen to mark_sent, schedule_retry or fail_permanent; without it the outcome decides. Steps that the outcome
 -- says were acknowledged ("raw": {"steps": {step: ids}}) are kept, whatever else came of it; so is the price of what it says was used besides
--- ("used": {use: times}), where the claim was under a budget.
+-- ("used": {use: times}), where the claim was under a budget. A success before whose last step others are missing is refused, and the claim goes on.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
 	v_outcome jsonb := p_item -> 'outcome';
 	v_error jsonb;
+	v_missing jsonb;
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
 begin
@@ -19298,19 +20087,25 @@ begin
 	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
 		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
 			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
+	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
 	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.normalised_error(v_outcome -> 'error');
+	v_error := autopost.error_of(v_act, v_outcome -> 'error');
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
-	if v_act = 'fail_permanent' or (v_act <> 'schedule_retry' and v_error ->> 'category' = 'PERMANENT') then
-		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error || '{"category": "PERMANENT"}');
+	if v_error ->> 'category' = 'PERMANENT' then
+		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, v_error, (p_item ->> 'not_before')::timestamptz);
 end
@@ -19403,12 +20198,12 @@ CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.de
 declare
 	v_answer jsonb;
 begin
-	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
-		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channels c
 	set error_streak = 0
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
 	v_answer := autopost.leave_flight(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
+	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
+		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
 	update autopost.channel_gates g
 	set last_provider_message_id = p_provider_message_id
 	where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
@@ -19468,7 +20263,8 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 -- reconcile where every call bears the delivery's key, so that it is no blind copy (platforms.idempotent).
 -- What may not be sent again ends failed_permanent with code unknown_outcome: never dead, never twice. Nothing is sent again before the
 -- platform would show what it made (platforms.settle_seconds).
--- Reads: platforms. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent).
+-- Reads: platforms, events. Writes: deliveries, channel_gates, events(unknown_outcome, retry_scheduled | failed_permanent; send_attempt where start_call
+-- was left out).
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false, 'cause', p_error -> 'code');
 	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
@@ -19481,6 +20277,7 @@ begin
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
 		v_on_unknown := 'resend';
 	end if;
+	perform autopost.tell_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null; -- there was one
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
@@ -19791,7 +20588,7 @@ CREATE FUNCTION autopost.source_fields(p_source autopost.pull_sources) RETURNS j
 -- Reads: list_sources (view).
 select case when p_source.source_id is not null then
 	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled, 'endpoint_id', (
-		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+		select v.endpoint_id from autopost.list_sources_rows v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
 $$;
 
 
@@ -19846,13 +20643,7 @@ from (values
 	('db', 'query', '!query', 'write one select without a semicolon, with the cursor as $1'),
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type', 'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
-	('filebus', 'root', 'text', 'write the folder'),
-	('filebus', 'dist_dir', 'text', 'write a folder below root'),
-	('filebus', 'inbox_dir', 'text', 'write a folder below root'),
-	('filebus', 'channels', 'object', 'write {"platform": "channel-id"}'),
-	('filebus', 'require_signed_approvals', 'flag', 'write true or false'),
-	('filebus', 'approval_ref', 'text', 'name a row of credential_bindings')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $_$;
 
@@ -19888,7 +20679,7 @@ CREATE FUNCTION autopost.source_rules(p_source_id text) RETURNS jsonb
     AS $$
 -- The fields of a source. Its endpoint has by default its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
@@ -19912,8 +20703,6 @@ begin
 	return coalesce(case
 		when v_form = 'count' then v_type = 'number' and trunc(v_text::numeric) = v_text::numeric
 			and v_text::numeric between v_names[1]::numeric and split_part(p_form, ' ', 3)::numeric
-		when v_form = 'flag' then v_type = 'boolean'
-		when v_form = 'object' then v_type = 'object'
 		when v_form = 'texts' then v_type = 'array' and not exists (
 			select 1 from jsonb_array_elements(p_value) e where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}', E' \t\r\n') = '')
 		when v_form in ('pointers', 'columns') then v_type = 'object' and not exists (
@@ -20135,9 +20924,13 @@ $$;
 CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
--- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count.
+-- updated_at is when the configuration of a channel last changed, by whoever; what claims and commits move does not count. A channel that is enabled,
+-- which people alone do, begins without failures.
 begin
 	new.updated_at := autopost.now_ts();
+	if new.enabled and not old.enabled then
+		new.error_streak := 0;
+	end if;
 	if coalesce(new.paused_until, '-infinity') < old.paused_until -- a longer pause needs nothing: the next claim that comes by moves the gate
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode, new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone, old.window_mode, old.posting_window) then
@@ -20340,6 +21133,24 @@ $$;
 
 
 --
+-- Name: steps_missing(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.steps_missing(p_render_meta jsonb, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Which steps keep a delivery from being sent, in their order; null when none does. A success acknowledges the last one, and those of its
+-- "raw": {"steps": {step: ids}}.
+select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta -> 'steps') > 1 then (
+	select jsonb_agg(s.value -> 'step' order by s.ordinality)
+	from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+	where s.ordinality < jsonb_array_length(p_render_meta -> 'steps')
+	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20431,7 +21242,7 @@ CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_
 -- Takes one post from a person or a program, as a run of its own: enqueued at once, or kept as a submission while its media are fetched.
 -- p_endpoint_id null: the only enabled endpoint of kind webhook_push that the workspace has. p_kind: api, command or page.
 -- Returns the answer of enqueue_messages_and_deliveries, or {"status": "accepted", "submission_id", …} where media are fetched first;
--- "warnings" names unknown fields. Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
+-- "warnings" names what nobody heeds (post_warnings). Raises AP001 for a wrong argument. There is no receipt: the same content is dropped by the channels.
 -- Locks: messages, channel_gates. Writes: ingest_runs, submissions, messages, deliveries, channel_gates, events.
 declare
 	v_endpoint_id text := p_endpoint_id;
@@ -20452,9 +21263,7 @@ begin
 	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors)
 		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
 			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id, autopost.now_ts()) -> 0 end;
-	if jsonb_typeof(p_raw_payload) = 'object' and autopost.unknown_fields(p_raw_payload) <> '[]' then
-		v_answer := v_answer || jsonb_build_object('warnings', autopost.unknown_fields(p_raw_payload));
-	end if;
+	v_answer := (autopost.warned(p_workspace_id, jsonb_build_array(p_raw_payload), array[v_answer]))[1];
 	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)), jsonb_build_array(v_answer));
 	return v_answer;
 end
@@ -20919,6 +21728,22 @@ CREATE FUNCTION autopost.tell_fan_out(p_workspace_id text, p_post jsonb, p_count
 begin
 	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
 		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: tell_late_start(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.tell_late_start(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Writes: events(send_attempt).
+begin
+	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id, p_delivery.claimed_at, 'send_attempt',
+		p_delivery.attempt, 'ok', autopost.late_start(p_delivery.delivery_id, p_delivery.trace_id));
 end
 $$;
 
@@ -21678,6 +22503,29 @@ CREATE FUNCTION autopost.variant_of(p_payload jsonb, p_channel autopost.channels
 -- What the post says for this channel alone, over what it says for the channel's platform; null where it says nothing.
 select case when p_payload ? 'variants' then
 	nullif(coalesce(p_payload -> 'variants' -> p_channel.platform, '{}') || coalesce(p_payload -> 'variants' -> p_channel.channel_id, '{}'), '{}') end
+$$;
+
+
+--
+-- Name: variant_warnings(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.variant_warnings(p_workspace_id text, p_variants jsonb) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+-- Variants for what is neither platform nor channel, and fields that a variant cannot say.
+-- Reads: platforms, channels.
+select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+union all
+select 'variants.' || v.key || '.' || f.key
+from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+and not exists (
+	select 1 from autopost.platforms p
+	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end) and p.platform in (v.key, (
+		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
 $$;
 
 
@@ -23143,7 +23991,7 @@ $$;
 CREATE FUNCTION autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) RETURNS jsonb[]
     LANGUAGE sql STABLE
     AS $$
--- The results, each with the unknown fields of its post.
+-- The results, each with what of its post nobody heeds.
 select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields) else '{}' end order by i.ordinality)
 from jsonb_array_elements(p_items) with ordinality i
 cross join lateral (
@@ -23343,7 +24191,7 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
-		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts a
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
@@ -24109,19 +24957,6 @@ CREATE TABLE autopost.quota_uses (
 );
 
 ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.role_workspaces (
-    role_name text NOT NULL,
-    workspace_id text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-ALTER TABLE ONLY autopost.role_workspaces FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -25303,6 +26138,13 @@ CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_
 
 
 --
+-- Name: channels check_routing; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON autopost.channels FOR EACH ROW WHEN (((new.route_filter IS NOT NULL) OR (new.tags <> '{}'::text[]))) EXECUTE FUNCTION autopost.check_routing();
+
+
+--
 -- Name: channels guard_dedup_ttl; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
@@ -25314,6 +26156,13 @@ CREATE TRIGGER guard_dedup_ttl BEFORE INSERT OR UPDATE OF dedup_ttl_hours ON aut
 --
 
 CREATE TRIGGER guard_initial_status BEFORE INSERT ON autopost.deliveries FOR EACH ROW WHEN ((new.status = ANY (ARRAY['claimed'::text, 'sending'::text, 'retry'::text, 'dead'::text]))) EXECUTE FUNCTION autopost.guard_initial_status();
+
+
+--
+-- Name: settings guard_setting; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER guard_setting BEFORE INSERT OR UPDATE OF value ON autopost.settings FOR EACH ROW EXECUTE FUNCTION autopost.guard_setting();
 
 
 --

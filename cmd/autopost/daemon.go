@@ -82,7 +82,7 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
-	if d.watch, err = newWatch(ctx, cfg); err != nil {
+	if d.watch, err = newWatch(ctx, cfg, log); err != nil {
 		return nil, err
 	}
 	d.disks = newDisks(cfg, db.private != nil, log)
@@ -95,6 +95,13 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 	}
 	if err := writeSettings(ctx, d.store, cfg); err != nil {
 		return nil, err
+	}
+	lease, err := d.store.SendingLease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.cfg, err = cfg.UnderLease(lease); err != nil {
+		return nil, misuse{err}
 	}
 	if d.vault, err = newVault(cfg, d.store, log); err != nil {
 		return nil, err

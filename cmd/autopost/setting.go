@@ -20,7 +20,7 @@ func settingListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the settings with their defaults and what they mean",
+		Short: "List the settings with their defaults, their bounds and what they mean",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
@@ -31,12 +31,12 @@ func settingListCommand() *cobra.Command {
 				rows := make([][]any, 0, len(list))
 				for _, s := range list {
 					if asJSON {
-						rows = append(rows, []any{s.Key, s.Value, s.Default, s.Meaning})
+						rows = append(rows, []any{s.Key, s.Value, s.Default, s.Least, s.Most, s.Meaning})
 					} else {
-						rows = append(rows, []any{s.Key, shown(s.Value), shown(s.Default), s.Meaning})
+						rows = append(rows, []any{s.Key, shown(s.Value), shown(s.Default), shown(s.Least), shown(s.Most), s.Meaning})
 					}
 				}
-				return printTable(os.Stdout, asJSON, []string{"key", "value", "default", "meaning"}, rows)
+				return printTable(os.Stdout, asJSON, []string{"key", "value", "default", "least", "most", "meaning"}, rows)
 			})
 		},
 	}

@@ -7,6 +7,7 @@
 \ir lib/ids.sql
 \ir lib/refuse.sql
 \ir lib/setting.sql
+\ir lib/guard_setting.sql
 \ir lib/enter_workspace.sql
 \ir lib/redact.sql
 \ir lib/check_read.sql

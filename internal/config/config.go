@@ -243,6 +243,18 @@ func (c *Config) complete() error {
 	if (c.SMTPURL == "") != (c.SMTPFrom == "") {
 		return fmt.Errorf("%s and %s go together: set both, or neither", smtpURL, smtpFrom)
 	}
+	return c.fit()
+}
+
+// UnderLease is the configuration under the lease that the database grants, which
+// another daemon or a person may have set. AdapterTimeout must fit that one too.
+func (c Config) UnderLease(lease time.Duration) (Config, error) {
+	c.SendingLease = lease
+	err := c.fit()
+	return c, err
+}
+
+func (c *Config) fit() error {
 	longest := longestAttempt(c.SendingLease)
 	if c.AdapterTimeout <= longest {
 		return nil

@@ -149,6 +149,16 @@ func TestAdapterTimeoutFitsTheLease(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, got.AdapterTimeout, c)
 	}
+	// The lease may stand in the database alone.
+	fallback, err := config.Load(nil)
+	require.NoError(t, err)
+	got, err := fallback.UnderLease(20 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Second, got.AdapterTimeout)
+	told, err := config.Load([]string{"ADAPTER_TIMEOUT_MS=60000"})
+	require.NoError(t, err)
+	_, err = told.UnderLease(20 * time.Second)
+	require.ErrorContains(t, err, "ADAPTER_TIMEOUT_MS: 60000 ms does not fit SENDING_LEASE_SECONDS=20")
 }
 
 func TestFileIsReadStrictly(t *testing.T) {

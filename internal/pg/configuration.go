@@ -252,12 +252,24 @@ type SettingRow struct {
 	Key     string
 	Value   json.RawMessage
 	Default json.RawMessage
+	// Least and Most are the bounds of a number; null for what is none.
+	Least   json.RawMessage
+	Most    json.RawMessage
 	Meaning string
 }
 
 // ListSettings returns the values that functions decide by, by their key.
 func (s *Store) ListSettings(ctx context.Context) ([]SettingRow, error) {
-	return read[SettingRow](ctx, s, "list settings", `select key, value, default_value, meaning from autopost.list_settings()`)
+	return read[SettingRow](ctx, s, "list settings", `select key, value, default_value, to_jsonb(least), to_jsonb(most), meaning from autopost.list_settings()`)
+}
+
+// SendingLease is how long a lease of a delivery the database grants.
+func (s *Store) SendingLease(ctx context.Context) (time.Duration, error) {
+	seconds, err := call[int](ctx, s, `select value from autopost.list_settings() where key = 'sending_lease_seconds'`)
+	if err != nil {
+		return 0, fmt.Errorf("read the sending lease: %w", err)
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 // PutWebhook adds or changes a result webhook.

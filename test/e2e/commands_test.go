@@ -20,6 +20,7 @@ func TestExitCodes(t *testing.T) {
 	h := house.New(t)
 	broken := filepath.Join(t.TempDir(), "broken.sql")
 	require.NoError(t, os.WriteFile(broken, []byte("insert into autopost.workspaces (workspace_id) values ('half'); select 1/0"), 0o600))
+	h.Exec(`update autopost.settings set value = '40' where key = 'sending_lease_seconds'`)
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -37,6 +38,7 @@ func TestExitCodes(t *testing.T) {
 		{"required flags missing", nil, []string{"apikey", "add"}, 2, "--workspace"},
 		{"wrong number", []string{"MONITOR_INTERVAL_SECONDS=soon"}, []string{"serve"}, 2, "MONITOR_INTERVAL_SECONDS"},
 		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
+		{"timeout beyond the lease of the database", []string{"ADAPTER_TIMEOUT_MS=20001"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
 		{"unknown topic", nil, []string{"help", "nosuch"}, 2, `there is no command "nosuch"`},
 		{"unknown topic of a family", nil, []string{"help", "channel", "nosuch"}, 2, `"channel nosuch"`},

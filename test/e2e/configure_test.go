@@ -156,6 +156,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"setting", "set", "max_attempts", "seven"}, 2, "no JSON value"},
 		{[]string{"setting", "set", "max_attempts", "-1"}, 2, "-1"},
 		{[]string{"setting", "set", "no_such", "1"}, 2, "no_such"},
+		{[]string{"setting", "set", "slot_horizon_ms", "99999999"}, 2, "slot_horizon_ms must be a whole number of milliseconds from 100 to 1000"},
 		{[]string{"setting", "set", "max_attempts", "7", "--dry-run"}, 0, "dry run"},
 		{[]string{"setting", "set", "max_attempts", "7", "--operator", "olga"}, 0, "5 -> 7"},
 		{[]string{"setting", "set", "max_attempts", "7"}, 0, "nothing to change"},

@@ -57,9 +57,6 @@ as $$
 declare
 	v_ttl interval;
 begin
-	if autopost.setting(p_key) < 1 then
-		perform autopost.refuse('value', format('%s must be at least 1', p_key), 'keep it for a day or more');
-	end if;
 	if p_key in ('delivery_retention_days', 'message_retention_days') then
 		v_ttl := autopost.longest_dedup_ttl();
 		if autopost.setting_interval(p_key) < v_ttl then
