@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(16);
+select plan(19);
 
 select test.channel('x', p_platform => 'x', p_rate_group => 'purse', p_max_parallel => 100);
 create function test.spent() returns bigint
@@ -60,6 +60,15 @@ select is((select count(*)::int from autopost.admin_audit_log where action = 're
 select is((select count(*)::int from autopost.admin_audit_log where after::text like '%id-1%'), 0, 'the id is told to the caller alone');
 select test.tick('2 days');
 select is(test.upload('tweet_image', null) ->> 'reason', 'unknown_upload', 'expired');
+
+-- A success that is refused, since a step is missing, is charged with the commit that is taken.
+update autopost.channels set settings = '{"long_text": "split"}';
+select test.say(repeat('word ', 100));
+select test.call(test.sent('4') || '{"used": {"media_metadata": 1}}');
+select is((test.row('x')).status, 'sending');
+select is((select count(*)::int from autopost.charges h where h.delivery_id = (test.row('x')).delivery_id and h.use = 'media_metadata'), 0);
+select test.commit('x', test.sent('4') || '{"used": {"media_metadata": 1}, "raw": {"steps": {"text-1": ["4"]}}}');
+select is((select array_agg(h.micros) from autopost.charges h where h.delivery_id = (test.row('x')).delivery_id and h.use = 'media_metadata'), '{5000}');
 
 select * from finish();
 rollback;

@@ -4,7 +4,8 @@ create or replace function autopost.schedule_retry(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- sending -> retry by the central policy, or dead when the attempts are used up; an error with "known": false goes the way of
--- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
+-- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound.
+-- attempt is not touched. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(

@@ -5,8 +5,9 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
 -- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
--- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
--- while its source shows the item; it is over when the source was asked after that time and did not.
+-- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected
+-- one keeps its receipt, since it cannot come better. A receipt lives on while its source shows the item; it is over
+-- when the source was asked after that time and did not.
 -- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
 -- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
 -- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.

@@ -214,8 +214,7 @@ $$;
 create or replace function autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) returns void
 language plpgsql
 as $$
--- What people change of a locked channel. The target is a statement of its own: to
--- name it at all is to lock the key.
+-- What people change of a locked channel. The target is a statement of its own: to name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
 	update autopost.channels c

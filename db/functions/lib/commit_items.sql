@@ -48,6 +48,12 @@ begin
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
 		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
 	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
+	end if;
 	if v_delivery.quota_held and v_outcome ? 'used' then
 		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
 			v_delivery.attempt, v_outcome -> 'used');
@@ -55,12 +61,6 @@ begin
 	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
 		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
 			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
-	end if;
-	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
-	if v_missing is not null then
-		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
-			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
-		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
 	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
