@@ -1447,6 +1447,9 @@ begin
 	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		perform autopost.refuse('items', 'name a delivery twice, by different tokens', 'ask for each claim by itself');
+	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
 	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, v_overdue
 	from unnest(v_ids) u (id)
@@ -2439,8 +2442,7 @@ $$;
 CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.channels, p_new autopost.channels, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- What people change of a locked channel. The target is a statement of its own: to
--- name it at all is to lock the key.
+-- What people change of a locked channel. The target is a statement of its own: to name it at all is to lock the key.
 -- Writes: channels, channel_gates, events(channel_enabled | channel_disabled).
 begin
 	update autopost.channels c
@@ -8663,8 +8665,9 @@ CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text
     AS $$
 -- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
 -- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
--- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected one keeps its receipt, since it cannot come better. A receipt lives on
--- while its source shows the item; it is over when the source was asked after that time and did not.
+-- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected
+-- one keeps its receipt, since it cannot come better. A receipt lives on while its source shows the item; it is over
+-- when the source was asked after that time and did not.
 -- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
 -- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
 -- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.
@@ -19675,7 +19678,8 @@ CREATE FUNCTION autopost.schedule_retry(p_workspace_id text, p_delivery_id uuid,
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- sending -> retry by the central policy, or dead when the attempts are used up; an error with "known": false goes the way of
--- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound. attempt is not touched. Returns and raises as commit_outcome.
+-- unknown outcomes. It is tried again even if its category is said to be PERMANENT, which is noted. p_not_before is only a lower bound.
+-- attempt is not touched. Returns and raises as commit_outcome.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, jsonb_build_array(jsonb_build_object(
@@ -20080,6 +20084,12 @@ begin
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
 		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
 	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
+	end if;
 	if v_delivery.quota_held and v_outcome ? 'used' then
 		perform autopost.charge_uses(p_workspace_id, v_channel.platform, autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
 			v_delivery.attempt, v_outcome -> 'used');
@@ -20087,12 +20097,6 @@ begin
 	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
 		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel, autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
 			'message', format('%s is the post of another delivery, found at the same time', v_outcome ->> 'provider_message_id'))), null);
-	end if;
-	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
-	if v_missing is not null then
-		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
-			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps', v_missing));
-		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
 	elsif v_outcome -> 'ok' = 'true' then
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
@@ -21031,7 +21035,7 @@ CREATE FUNCTION autopost.start_call_batch(p_workspace_id text, p_items jsonb) RE
 -- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.start_items(p_workspace_id, p_items);
 end
 $$;

@@ -112,6 +112,9 @@ begin
 	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		perform autopost.refuse('items', 'name a delivery twice, by different tokens', 'ask for each claim by itself');
+	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
 	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, v_overdue
 	from unnest(v_ids) u (id)
@@ -236,7 +239,7 @@ as $$
 -- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('items', jsonb_typeof(p_items) = 'array');
+	perform autopost.require_array('items', p_items);
 	return autopost.start_items(p_workspace_id, p_items);
 end
 $$;
