@@ -113,9 +113,6 @@ func (m *manual) tell(a pg.ActAnswer) error {
 	if refused > 0 {
 		return fmt.Errorf("%d of %d could not be changed", refused, len(a.Results))
 	}
-	if a.Bound != nil && !*a.Bound {
-		fmt.Fprintln(os.Stderr, "autopost: this credential has no row in autopost.credential_bindings for the platform of the channel: the daemon cannot send with it")
-	}
 	return nil
 }
 
@@ -123,6 +120,9 @@ func (m *manual) tell(a pg.ActAnswer) error {
 func refusal(a pg.ActAnswer) string {
 	if a.Reason == "sending" {
 		return fmt.Sprintf("%d deliveries are being sent; the channel pauses for two minutes unless this is a dry run, so that the same command succeeds soon", a.Sending)
+	}
+	if a.Reason == "invalid" {
+		return faults(a.Errors)
 	}
 	return strings.ReplaceAll(a.Reason, "_", " ")
 }

@@ -76,6 +76,7 @@ select is((select count(*)::int from autopost.deliveries where channel_id = 'str
 -- After another credential was given to a channel, by the name of the new one.
 select test.land();
 select is(test.refused('b'), 'failed_permanent');
+insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'new', 'telegram', 'env:X');
 create temp table rotated on commit drop as select autopost.rotate_auth('w', 'b', 'new', null, 'ann', 'linked again', false) as answer;
 select ok((select (answer -> 'auth_lost')::int >= 4 from rotated), 'who gives it is told what failed by the old one');
 select is((select array[auth_held::text, paused_until::text] from test.channel_row('b')), '{false,null}', 'the channel goes on');

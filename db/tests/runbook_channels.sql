@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(54);
+select plan(58);
 
 select test.channel('a');
 select test.channel('b');
@@ -94,7 +94,14 @@ select is(test.count_events('channel_enabled'), 4);
 select is(test.claimed(), '{a,b,c}', 'all of it wakes up at once');
 select is((autopost.enable_group('w', null, 'nobody', 'o', 'r', false)) ->> 'reason', 'unknown_group');
 
--- a credential: not while something is being sent
+-- a credential: one that is there and of this platform, and not while something is being sent
+insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
+values ('w', 'bot2', 'telegram', 'env:X'), ('w', 'bot3', 'telegram', 'env:X'), ('w', 'max', 'max', 'env:X'), ('w', 'sign', 'webhook', 'env:X');
+update before set s = test.state();
+select is(autopost.rotate_auth('w', 'a', r, null, 'olga', 'leaked', false) #- '{errors,0,remedy}',
+	jsonb_build_object('applied', false, 'dry_run', false, 'reason', 'invalid', 'errors', jsonb_build_array(jsonb_build_object('field', 'auth_ref', 'reason', says))))
+from (values ('nope', 'nope is no credential of this workspace'), ('max', 'max is a credential of platform max'), ('sign', 'sign is a credential of platform webhook')) x (r, says);
+select is(test.state(), (select s from before), 'what is refused does not even pause');
 update wet set answer = autopost.rotate_auth('w', 'a', 'bot2', null, 'olga', 'leaked', true);
 select is((test.channel_row('a')).paused_until, null, 'a dry run does not pause');
 update wet set answer = autopost.rotate_auth('w', 'a', 'bot2', null, 'olga', 'leaked', false);
@@ -105,10 +112,9 @@ select autopost.release_claims('w', array(select claim_token from autopost.deliv
 update before set s = test.state();
 select autopost.rotate_auth('w', 'a', 'bot2', null, 'olga', 'leaked', true);
 select is(test.state(), (select s from before), 'a dry run changes nothing');
-insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot3', 'telegram', 'env:X');
 update wet set answer = autopost.rotate_auth('w', 'a', 'bot2', null, 'olga', 'leaked', false);
 update wet set answer = autopost.rotate_auth('w', 'a', 'bot3', 'g3', 'olga', 'again', false);
-select is((select answer from wet), '{"applied": true, "dry_run": false, "bound": true, "before": {"auth_ref": "bot2", "rate_group": "bot"}, "after": {"auth_ref": "bot3", "rate_group": "g3"}}');
+select is((select answer from wet), '{"applied": true, "dry_run": false, "before": {"auth_ref": "bot2", "rate_group": "bot"}, "after": {"auth_ref": "bot3", "rate_group": "g3"}}');
 select is((select array[a.auth_ref, c.auth_ref, c.rate_group, g.rate_group] from autopost.channel_auth a join autopost.channels c using (channel_id)
 	join autopost.channel_gates g using (channel_id)), '{bot3,bot3,g3,g3}');
 select is(test.note('auth_rotated') -> 'meta', '{"manual": true, "operator": "olga", "reason": "again", "old_auth_ref": "bot2", "new_auth_ref": "bot3", "old_rate_group": "bot", "new_rate_group": "g3"}');

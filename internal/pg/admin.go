@@ -146,8 +146,8 @@ type ActAnswer struct {
 	Channels []ChannelChange `json:"channels"`
 	// Results has a row for each delivery.
 	Results []DeliveryResult `json:"results"`
-	// Bound says whether the new credential has a binding; nil for other acts.
-	Bound *bool `json:"bound"`
+	// Errors say why it is refused, where Reason is "invalid".
+	Errors []FieldError `json:"errors"`
 	// Raw is the whole answer.
 	Raw json.RawMessage `json:"-"`
 }

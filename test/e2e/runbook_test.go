@@ -79,11 +79,16 @@ func TestRunbookOfAGroup(t *testing.T) {
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
 
-	rotated := h.Run(nil, "credential", "rotate", "--channel", "on-telegram", "--to", "nowhere-bound", because, "--json")
-	require.Zero(t, rotated.Code, rotated.Stderr)
-	require.Contains(t, rotated.Stderr, "credential_bindings", "a credential that is nowhere is warned of")
-	require.JSONEq(t, `{"applied": true, "dry_run": false, "bound": false, "before": {"auth_ref": "telegram", "rate_group": "telegram"},
-		"after": {"auth_ref": "nowhere-bound", "rate_group": "telegram"}}`, rotated.Stdout)
+	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('news', 'second', 'telegram', 'env:SECOND'), ('news', 'sign', 'webhook', 'env:SIGN')`)
+	for to, says := range map[string]string{
+		"nowhere": "auth_ref nowhere is no credential of this workspace: keep its secret first", "sign": "auth_ref sign is a credential of platform webhook: name one of platform telegram",
+	} {
+		refused := h.Run(nil, "credential", "rotate", "--channel", "on-telegram", "--to", to, because)
+		require.Equal(t, 1, refused.Code)
+		require.Contains(t, refused.Stderr, says)
+	}
+	require.JSONEq(t, `{"applied": true, "dry_run": false, "before": {"auth_ref": "telegram", "rate_group": "telegram"}, "after": {"auth_ref": "second", "rate_group": "telegram"}}`,
+		ok(t, h, "credential", "rotate", "--channel", "on-telegram", "--to", "second", because, "--json"))
 	require.Equal(t, 1, events(h, "auth_rotated"))
 	ok(t, h, "release-stale", because)
 	h.Verified()

@@ -6,10 +6,10 @@ as $$
 -- Gives a channel another credential, and another rate group unless p_new_rate_group is null. Only while nothing of it is being sent: else it
 -- pauses the channel for two minutes (a longer pause stays), so that the same call succeeds soon. The gate is taken before it counts: a claim
 -- that is under way ends first, and none begins. A pause because the old credential was refused is over.
--- Returns {"applied": true, "dry_run", "before", "after", "bound": whether the credential has a binding for this platform,
--- "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied": false,
--- "dry_run", "reason": "unknown_channel" | "sending", "sending": n}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
--- Locks: channels, channel_gates. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
+-- Returns {"applied": true, "dry_run", "before", "after", "auth_lost": how many deliveries requeue_auth_lost may put back, if any}, or {"applied":
+-- false, "dry_run", "reason": "unknown_channel" | "sending", "sending": n, or "invalid" with "errors" where the credential is not bound for this
+-- platform}. A dry run changes nothing, and does not pause. Raises AP001 without operator or reason.
+-- Locks: channels, channel_gates. Reads: credential_bindings. Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_paused), admin_audit_log.
 declare
 	v_meta jsonb;
 	v_channel autopost.channels;
@@ -17,6 +17,7 @@ declare
 	v_after jsonb;
 	v_until timestamptz;
 	v_sending jsonb;
+	v_errors jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -32,6 +33,10 @@ begin
 	if v_channel.channel_id is null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_channel');
 	end if;
+	v_errors := autopost.rotation_errors(p_workspace_id, p_new_auth_ref, v_channel.platform);
+	if v_errors <> '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors', v_errors);
+	end if;
 	v_sending := autopost.queue_of(p_workspace_id, array[p_channel_id]) -> 'sending';
 	if v_sending <> '0' then
 		v_until := greatest(v_channel.paused_until, autopost.now_ts() + interval '2 minutes');
@@ -46,9 +51,6 @@ begin
 		perform autopost.give_auth(p_workspace_id, v_channel, p_new_auth_ref, v_after ->> 'rate_group', v_meta);
 		perform autopost.audit(p_workspace_id, 'rotate_auth', 'channel:' || p_channel_id, v_meta, v_before, v_after);
 	end if;
-	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'bound', exists (
-		select 1 from autopost.credential_bindings b
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_new_auth_ref and b.platform = v_channel.platform),
-		'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after, 'auth_lost', nullif(cardinality(autopost.auth_lost_ids(p_workspace_id, array[p_channel_id])), 0)));
 end
 $$;

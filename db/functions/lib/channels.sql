@@ -154,6 +154,21 @@ begin
 end
 $$;
 
+create or replace function autopost.rotation_errors(p_workspace_id text, p_auth_ref text, p_platform text) returns jsonb
+language plpgsql stable
+as $$
+-- What is wrong with a credential that a channel of this platform is to have instead of its own: an array of {field, reason, remedy}.
+-- Reads: credential_bindings.
+declare
+	v_bound text := (select b.platform from autopost.credential_bindings b where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+begin
+	return case
+		when v_bound = p_platform then '[]'
+		when v_bound is null then autopost.field_error('auth_ref', format('%s is no credential of this workspace', p_auth_ref), 'keep its secret first: autopost credential set')
+		else autopost.field_error('auth_ref', format('%s is a credential of platform %s', p_auth_ref, v_bound), format('name one of platform %s', p_platform)) end;
+end
+$$;
+
 create or replace function autopost.give_auth(p_workspace_id text, p_channel autopost.channels, p_auth_ref text, p_rate_group text, p_meta jsonb) returns void
 language plpgsql
 as $$

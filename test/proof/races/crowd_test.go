@@ -57,6 +57,7 @@ func newCrowd(t *testing.T, channels, sessions int) *crowd {
 	}
 	c.db.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'g0', 2000)`)
 	c.db.Exec(`update autopost.channels set on_unknown = 'hold' where rate_group = 'g1'`)
+	c.db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) select 'w', 'key' || n, 'telegram', 'env:KEY' from generate_series(0, 9) n`)
 	config, err := pgxpool.ParseConfig(c.db.URL("engine"))
 	require.NoError(t, err)
 	config.MaxConns = int32(sessions)

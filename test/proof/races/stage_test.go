@@ -48,7 +48,7 @@ func open(t *testing.T) *stage {
 	s.db.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ('w', 'telegram', 'g', 1000)`)
 	s.db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, meta) values ('w', 'bot', 'bot_webhook', repeat('b', 64), '{"auth_ref": "g"}')`)
 	s.db.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, first_seen, last_seen) values ('w', 'telegram', 'g', '-1', now(), now())`)
-	s.db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'g', 'telegram', 'env:G'), ('w', 'h', 'telegram', 'sealed:h')`)
+	s.db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'g', 'telegram', 'env:G'), ('w', 'h', 'telegram', 'sealed:h'), ('w', 'other', 'telegram', 'env:O')`)
 	s.db.Exec(`update autopost.credential_health set lease_token = 'posttest' where auth_ref = 'g'`)
 	s.db.Exec(`insert into autopost.sealed_secrets (workspace_id, auth_ref, version, key_id, wrapped_key, sealed, source, made_by, created_at)
 		values ('w', 'h', 1, 'k1', 'w', 's', '', 'set', now())`)
