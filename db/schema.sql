@@ -1866,8 +1866,8 @@ CREATE FUNCTION autopost.binding_errors(p_fields jsonb) RETURNS jsonb
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
+	return case when p_fields ->> 'platform' <> all (autopost.credential_platforms())
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
@@ -4404,6 +4404,21 @@ begin
 	v_key.enabled := true;
 	perform autopost.audit(p_workspace_id, 'create_api_key', 'api_key:' || v_key.key_id, v_act, '{}', autopost.api_key_shown(v_key));
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
+end
+$$;
+
+
+--
+-- Name: credential_platforms(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_platforms() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- What a credential may be of: a platform that is posted to, http and postgres for sources, smtp for mail, webhook for what signs.
+-- Reads: platforms.
+begin
+	return array(select p.platform from autopost.platforms p union select unnest('{http,postgres,smtp,webhook}'::text[]) order by 1);
 end
 $$;
 
@@ -15224,7 +15239,7 @@ CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text,
 -- Channels that wait because the old secret was refused go on. The engine alone may.
 -- Returns {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost": how many deliveries requeue_auth_lost may put
 -- back}, or {"applied": false, "dry_run", "reason": "other_platform", "platform" | "newer": somebody else changed it}. Raises AP001 for a wrong argument.
--- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates.
+-- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates. Reads: platforms.
 -- Writes: credential_bindings, credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_rotated, channel_enabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -15235,6 +15250,9 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('platform', p_platform <> '');
+	if p_platform <> all (autopost.credential_platforms()) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use ' || array_to_string(autopost.credential_platforms(), ', '));
+	end if;
 	v_new := autopost.sealed_of(p_sealed);
 	if coalesce(p_made_by not in ('set', 'link'), true) then
 		perform autopost.refuse('made_by', 'is unknown', 'use set or link');

@@ -33,7 +33,9 @@ command line. Channels that wait because the old secret was refused go on at onc
             {"client_id", "client_secret", "access_token", "refresh_token"}, or a bare token
   youtube   {"client_id", "client_secret", "refresh_token"}
   webhook   whsec_ and the key in base64
-  smtp      user:password of the mail server for alerts`,
+  smtp      user:password of the mail server for alerts
+  http      the key that a source of kind api sends
+  postgres  the address (DSN) of a source of kind db`,
 		Args: oneArgument("name of a credential"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := m.known(cmd); err != nil {
@@ -111,7 +113,7 @@ func (d desk) keep(ctx context.Context, m *manual, put pg.SecretToPut, given aut
 	}
 	answer, err := d.store.PutSealedSecret(ctx, m.act, put)
 	if err != nil {
-		return err
+		return misuseOf(err)
 	}
 	return m.tellKept(put.AuthRef, answer)
 }

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(44);
+select plan(47);
 create function test.logged() returns text
 language sql
 as $$
@@ -68,8 +68,10 @@ select is(autopost.put_credential_binding('w', 'bot', '{"secret_ref": "env:BOT_T
 select is(autopost.put_credential_binding('w', 'bot', '{"secret_ref": "file:/run/secrets/bot"}', 'o', 'r', false) -> 'before', '{"secret_ref": "env:BOT_TOKEN"}');
 select is(autopost.put_credential_binding('w', 'bot', '{"platform": "max"}', 'o', 'r', false) #>> '{errors,0,reason}', 'cannot be changed');
 select is(autopost.put_credential_binding('w', 'hook', '{"platform": "webhook", "secret_ref": "sealed:hook"}', 'o', 'r', false) -> 'applied', 'true', 'what signs posts is bound too');
+select is(autopost.put_credential_binding('w', 'of-' || p, jsonb_build_object('platform', p, 'secret_ref', 'env:X'), 'o', 'r', true) -> 'applied', 'true', 'and what sources ask by, and mail goes by: ' || p)
+from unnest('{http,postgres,smtp}'::text[]) p;
 select is(autopost.put_credential_binding('w', 'x', '{"platform": "pigeon", "secret_ref": "7001001:AAcanaryTelegramToken"}', 'o', 'r', false) -> 'errors', '[
-	{"field": "platform", "reason": "\"pigeon\" is unknown", "remedy": "use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server"},
+	{"field": "platform", "reason": "\"pigeon\" is unknown", "remedy": "use http, max, postgres, smtp, telegram, webhook, x, youtube"},
 	{"field": "secret_ref", "reason": "is no reference to a secret", "remedy": "write env:NAME, file:/path or sealed:NAME, never the secret itself"}]', 'a secret that stands there by mistake is not shown');
 select is((select array_agg(b.auth_ref || ' ' || b.secret_ref order by b.auth_ref) from autopost.credential_bindings b), '{bot file:/run/secrets/bot,hook sealed:hook}');
 

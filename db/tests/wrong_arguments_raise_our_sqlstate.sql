@@ -99,6 +99,7 @@ insert into calls values
 	('put_sealed_secret', $c$autopost.put_sealed_secret(null, 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'workspace_id'),
 	('put_sealed_secret', $c$autopost.put_sealed_secret('w', '', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'auth_ref'),
 	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', '', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'platform'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'foo', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', false)$c$, 'platform'),
 	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '[]', 'set', null, 'o', 'r', false)$c$, 'sealed'),
 	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'refresh', null, 'o', 'r', false)$c$, 'made_by'),
 	('put_sealed_secret', $c$autopost.put_sealed_secret('w', 'x', 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', -1, 'o', 'r', false)$c$, 'valid_seconds'),

@@ -126,6 +126,7 @@ func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
 		{"canary", []string{"bot", "--reason", "r"}, "pass --platform"},
 		{"canary", []string{"bot", "--platform", "max"}, "--reason"},
 		{"canary", []string{"bot", "--platform", "max", "--reason", "r", "--from-file", "/nowhere"}, "/nowhere"},
+		{"canary", []string{"bot", "--platform", "foo", "--reason", "r"}, "use http, max, postgres, smtp, telegram, webhook, x, youtube"},
 	} {
 		run := h.RunOn(c.stdin, append([]string{"credential", "set"}, c.args...)...)
 		require.Equal(t, 2, run.Code, "%v: %s", c.args, run.Stderr)
@@ -147,7 +148,7 @@ func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
 	info, err := os.Stat(filepath.Join(data, "master.key"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	other := set("webhook2")
+	other := set("http")
 	require.Equal(t, 2, other.Code)
 	require.Contains(t, other.Stderr, "is for platform max")
 }

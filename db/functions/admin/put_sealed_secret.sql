@@ -10,7 +10,7 @@ as $$
 -- Channels that wait because the old secret was refused go on. The engine alone may.
 -- Returns {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost": how many deliveries requeue_auth_lost may put
 -- back}, or {"applied": false, "dry_run", "reason": "other_platform", "platform" | "newer": somebody else changed it}. Raises AP001 for a wrong argument.
--- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates.
+-- Locks: credential_bindings, credential_health, channels (channel_id), channel_gates. Reads: platforms.
 -- Writes: credential_bindings, credential_health, sealed_secrets, alerts, channels, channel_gates, events(auth_rotated, channel_enabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -21,6 +21,9 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require('auth_ref', p_auth_ref <> ''), autopost.require('platform', p_platform <> '');
+	if p_platform <> all (autopost.credential_platforms()) then
+		perform autopost.refuse('platform', format('%s is unknown', p_platform), 'use ' || array_to_string(autopost.credential_platforms(), ', '));
+	end if;
 	v_new := autopost.sealed_of(p_sealed);
 	if coalesce(p_made_by not in ('set', 'link'), true) then
 		perform autopost.refuse('made_by', 'is unknown', 'use set or link');

@@ -47,14 +47,24 @@ begin
 end
 $$;
 
+create or replace function autopost.credential_platforms() returns text[]
+language plpgsql stable
+as $$
+-- What a credential may be of: a platform that is posted to, http and postgres for sources, smtp for mail, webhook for what signs.
+-- Reads: platforms.
+begin
+	return array(select p.platform from autopost.platforms p union select unnest('{http,postgres,smtp,webhook}'::text[]) order by 1);
+end
+$$;
+
 create or replace function autopost.binding_errors(p_fields jsonb) returns jsonb
 language plpgsql stable
 as $$
 -- What is wrong with a binding: an array of {field, reason, remedy}, which never shows what was written where a secret may have been.
 -- Reads: platforms.
 begin
-	return case when p_fields ->> 'platform' not in ('webhook', 'smtp') and not exists (select 1 from autopost.platforms p where p.platform = p_fields ->> 'platform')
-		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use one of autopost.platforms, webhook for what signs posts, or smtp for a mail server') else '[]' end
+	return case when p_fields ->> 'platform' <> all (autopost.credential_platforms())
+		then autopost.field_error('platform', format('%s is unknown', p_fields -> 'platform'), 'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'is no reference to a secret', 'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
 end
