@@ -30,7 +30,12 @@ A private PostgreSQL is started in a temporary directory and removed at the end.
 DATABASE_URL is set, its server is used instead: databases of the benchmark's own are
 made there and dropped again, by a login that may make databases and roles.
 Exits 1 when a goal is not met.`,
-		Args: noArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.json == "-" && len(args) > 0 { // --json FILE: a flag that may stand alone leaves the word after it
+				o.json, args = args[0], args[1:]
+			}
+			return noArguments(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Quick && o.Full {
 				return misuse{errors.New("--quick and --full exclude each other")}
@@ -43,7 +48,8 @@ Exits 1 when a goal is not met.`,
 	cmd.Flags().BoolVar(&o.Full, "full", false, "the largest sizes: takes hours, and about 60 GB of disk")
 	cmd.Flags().BoolVar(&o.Profile, "profile", false, "show for P3 in which functions the time goes")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 0, "rounds of each comparison (default by the sizes)")
-	cmd.Flags().StringVar(&o.json, "json", "", "file to write the report to as JSON, - for stdout instead of the table")
+	cmd.Flags().StringVar(&o.json, "json", "", "print the report as JSON instead of the table, or write it to this `file` as well")
+	cmd.Flags().Lookup("json").NoOptDefVal = "-"
 	return cmd
 }
 

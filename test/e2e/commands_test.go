@@ -72,6 +72,23 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
+// --json is a switch as everywhere, and may name a file.
+func TestBenchTakesJSONAlone(t *testing.T) {
+	t.Parallel()
+	h := house.New(t)
+	for _, c := range []struct {
+		json []string
+		says string
+	}{
+		{[]string{"--json"}, "exclude each other"}, {[]string{"--json", "a.json"}, "exclude each other"}, {[]string{"--json=a.json"}, "exclude each other"},
+		{[]string{"--json", "a.json", "b.json"}, `does not know "b.json"`}, {[]string{"b.json"}, `does not know "b.json"`},
+	} {
+		refused := h.Run(nil, append([]string{"bench", "--quick", "--full"}, c.json...)...)
+		require.Equal(t, 2, refused.Code)
+		require.Contains(t, refused.Stderr, c.says, "%v", c.json)
+	}
+}
+
 func TestMigrateSeedDoctor(t *testing.T) {
 	t.Parallel()
 	h := house.New(t)
