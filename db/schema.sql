@@ -3096,6 +3096,27 @@ $$;
 
 
 --
+-- Name: check_new_id(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_new_id(p_argument text, p_id text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Raises AP001 for what nobody should have to type or read as the id of something new: what is there already goes by the id that it has.
+declare
+	v_fault text := case
+		when p_id ~ '[\u0001-\u001F\u007F-\u009F]' then 'holds control characters'
+		when p_id <> btrim(p_id) then 'begins or ends with a space'
+		when length(p_id) > 200 then 'is longer than 200 characters' end;
+begin
+	if v_fault is not null then
+		perform autopost.refuse(p_argument, v_fault, 'choose an id of 1 to 200 characters, in one line and without spaces around it');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5786,6 +5807,7 @@ exception when sqlstate 'AP003' then
 	if p_workspace_id in ('', '*') then
 		perform autopost.refuse('workspace_id', 'is no name', 'use letters, digits and dashes');
 	end if;
+	perform autopost.check_new_id('workspace_id', p_workspace_id);
 	perform set_config('autopost.workspace_id', p_workspace_id, true);
 end
 $$;
@@ -14701,6 +14723,7 @@ begin
 	perform autopost.require('target_id', p_target_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	perform autopost.check_new_id('target_id', p_target_id) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
@@ -14824,6 +14847,7 @@ begin
 		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
 	end if;
 	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
 	v_put := autopost.put_row(p_fields, autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
@@ -14870,6 +14894,7 @@ begin
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(b), v_rules) from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
@@ -14910,6 +14935,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	perform autopost.check_new_id('endpoint_id', p_endpoint_id) where v_old.endpoint_id is null;
 	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
 		autopost.endpoint_rules(), autopost.endpoint_fields(v_old));
 	if v_put -> 'errors' = '[]' then
@@ -15262,6 +15288,7 @@ begin
 	select b.* into v_old from autopost.credential_bindings b
 	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
 	for no key update of b;
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_old.auth_ref is null;
 	if v_old.platform <> p_platform then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'other_platform', 'platform', v_old.platform);
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
@@ -15341,6 +15368,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	perform autopost.check_new_id('source_id', p_source_id), autopost.check_new_id('endpoint_id', p_fields ->> 'endpoint_id') where v_old.source_id is null;
 	v_put := autopost.source_fields(v_old);
 	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
@@ -15491,6 +15519,7 @@ begin
 		perform 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	end if;
 	select w.* into v_old from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	perform autopost.check_new_id('webhook_id', p_webhook_id) where v_old.webhook_id is null;
 	v_put := autopost.put_row(p_fields, v_rules, case when v_old.webhook_id is not null then autopost.row_fields(to_jsonb(v_old), v_rules) end);
 	v_answer := autopost.put_answer(v_put,
 		case when v_put -> 'errors' = '[]' then autopost.webhook_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
@@ -18596,7 +18625,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_rotation(p_fields);
+	perform autopost.check_rotation(p_fields), autopost.check_new_id('new_endpoint_id', p_fields ->> 'new_endpoint_id');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
 	if v_old.endpoint_id is null then

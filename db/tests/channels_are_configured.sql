@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(87);
+select plan(89);
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
@@ -157,6 +157,11 @@ select is(test.remove('x') -> 'references', '{"quotas": 1}');
 select autopost.delete_quota('w', 'channel:x', 60, 'o', 'r', false);
 select is(test.remove('x') -> 'before' -> 'target_id', '"@nyx"');
 select is((select count(*)::int from autopost.channels), 1);
+
+-- Only a new id is judged: what has another is changed and taken away as ever.
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('w', E' a\tb ', 'telegram', '@old', 'bot', 'bot');
+select is(test.put('{"enabled": false}', E' a\tb ') -> 'applied', 'true');
+select is(test.remove(E' a\tb ') -> 'applied', 'true');
 
 select * from finish();
 rollback;

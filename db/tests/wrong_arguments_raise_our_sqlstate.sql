@@ -377,6 +377,21 @@ insert into calls values
 	('put_setting', $c$autopost.put_setting('no_such', '1')$c$, 'key'),
 	('put_setting', $c$autopost.put_setting(null, '1')$c$, 'key'),
 	('put_setting', $c$autopost.put_setting('max_attempts', null)$c$, 'value');
+-- Ids that nobody should have to type or read.
+insert into calls
+select f, format(c, quote_literal(id)), a
+from (values (E'tab\there'), (' around'), ('around '), (repeat('x', 201))) ids (id)
+cross join (values
+	('put_workspace', $c$autopost.put_workspace(%s, '{}', 'o', 'r', true)$c$, 'workspace_id'),
+	('put_channel', $c$autopost.put_channel('w', %s, '{"platform": "telegram", "target_id": "@idle", "auth_ref": "bot"}', 'o', 'r', true)$c$, 'channel_id'),
+	('put_endpoint', $c$autopost.put_endpoint('w', %s, '{"kind": "webhook_push"}', 'o', 'r', true)$c$, 'endpoint_id'),
+	('rotate_endpoint', $c$autopost.rotate_endpoint('w', 'in', jsonb_build_object('secret_hash', repeat('f', 64), 'new_endpoint_id', %s), 'o', 'r', true)$c$, 'new_endpoint_id'),
+	('put_source', $c$autopost.put_source('w', %s, '{"kind": "rss", "config_json": {"url": "https://h.example"}}', 'o', 'r', true)$c$, 'source_id'),
+	('put_source', $c$autopost.put_source('w', 'idle', jsonb_build_object('kind', 'rss', 'config_json', '{"url": "https://h.example"}'::jsonb, 'endpoint_id', %s), 'o', 'r', true)$c$, 'endpoint_id'),
+	('put_credential_binding', $c$autopost.put_credential_binding('w', %s, '{"platform": "telegram", "secret_ref": "env:X"}', 'o', 'r', true)$c$, 'auth_ref'),
+	('put_sealed_secret', $c$autopost.put_sealed_secret('w', %s, 'telegram', '{"version": 1, "key_id": "k", "wrapped_key": "AAAA", "sealed": "AAAA"}', 'set', null, 'o', 'r', true)$c$, 'auth_ref'),
+	('put_alert_target', $c$autopost.put_alert_target('w', %s, '{"kind": "webhook", "address": "https://h.example"}', 'o', 'r', true)$c$, 'target_id'),
+	('put_webhook', $c$autopost.put_webhook('w', %s, '{"url": "https://h.example", "signing_ref": "key"}', 'o', 'r', true)$c$, 'webhook_id')) k (f, c, a);
 insert into calls
 select f, format(c, f), a
 from unnest('{list_deliveries,list_events}'::text[]) f, (values

@@ -22,6 +22,7 @@ begin
 	perform autopost.require('target_id', p_target_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.alert_targets t where t.workspace_id = p_workspace_id and t.target_id = p_target_id);
+	perform autopost.check_new_id('target_id', p_target_id) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then

@@ -21,6 +21,7 @@ begin
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	v_before := (select autopost.row_fields(to_jsonb(b), v_rules) from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_before is null;
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then

@@ -21,6 +21,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
+	perform autopost.check_new_id('endpoint_id', p_endpoint_id) where v_old.endpoint_id is null;
 	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
 		autopost.endpoint_rules(), autopost.endpoint_fields(v_old));
 	if v_put -> 'errors' = '[]' then

@@ -33,6 +33,7 @@ begin
 	select b.* into v_old from autopost.credential_bindings b
 	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
 	for no key update of b;
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_old.auth_ref is null;
 	if v_old.platform <> p_platform then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'other_platform', 'platform', v_old.platform);
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then

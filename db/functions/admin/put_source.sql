@@ -22,6 +22,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
 	select s.* into v_old from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	perform autopost.check_new_id('source_id', p_source_id), autopost.check_new_id('endpoint_id', p_fields ->> 'endpoint_id') where v_old.source_id is null;
 	v_put := autopost.source_fields(v_old);
 	v_put := autopost.put_row(autopost.source_fields_to_put(p_source_id, v_put, p_fields), autopost.source_rules(p_source_id), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then

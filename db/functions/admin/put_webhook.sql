@@ -25,6 +25,7 @@ begin
 		perform 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id for no key update of w;
 	end if;
 	select w.* into v_old from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	perform autopost.check_new_id('webhook_id', p_webhook_id) where v_old.webhook_id is null;
 	v_put := autopost.put_row(p_fields, v_rules, case when v_old.webhook_id is not null then autopost.row_fields(to_jsonb(v_old), v_rules) end);
 	v_answer := autopost.put_answer(v_put,
 		case when v_put -> 'errors' = '[]' then autopost.webhook_errors(p_workspace_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);

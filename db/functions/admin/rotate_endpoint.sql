@@ -21,7 +21,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
-	perform autopost.check_rotation(p_fields);
+	perform autopost.check_rotation(p_fields), autopost.check_new_id('new_endpoint_id', p_fields ->> 'new_endpoint_id');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
 	if v_old.endpoint_id is null then

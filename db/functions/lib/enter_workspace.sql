@@ -59,6 +59,7 @@ exception when sqlstate 'AP003' then
 	if p_workspace_id in ('', '*') then
 		perform autopost.refuse('workspace_id', 'is no name', 'use letters, digits and dashes');
 	end if;
+	perform autopost.check_new_id('workspace_id', p_workspace_id);
 	perform set_config('autopost.workspace_id', p_workspace_id, true);
 end
 $$;

@@ -18,6 +18,22 @@ begin
 end
 $$;
 
+create or replace function autopost.check_new_id(p_argument text, p_id text) returns void
+language plpgsql stable
+as $$
+-- Raises AP001 for what nobody should have to type or read as the id of something new: what is there already goes by the id that it has.
+declare
+	v_fault text := case
+		when p_id ~ '[\u0001-\u001F\u007F-\u009F]' then 'holds control characters'
+		when p_id <> btrim(p_id) then 'begins or ends with a space'
+		when length(p_id) > 200 then 'is longer than 200 characters' end;
+begin
+	if v_fault is not null then
+		perform autopost.refuse(p_argument, v_fault, 'choose an id of 1 to 200 characters, in one line and without spaces around it');
+	end if;
+end
+$$;
+
 create or replace function autopost.is_uuid(p_value text) returns boolean
 language sql immutable parallel safe
 as $$
