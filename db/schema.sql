@@ -2322,6 +2322,7 @@ CREATE TABLE autopost.platforms (
     acts text[] DEFAULT '{}'::text[] NOT NULL,
     idempotent boolean DEFAULT false NOT NULL,
     post_fields text[] DEFAULT '{}'::text[] NOT NULL,
+    setting_keys text[],
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
@@ -2820,6 +2821,8 @@ select
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings ? 'moderated'
+		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet', 'leave it out, and post what is decided') else '[]' end
 $_$;
 
 
@@ -14827,8 +14830,8 @@ CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_f
 -- Adds a channel, or changes one. p_fields hold what changes (channel_rules names them); null is the default, or empties a field. A new channel
 -- needs platform, target_id and auth_ref. The credential of one that is there changes only while nothing of it is being sent; enabling
 -- it ends its streak of failures.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
--- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Returns {"applied": true, "dry_run", "created", "before", "after", "note": settings that nobody reads, if any}, or {"applied": false, "dry_run"} with reason
+-- unchanged, or invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks: workspaces, settings (shared), channels, channel_gates. Reads: platforms, templates, settings, deliveries.
 -- Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled | channel_disabled), admin_audit_log.
 declare
@@ -14852,6 +14855,9 @@ begin
 	v_put := autopost.put_row(p_fields, autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'after' ? 'settings' then
+		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
 	end if;
@@ -19140,6 +19146,26 @@ begin
 			when p_key like '%\_hours' then interval '1 hour'
 			when p_key like '%\_days' then interval '1 day'
 			else interval '1 second' end);
+end
+$$;
+
+
+--
+-- Name: settings_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settings_note(p_channel jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- {"note"} that names those settings of a channel, given as its fields, that nobody reads; {} where there are none, or its adapter does not say what it reads.
+-- Reads: platforms.
+begin
+	return (
+		select case when count(*) = 0 then '{}' else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))) end
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
 end
 $$;
 
