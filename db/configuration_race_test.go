@@ -28,3 +28,20 @@ func TestApplyingWaitsForWhatItChangesAlone(t *testing.T) {
 	waiting.Wait()
 	second.Wait()
 }
+
+// A file that is applied and a setting that is changed are both recorded in the one log: who waits for whom is settled before either writes there.
+func TestApplyingAndASettingWaitInOneOrder(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	holder, file, setting := base.Session("holder", ""), base.Session("file", "engine"), base.Session("setting", "engine")
+	holder.Exec(`begin`)
+	holder.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'second', 'telegram', 'env:B')`)
+	applied := file.Start(`select autopost.apply_config('w', '[{"kind": "credential", "id": "first", "fields": {"platform": "telegram", "secret_ref": "env:A"}},
+		{"kind": "credential", "id": "second", "fields": {"platform": "telegram", "secret_ref": "env:B"}}, {"kind": "channel", "id": "a", "fields": {"title": "A"}}]', 'o', 'r', false)`)
+	require.Equal(t, []string{"holder"}, applied.Blocked(), "the first credential is recorded")
+	changed := setting.Start(`select autopost.apply_settings('{"delivery_retention_days": 100}', 'o', 'r', false)`)
+	require.Equal(t, []string{"file"}, changed.Blocked())
+	holder.Exec(`rollback`)
+	applied.Wait()
+	changed.Wait()
+}

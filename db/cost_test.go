@@ -33,6 +33,20 @@ func TestLookAcrossWorkspacesPassesThoseWithoutWork(t *testing.T) {
 	require.Equal(t, []string{"deliveries"}, pgtest.Column[string](base, `select autopost.due_stages(4000)`))
 }
 
+// Whether what a post names is a channel is a probe for each name, however many the workspace has.
+func TestNamedChannelsAreProbed(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a")
+	base.Exec(`set session_replication_role = replica;
+		insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) select 'w', 'c' || n, 'telegram', '@' || n, 'bot', 'bot' from generate_series(1, 20000) n;
+		set session_replication_role = origin; analyze`)
+	const named = `select autopost.routing_warnings('w', '{"include_channels": ["a", "c7", "nope"]}')`
+	require.Equal(t, "routing.include_channels.nope", pgtest.Value[string](base, named))
+	look := base.Session("look", "")
+	require.Less(t, pagesOf(look, named), 60.)
+	require.Less(t, pagesOf(look, `select autopost.variant_warnings('w', '{"a": {"txt": ""}, "c7": {"text": ""}, "nope": {"text": ""}}')`), 60.)
+}
+
 // What is asked every few seconds costs the same however much has been done: a look at the head of each index.
 func TestStagesThatAreDuePassTheHistory(t *testing.T) {
 	t.Parallel()

@@ -2339,6 +2339,7 @@ CREATE TABLE autopost.platforms (
     acts text[] DEFAULT '{}'::text[] NOT NULL,
     idempotent boolean DEFAULT false NOT NULL,
     post_fields text[] DEFAULT '{}'::text[] NOT NULL,
+    setting_keys text[],
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
@@ -2927,6 +2928,8 @@ select
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings ? 'moderated'
+		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet', 'leave it out, and post what is decided') else '[]' end
 $_$;
 
 
@@ -11911,7 +11914,7 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
     AS $_$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, channel_gates, result_webhooks, alert_targets.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, settings (shared), channel_gates, result_webhooks, alert_targets.
 declare
 	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'budget');
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
@@ -11943,6 +11946,7 @@ begin
 		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
+	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' and v_targets <> '{}' for share; -- as guard_dedup_ttl does
 	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)) || autopost.channels_that_use(p_workspace_id, v_refs));
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')
@@ -15487,8 +15491,8 @@ CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_f
 -- Adds a channel, or changes one. p_fields hold what changes (channel_rules names them); null is the default, or empties a field. A new channel
 -- needs platform, target_id and auth_ref. The credential of one that is there changes only while nothing of it is being sent; enabling
 -- it ends its streak of failures.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
--- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Returns {"applied": true, "dry_run", "created", "before", "after", "note": settings that nobody reads, if any}, or {"applied": false, "dry_run"} with reason
+-- unchanged, or invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks: workspaces, settings (shared), channels, channel_gates. Reads: platforms, templates, settings, deliveries.
 -- Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled | channel_disabled), admin_audit_log.
 declare
@@ -15512,6 +15516,9 @@ begin
 	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields), autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'after' ? 'settings' then
+		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
 	end if;
@@ -19550,14 +19557,14 @@ $$;
 CREATE FUNCTION autopost.routing_warnings(p_workspace_id text, p_routing jsonb) RETURNS SETOF text
     LANGUAGE sql STABLE
     AS $$
--- Unknown fields of a post's routing, and channels that it names and that are not there.
+-- Unknown fields of a post's routing, and channels that it names and that are not there: a probe for each, however many channels there are.
 -- Reads: channels.
 select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key) where f.key not in ('include_channels', 'exclude_channels')
 union
 select 'routing.' || f.key || '.' || n.id
 from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
 where f.key in ('include_channels', 'exclude_channels')
-and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id)
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null
 $$;
 
 
@@ -19906,6 +19913,26 @@ CREATE FUNCTION autopost.setting_is_on(p_key text) RETURNS boolean
     AS $$
 -- Whether a setting that is true or false is true.
 select s.value = 'true' from autopost.settings s where s.key = p_key
+$$;
+
+
+--
+-- Name: settings_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settings_note(p_channel jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- {"note"} that names those settings of a channel, given as its fields, that nobody reads; {} where there are none, or its adapter does not say what it reads.
+-- Reads: platforms.
+begin
+	return (
+		select case when count(*) = 0 then '{}' else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))) end
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
+end
 $$;
 
 
@@ -22517,11 +22544,11 @@ $$;
 CREATE FUNCTION autopost.variant_warnings(p_workspace_id text, p_variants jsonb) RETURNS SETOF text
     LANGUAGE sql STABLE
     AS $$
--- Variants for what is neither platform nor channel, and fields that a variant cannot say.
+-- Variants for what is neither platform nor channel (a probe for each, however many channels there are), and fields that a variant cannot say.
 -- Reads: platforms, channels.
 select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
 where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key) is null
 union all
 select 'variants.' || v.key || '.' || f.key
 from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)

@@ -169,6 +169,9 @@ func (m *manual) tellPut(subject string, a pg.PutAnswer) error {
 	default:
 		return fmt.Errorf("nothing was changed: %s", whyNot(a.Reason, subject))
 	}
+	if a.Note != "" {
+		fmt.Fprintln(os.Stderr, "autopost: "+a.Note)
+	}
 	if m.asJSON {
 		return nil
 	}

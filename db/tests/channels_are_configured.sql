@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(89);
+select plan(93);
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
@@ -159,6 +159,14 @@ select is(test.remove('x') -> 'references', '{"quotas": 1}');
 select autopost.delete_quota('w', 'channel:x', 60, 'o', 'r', false);
 select is(test.remove('x') -> 'before' -> 'target_id', '"@nyx"');
 select is((select count(*)::int from autopost.channels), 1);
+
+-- Settings that nobody reads are named, and one that promises what is not there is refused.
+select is(test.put('{"settings": {"long_text": "split", "bogus": true, "protect_content": true, "avatar_id": "7", "telegram": {}}}') ->> 'note',
+	'platform telegram reads no settings.avatar_id and no settings.bogus');
+select is(test.put('{"title": "Later"}') -> 'note', null, 'once');
+update autopost.platforms set setting_keys = null where platform = 'telegram';
+select is(test.put('{"settings": {"bogus": true, "more": 1}}') -> 'note', null, 'an adapter that does not say what it reads may read anything');
+select is(test.wrong('{"settings": {"moderated": true}}'), 'settings.moderated cannot be: posts cannot wait for a decision yet');
 
 -- Only a new id is judged: what has another is changed and taken away as ever.
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('w', E' a\tb ', 'telegram', '@old', 'bot', 'bot');

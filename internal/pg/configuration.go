@@ -22,6 +22,8 @@ type PutAnswer struct {
 	// Before and After hold what changes.
 	Before Fields `json:"before"`
 	After  Fields `json:"after"`
+	// Note says what is odd about it; mostly empty.
+	Note string `json:"note"`
 	// References counts what refers to a channel that was to be removed, by table.
 	References map[string]int `json:"references"`
 	// Bound says whether the credential is there that the row names, of the kinds that say so.

@@ -67,7 +67,7 @@ func (w *world) populate(workspace string) {
 	posttest.Channel(w.DB, workspace, ids["channels"], posttest.Group(ids["rate_group"]), posttest.MaxParallel(10))
 	w.Exec(`update autopost.channels set title = $2, tags = array[$2::text] where workspace_id = $1`, workspace, word)
 	w.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', $2, 25)`, workspace, ids["rate_group"])
-	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'telegram', 'env:' || $3)`, workspace, ids["credentials"], word)
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'telegram', 'env:' || $3), ($1, 'bot-2', 'telegram', 'env:' || $3)`, workspace, ids["credentials"], word)
 	// Nothing is read for the webhook, and nothing sent: the time for that is far away.
 	w.Exec(`update autopost.settings set value = '1000000000' where key = 'webhook_poll_ms'`)
 	w.Exec(`select autopost.put_webhook($1, $3, jsonb_build_object('url', 'https://' || $2 || '.example', 'signing_ref', $2::text), 'ann', $2, false)`, workspace, word, ids["webhooks"])

@@ -95,6 +95,8 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "set", "on-max", "--max-parallel", "many", because}, 2, "--max-parallel"},
 		{[]string{"channel", "set", "on-max", "--enabled", "yes", because}, 2, "write true or false"},
 		{[]string{"channel", "set", "on-max", "--settings", "{", because}, 2, "no JSON"},
+		{[]string{"channel", "set", "on-max", "--settings", `{"bogus": true}`, because}, 0, "platform max reads no settings.bogus"},
+		{[]string{"channel", "set", "on-max", "--settings", `{"moderated": true}`, because}, 1, "posts cannot wait for a decision yet"},
 		{[]string{"channel", "set", "on-max", "--unset", "colour", because}, 2, "target_id"},
 		{[]string{"channel", "set", "on-max", "--title", "x", "--unset", "title", because}, 2, "set and unset"},
 		{[]string{"channel", "set", "on-max", "--title", "x", "--from", "f.json", because}, 2, "not from both"},

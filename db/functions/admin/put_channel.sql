@@ -6,8 +6,8 @@ as $$
 -- Adds a channel, or changes one. p_fields hold what changes (channel_rules names them); null is the default, or empties a field. A new channel
 -- needs platform, target_id and auth_ref. The credential of one that is there changes only while nothing of it is being sent; enabling
 -- it ends its streak of failures.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
--- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
+-- Returns {"applied": true, "dry_run", "created", "before", "after", "note": settings that nobody reads, if any}, or {"applied": false, "dry_run"} with reason
+-- unchanged, or invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
 -- Locks: workspaces, settings (shared), channels, channel_gates. Reads: platforms, templates, settings, deliveries.
 -- Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled | channel_disabled), admin_audit_log.
 declare
@@ -31,6 +31,9 @@ begin
 	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields), autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'after' ? 'settings' then
+		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
 	end if;

@@ -71,6 +71,23 @@ select
 	|| case when jsonb_typeof(coalesce(p_settings -> 'utm', '{}')) <> 'object' or jsonb_path_exists(p_settings,
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'is no object of parameters', 'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings ? 'moderated'
+		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet', 'leave it out, and post what is decided') else '[]' end
+$$;
+
+create or replace function autopost.settings_note(p_channel jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- {"note"} that names those settings of a channel, given as its fields, that nobody reads; {} where there are none, or its adapter does not say what it reads.
+-- Reads: platforms.
+begin
+	return (
+		select case when count(*) = 0 then '{}' else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))) end
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
+end
 $$;
 
 create or replace function autopost.channel_errors(p_workspace_id text, p_channel_id text, p_before jsonb, p_after jsonb) returns jsonb

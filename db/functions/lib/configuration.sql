@@ -278,7 +278,7 @@ language plpgsql
 as $$
 -- All that items of a configuration file may change, in the order of the house: they are written in the order in which they refer to each
 -- other, and each ends with the audit log, which is the last to be locked.
--- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, channel_gates, result_webhooks, alert_targets.
+-- Locks: workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas, budgets, channels, settings (shared), channel_gates, result_webhooks, alert_targets.
 declare
 	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'budget');
 	v_endpoints text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'endpoint');
@@ -310,6 +310,7 @@ begin
 		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
+	perform 1 from autopost.settings s where s.key = 'delivery_retention_days' and v_targets <> '{}' for share; -- as guard_dedup_ttl does
 	perform autopost.lock_gates(p_workspace_id, array(select jsonb_object_keys(v_targets)) || autopost.channels_that_use(p_workspace_id, v_refs));
 	perform 1 from autopost.result_webhooks w
 	where w.workspace_id = p_workspace_id and w.webhook_id in (select i.value ->> 'id' from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'webhook')

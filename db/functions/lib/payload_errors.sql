@@ -236,11 +236,11 @@ $$;
 create or replace function autopost.variant_warnings(p_workspace_id text, p_variants jsonb) returns setof text
 language sql stable
 as $$
--- Variants for what is neither platform nor channel, and fields that a variant cannot say.
+-- Variants for what is neither platform nor channel (a probe for each, however many channels there are), and fields that a variant cannot say.
 -- Reads: platforms, channels.
 select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
 where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key) is null
 union all
 select 'variants.' || v.key || '.' || f.key
 from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
@@ -254,14 +254,14 @@ $$;
 create or replace function autopost.routing_warnings(p_workspace_id text, p_routing jsonb) returns setof text
 language sql stable
 as $$
--- Unknown fields of a post's routing, and channels that it names and that are not there.
+-- Unknown fields of a post's routing, and channels that it names and that are not there: a probe for each, however many channels there are.
 -- Reads: channels.
 select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key) where f.key not in ('include_channels', 'exclude_channels')
 union
 select 'routing.' || f.key || '.' || n.id
 from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
 where f.key in ('include_channels', 'exclude_channels')
-and not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id)
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null
 $$;
 
 create or replace function autopost.part_warnings(p_raw jsonb) returns setof text
