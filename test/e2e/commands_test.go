@@ -127,6 +127,10 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		require.Zero(t, result.Code, command)
 		require.Contains(t, result.Stdout, "Usage:", command)
 	}
+	export := strings.Join(strings.Fields(h.Run(nil, "config", "export", "--help").Stdout), " ")
+	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "sources", "endpoints", "result webhooks", "targets of alerts"} {
+		require.Contains(t, export, what)
+	}
 }
 
 func TestMigrateSeedDoctor(t *testing.T) {
