@@ -6840,12 +6840,13 @@ CREATE FUNCTION autopost.field_remedy(p_rule jsonb) RETURNS text
 -- What a rule tells whoever broke it.
 select coalesce(p_rule ->> 'remedy', case
 	when p_rule ? 'in' then 'use ' || (select string_agg(v.value, ', ' order by v.ordinality) from jsonb_array_elements_text(p_rule -> 'in') with ordinality v)
-	when p_rule ? 'min' and p_rule ? 'max' then format('write a %s from %s to %s', p_rule ->> 'is', p_rule ->> 'min', p_rule ->> 'max')
-	when p_rule ? 'min' then format('write a %s from %s', p_rule ->> 'is', p_rule ->> 'min')
+	when p_rule ? 'min' and p_rule ? 'max' then format('write a %s from %s to %s', k.kind, p_rule ->> 'min', p_rule ->> 'max')
+	when p_rule ? 'min' then format('write a %s from %s', k.kind, p_rule ->> 'min')
 	when p_rule ->> 'is' = 'list' then 'write ["…", "…"]'
 	when p_rule ->> 'is' = 'object' then 'write {"…": …}'
 	when p_rule ->> 'is' = 'boolean' then 'write true or false'
-	else 'write a ' || (p_rule ->> 'is') end)
+	else 'write a ' || k.kind end)
+from (select case p_rule ->> 'is' when 'integer' then 'whole number' else p_rule ->> 'is' end) k (kind)
 $$;
 
 

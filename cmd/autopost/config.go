@@ -31,10 +31,10 @@ func configExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the configuration of all workspaces as YAML",
 		Long: `Write the settings and the configuration of all workspaces as YAML: credentials,
-limits of rate groups, templates, channels, quotas, budgets, sources and endpoints, without what
-is at its default. There are no secrets in it, only where they are kept, unless the
-address of a source holds one. The same configuration is always the same bytes, so that
-it can be kept under version control.`,
+limits of rate groups, templates, channels, quotas, budgets, sources, endpoints, result
+webhooks and targets of alerts, without what is at its default. There are no secrets in
+it, only where they are kept, unless the address of a source holds one. The same
+configuration is always the same bytes, so that it can be kept under version control.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {

@@ -140,7 +140,7 @@ var lists = map[string]string{
 // whyNot is a reason in words, with where to look where the subject is not there.
 func whyNot(reason, subject string) string {
 	if list, ok := lists[reason]; ok {
-		return fmt.Sprintf("there is no %s in this workspace: %s shows what there is", subject, list)
+		return fmt.Sprintf("unknown %s: %s shows what there is", subject, list)
 	}
 	return strings.ReplaceAll(reason, "_", " ")
 }

@@ -159,7 +159,7 @@ func templateEnableCommand() *cobra.Command {
 				if one.Raw, err = json.Marshal(answer); err != nil {
 					return err
 				}
-				return m.tellPut(fmt.Sprintf("template %s, version %d", args[0], version), one)
+				return m.tellPut(fmt.Sprintf("version %d of template %s", version, args[0]), one)
 			})
 		},
 	}

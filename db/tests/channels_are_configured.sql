@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(93);
+select plan(94);
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$
@@ -25,6 +25,7 @@ $$;
 select is(test.put('{}'), '{"applied": false, "dry_run": false, "reason": "invalid", "errors": [
 	{"field": "auth_ref", "reason": "is missing", "remedy": "write the name of a credential"}, {"field": "platform", "reason": "is missing", "remedy": "write a text"},
 	{"field": "rate_group", "reason": "is missing", "remedy": "write a text"}, {"field": "target_id", "reason": "is missing", "remedy": "write where the posts go"}]}');
+select is(test.put('{"max_parallel": 1.5}') -> 'errors' @> '[{"field": "max_parallel", "reason": "is no whole number", "remedy": "write a whole number from 1 to 10000"}]', true);
 create temp table dry on commit drop as select test.put('{"platform": "telegram", "target_id": "@a", "auth_ref": "bot", "tags": ["ru"]}', p_dry_run => true) as answer;
 select is((select count(*)::int from autopost.channels), 0, 'a dry run adds nothing');
 select is(test.put('{"platform": "telegram", "target_id": "@a", "auth_ref": "bot", "tags": ["ru"]}'), (select answer || '{"dry_run": false}' from dry), 'and answers what the act does');

@@ -58,14 +58,15 @@ func checkX(text string) error {
 }
 
 func checkFields(text string, names ...string) error {
+	like := "write it like {\"" + strings.Join(names, "\": \"…\", \"") + "\": \"…\"}"
 	var object map[string]any
 	if json.Unmarshal([]byte(text), &object) != nil {
-		return shapeError("secret", "is no JSON object", "write it like {\""+strings.Join(names, "\": \"…\", \"")+"\": \"…\"}")
+		return shapeError("secret", "is no JSON object", like)
 	}
 	for _, name := range names {
 		value, _ := object[name].(string)
 		if value == "" {
-			return shapeError(name, "is missing, or no text", "put it into the JSON object, beside "+strings.Join(names, ", "))
+			return shapeError(name, "is missing, or no text", like)
 		}
 		if !printable(value) {
 			return shapeError(name, "has spaces or characters that no header may hold", "copy it whole, without line breaks")

@@ -26,6 +26,7 @@ func TestShapeNamesTheFieldAndTheRemedy(t *testing.T) {
 		{"x", "canary bare", "access token: it has spaces"},
 		{"x", `{"access_token": "canary"}`, ""},
 		{"x", `{"client_id": "a", "refresh_token": "canary"}`, ""},
+		{"x", `{"a": 1}`, `access_token: it is missing, or no text: write it like {"access_token": "…"}`},
 		{"x", `{"refresh_token": "canary"}`, "client_id: it is missing"},
 		{"x", `{"consumer_key": "canary", "consumer_secret": "b", "access_token": "c"}`, "access_token_secret: it is missing"},
 		{"x", `{"canary`, "secret: it is no JSON object"},

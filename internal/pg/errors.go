@@ -46,8 +46,8 @@ const (
 	stateUnreadable          = "22P02" // a text of another form than its type has
 
 	// What a database says at its door.
-	stateNoSuchRole     = "22023" // of the role that a connection takes on
-	stateNotAMember     = "42501"
+	stateNoSuchRole     = "22023" // as of any setting that a connection brings along
+	stateNotAMember     = "42501" // as of the database
 	stateNoSuchDatabase = "3D000"
 	stateWrongLogin     = "28000"
 	stateWrongPassword  = "28P01"
@@ -116,14 +116,15 @@ func Remedy(err error, variable string) string {
 	}
 	pgErr := new(pgconn.PgError)
 	_ = errors.As(err, &pgErr) // without one nobody answered
-	switch pgErr.Code {
-	case stateNoSuchRole:
+	ofRole := strings.Contains(pgErr.Message, "autopost_engine")
+	switch {
+	case pgErr.Code == stateNoSuchRole && ofRole:
 		return "the database has not been prepared: run autopost migrate"
-	case stateNotAMember:
+	case pgErr.Code == stateNotAMember && ofRole:
 		return "have its owner say: grant autopost_engine to the login of " + variable
-	case stateNoSuchDatabase:
+	case pgErr.Code == stateNoSuchDatabase:
 		return "create the database, or correct " + variable
-	case stateWrongLogin, stateWrongPassword:
+	case pgErr.Code == stateWrongLogin, pgErr.Code == stateWrongPassword:
 		return "correct the user and the password of " + variable + ", or what pg_hba.conf says of them"
 	}
 	return "look whether the database runs, and at " + variable

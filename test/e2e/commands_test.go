@@ -66,8 +66,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5 --reason r": "autopost source add",
 		"credential show none": "autopost credential list", "credential check none": "autopost credential list",
 		"endpoint show none": "autopost endpoint list", "webhook deliveries none": "autopost webhook list", "template show none": "none", "budget show none": "none",
-		"channel pause none --for 1h --reason r": "there is no channel none in this workspace: autopost channel list", "group disable none --reason r": "autopost group list",
-		"source fetch none --reason r": "there is no source none", "credential requeue --credential none --reason r": "there is no credential none",
+		"channel pause none --for 1h --reason r": "nothing was changed: unknown channel none: autopost channel list", "group disable none --reason r": "autopost group list",
+		"source fetch none --reason r": "unknown source none: autopost source list", "credential requeue --credential none --reason r": "unknown credential none",
 		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":      "autopost alert list",
 		"apikey disable 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
 		"why 00000000-0000-7000-8000-000000000000":                       "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
@@ -128,6 +128,10 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		result := h.Run(nil, append(command, "--help")...)
 		require.Zero(t, result.Code, command)
 		require.Contains(t, result.Stdout, "Usage:", command)
+	}
+	export := strings.Join(strings.Fields(h.Run(nil, "config", "export", "--help").Stdout), " ")
+	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "sources", "endpoints", "result webhooks", "targets of alerts"} {
+		require.Contains(t, export, what)
 	}
 }
 

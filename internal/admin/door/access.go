@@ -144,11 +144,18 @@ func Scopes() []string {
 	return slices.Compact(all)
 }
 
+// role is the role that is needed, in words.
+func (n Need) role() string {
+	if more := roles[slices.Index(roles, n.Role)+1:]; len(more) > 0 {
+		return fmt.Sprintf("%s, or one that may more: %s", n.Role, strings.Join(more, ", "))
+	}
+	return n.Role
+}
+
 // refusal is nil when the key may.
 func (n Need) refusal(k Key) *Problem {
 	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
-		return NewProblem(http.StatusForbidden, fmt.Sprintf("This key has the role %s. The operation needs %s or a later one of %s.",
-			k.Role, n.Role, strings.Join(roles, ", ")))
+		return NewProblem(http.StatusForbidden, fmt.Sprintf("This key has the role %s. The operation needs %s.", k.Role, n.role()))
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
 		return NewProblem(http.StatusForbidden, fmt.Sprintf("This key is narrowed to %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope))

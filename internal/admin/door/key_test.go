@@ -52,3 +52,11 @@ func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	close(leave)
 	working.Wait()
 }
+
+func TestARefusalNamesTheRolesThatMay(t *testing.T) {
+	t.Parallel()
+	viewer := Key{Role: Viewer}
+	require.Nil(t, Need{Role: Viewer}.refusal(viewer))
+	require.Equal(t, "This key has the role viewer. The operation needs approver, or one that may more: operator, owner.", Need{Role: Approver}.refusal(viewer).Detail)
+	require.Equal(t, "This key has the role viewer. The operation needs owner.", Need{Role: Owner}.refusal(viewer).Detail)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -21,7 +22,7 @@ type Page struct {
 type Listed[Row any] struct {
 	Items []Row `json:"items" nullable:"false" doc:"The rows, in the order of the list."`
 	// NextCursor is null on the last page.
-	NextCursor *string `json:"next_cursor" nullable:"true" example:"WyIwMTk5YzZhMC0wMDAwLTcwMDAtODAwMC0wMDAwMDAwMDAwMDAiXQ" doc:"Where the next page begins; null on the last one."`
+	NextCursor *string `json:"next_cursor" nullable:"true" example:"WyJkZWxpdmVyaWVzIiwiMDE5OWM2YTAtMDAwMC03MDAwLTgwMDAtMDAwMDAwMDAwMDAwIl0" doc:"Where the next page begins; null on the last one."`
 }
 
 // Column is a part of the key by which a list is ordered.
@@ -71,35 +72,36 @@ func ValidNumber(value json.RawMessage) bool {
 	return json.Unmarshal(value, &number) == nil
 }
 
-// decodeCursor reads where a page begins into a filter.
-func decodeCursor(cursor string, key []Column, filter map[string]any) error {
+// decode reads where a page of the list begins into a filter. A cursor bears the name of its list.
+func (l List) decode(cursor string, filter map[string]any) error {
 	wrong := Wrong("query.cursor", "is none of this list", "pass the next_cursor of the page before, unchanged")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || !utf8.Valid(raw) {
 		return wrong
 	}
 	var values []json.RawMessage
-	if json.Unmarshal(raw, &values) != nil || len(values) != len(key) {
+	var name string
+	if json.Unmarshal(raw, &values) != nil || len(values) != 1+len(l.Key) || json.Unmarshal(values[0], &name) != nil || name != l.name() {
 		return wrong
 	}
-	for i, column := range key {
-		if !column.Valid(values[i]) {
+	for i, column := range l.Key {
+		if !column.Valid(values[i+1]) {
 			return wrong
 		}
-		filter[column.Filter] = values[i]
+		filter[column.Filter] = values[i+1]
 	}
 	return nil
 }
 
-// encodeCursor says where the page after a row begins.
-func encodeCursor(row json.RawMessage, key []Column) (string, error) {
+// encode says where the page after a row begins.
+func (l List) encode(row json.RawMessage) (string, error) {
 	var columns map[string]json.RawMessage
 	if err := json.Unmarshal(row, &columns); err != nil {
 		return "", fmt.Errorf("read a row: %w", err)
 	}
-	values := make([]json.RawMessage, len(key))
-	for i, column := range key {
-		values[i] = columns[column.Name]
+	values := []any{l.name()}
+	for _, column := range l.Key {
+		values = append(values, columns[column.Name])
 	}
 	raw, err := json.Marshal(values)
 	if err != nil {
@@ -117,6 +119,9 @@ type List struct {
 	Nested string
 }
 
+// name tells one list from another.
+func (l List) name() string { return strings.TrimPrefix(l.Function, "list_") + l.Kind }
+
 // Read answers a page of a list; an empty text of the filter is no filter.
 func (d *Door) Read(ctx context.Context, list List, page Page, filter map[string]any) (Reply, error) {
 	kept := map[string]any{}
@@ -131,7 +136,7 @@ func (d *Door) Read(ctx context.Context, list List, page Page, filter map[string
 			into = map[string]any{}
 			kept[list.Nested] = into
 		}
-		if err := decodeCursor(page.Cursor, list.Key, into); err != nil {
+		if err := list.decode(page.Cursor, into); err != nil {
 			return Reply{}, err
 		}
 	}
@@ -143,7 +148,7 @@ func (d *Door) Read(ctx context.Context, list List, page Page, filter map[string
 	answer := Listed[json.RawMessage]{Items: rows}
 	if len(rows) > page.Limit {
 		answer.Items = rows[:page.Limit]
-		next, err := encodeCursor(rows[page.Limit-1], list.Key)
+		next, err := list.encode(rows[page.Limit-1])
 		if err != nil {
 			return Reply{}, err
 		}

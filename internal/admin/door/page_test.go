@@ -12,9 +12,10 @@ import (
 // Whatever stands in a cursor: it is refused by name, or it says exactly where the page
 // begins, and is what this list would have written.
 func FuzzCursor(f *testing.F) {
-	lists := map[string][]Column{
-		"id": ByID("delivery_id"), "time": ByTime(), "name": ByName("channel_id"),
-		"template": {{"template_id", "template_id", ValidText}, {"version", "version", ValidNumber}},
+	lists := map[string]List{
+		"id": {Function: "list_deliveries", Key: ByID("delivery_id")}, "time": {Function: "list_events", Key: ByTime()},
+		"name":     {Function: "list_configuration", Kind: "channel", Key: ByName("channel_id")},
+		"template": {Function: "list_templates", Key: []Column{{"template_id", "template_id", ValidText}, {"version", "version", ValidNumber}}},
 	}
 	for name, rows := range map[string][]string{
 		"id":       {`{"delivery_id": "0199c6a0-0000-7000-8000-000000000000"}`},
@@ -23,10 +24,10 @@ func FuzzCursor(f *testing.F) {
 		"template": {`{"template_id": "t", "version": 3}`},
 	} {
 		for _, row := range rows {
-			cursor, err := encodeCursor(json.RawMessage(row), lists[name])
+			cursor, err := lists[name].encode(json.RawMessage(row))
 			require.NoError(f, err)
 			f.Add(name, cursor)
-			require.NoError(f, decodeCursor(cursor, lists[name], map[string]any{}), row)
+			require.NoError(f, lists[name].decode(cursor, map[string]any{}), row)
 		}
 	}
 	for _, cursor := range []string{"", "!", "WyJhIl0", "bnVsbA", "W10", "WyJhXHUwMDAwYiJd", "Wy0xXQ"} {
@@ -35,12 +36,12 @@ func FuzzCursor(f *testing.F) {
 		f.Add("template", cursor)
 	}
 	f.Fuzz(func(t *testing.T, name, cursor string) {
-		key, known := lists[name]
+		list, known := lists[name]
 		if !known {
 			return
 		}
 		filter := map[string]any{}
-		if err := decodeCursor(cursor, key, filter); err != nil {
+		if err := list.decode(cursor, filter); err != nil {
 			refusal := (*Problem)(nil)
 			require.ErrorAs(t, err, &refusal)
 			require.Equal(t, 422, refusal.Status)
@@ -48,7 +49,7 @@ func FuzzCursor(f *testing.F) {
 			return
 		}
 		row := map[string]any{}
-		for _, column := range key {
+		for _, column := range list.Key {
 			require.Contains(t, filter, column.Filter)
 			row[column.Name] = filter[column.Filter]
 		}
@@ -57,10 +58,20 @@ func FuzzCursor(f *testing.F) {
 		require.NotContains(t, string(raw), `\u0000`)
 		again, err := json.Marshal(row)
 		require.NoError(t, err)
-		next, err := encodeCursor(again, key)
+		next, err := list.encode(again)
 		require.NoError(t, err)
-		require.NoError(t, decodeCursor(next, key, map[string]any{}))
+		require.NoError(t, list.decode(next, map[string]any{}))
 	})
+}
+
+// Two lists in the same order are two lists.
+func TestACursorIsOfItsList(t *testing.T) {
+	t.Parallel()
+	deliveries, messages := List{Function: "list_deliveries", Key: ByID("delivery_id")}, List{Function: "list_messages", Key: ByID("message_id")}
+	cursor, err := deliveries.encode(json.RawMessage(`{"delivery_id": "0199c6a0-0000-7000-8000-000000000000"}`))
+	require.NoError(t, err)
+	require.NoError(t, deliveries.decode(cursor, map[string]any{}))
+	require.ErrorContains(t, messages.decode(cursor, map[string]any{}), "is none of this list")
 }
 
 func TestPagesGoOnUntilThereIsNoMore(t *testing.T) {

@@ -61,7 +61,7 @@ func Register[In any](d *Door, op Operation, do func(context.Context, *In) (Repl
 	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
 	described := huma.Operation{
 		OperationID: op.ID, Method: op.Method, Path: "/api/v1" + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
-		Description: fmt.Sprintf("%s\n\nNeeds the role %s or a later one, and the scope %s of a key that is narrowed.", op.Description, need.Role, need.Scope),
+		Description: fmt.Sprintf("%s\n\nNeeds the role %s; of a key that is narrowed, the scope %s.", op.Description, need.role(), need.Scope),
 		Tags:        []string{resource}, Errors: errorsOf(op), MaxBodyBytes: maxBody,
 		BodyReadTimeout: -1, // Bound has read the body; the library's deadline would end the request five seconds later
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {

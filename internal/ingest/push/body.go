@@ -76,8 +76,8 @@ func (b batch) merge(answers []result) []result {
 // parse splits a body into posts. What PostgreSQL's jsonb would refuse is found
 // here, so that a source learns which field is wrong and is not told to retry.
 func parse(body []byte) (batch, *problem) {
-	if refusal := syntax(body); refusal != nil {
-		return batch{}, refusal
+	if wrong := syntax(body); wrong != nil {
+		return batch{}, notJSON(wrong)
 	}
 	var b batch
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); trimmed[0] {
@@ -87,7 +87,7 @@ func parse(body []byte) (batch, *problem) {
 		b.array = true
 		var raws []json.RawMessage
 		if err := json.Unmarshal(body, &raws); err != nil {
-			return batch{}, notJSON(0, err.Error())
+			return batch{}, notJSON(err)
 		}
 		for _, raw := range raws {
 			b.items = append(b.items, item{raw: raw})
@@ -110,8 +110,8 @@ var ErrUnstorable = errors.New("cannot be stored")
 // Object reads a body that must be one JSON object, as updates of platforms are. The
 // error is ErrUnstorable for what is well-formed and PostgreSQL's jsonb refuses.
 func Object(body []byte) (json.RawMessage, error) {
-	if refusal := syntax(body); refusal != nil {
-		return nil, errors.New(refusal.Detail)
+	if wrong := syntax(body); wrong != nil {
+		return nil, wrong
 	}
 	object := bytes.TrimLeft(body, " \t\r\n")
 	if object[0] != '{' {
@@ -123,27 +123,28 @@ func Object(body []byte) (json.RawMessage, error) {
 	return object, nil
 }
 
-func syntax(body []byte) *problem {
+// syntax says why a body is no JSON in UTF-8, and from which byte on.
+func syntax(body []byte) error {
 	for i := 0; i < len(body); {
 		r, size := utf8.DecodeRune(body[i:])
 		if r == utf8.RuneError && size == 1 {
-			return notJSON(int64(i), "invalid UTF-8")
+			return fmt.Errorf("invalid UTF-8, at byte %d", i)
 		}
 		i += size
 	}
 	var whole json.RawMessage
 	err := json.Unmarshal(body, &whole)
 	if wrong := (*json.SyntaxError)(nil); errors.As(err, &wrong) {
-		return notJSON(wrong.Offset, wrong.Error())
+		return fmt.Errorf("%w, at byte %d", wrong, wrong.Offset)
 	}
 	if err != nil {
-		return notJSON(0, err.Error())
+		return fmt.Errorf("%w, at byte 0", err)
 	}
 	return nil
 }
 
-func notJSON(offset int64, reason string) *problem {
-	return bodyNotJSON.says("The body is not JSON: %s, at byte %d. Send one post as an object, or an array of them, in UTF-8.", reason, offset)
+func notJSON(wrong error) *problem {
+	return bodyNotJSON.says("The body is not JSON: %s. Send one post as an object, or an array of them, in UTF-8.", wrong)
 }
 
 func wrongForm(reason, remedy string) *problem {

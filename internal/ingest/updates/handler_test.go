@@ -113,6 +113,18 @@ func TestWrongSecretsAreAnsweredAlike(t *testing.T) {
 	require.Zero(t, s.asked, "nobody is asked about no secret")
 }
 
+func TestABodyThatIsNoObjectIsToldWhy(t *testing.T) {
+	for body, says := range map[string]string{
+		"{\"a\":\"\xff\"}": "The body is no JSON object: invalid UTF-8, at byte 6.\n", `[]`: "The body is no JSON object: it is none.\n",
+	} {
+		s := newStore()
+		s.verdict = push.Verdict{Admitted: true}
+		w := tell(s, body)
+		require.Equal(t, 400, w.Code)
+		require.Equal(t, says, w.Body.String())
+	}
+}
+
 func TestADatabaseThatIsAwayIsComeBackTo(t *testing.T) {
 	for name, s := range map[string]*store{
 		"resolve": {resolveErr: errGone}, "guard": {guardErr: errGone}, "receive": {receiveErr: errGone, verdict: push.Verdict{Admitted: true}},
