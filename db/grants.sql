@@ -1,5 +1,6 @@
 -- Who may do what. Run after the functions, in their transaction; repeatable, and complete: what is not granted here is not allowed.
--- A function that callers see is security definer; helpers are invokers and belong to the owner alone. Nobody touches tables.
+-- A function that callers see is security definer; helpers are invokers and belong to the owner alone. Nobody touches tables. Readers have
+-- the views that say themselves whose rows they show.
 revoke all on all functions in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
 revoke all on all tables in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
 grant usage on schema autopost to autopost_engine, autopost_caller, autopost_reader;
@@ -7,6 +8,7 @@ grant usage on schema autopost to autopost_engine, autopost_caller, autopost_rea
 do $$
 declare
 	v_function record;
+	v_view regclass;
 	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
 	v_engine_only constant text[] := array[
 		'put_credential_binding', 'resolve_signed_endpoint', 'get_source',
@@ -30,6 +32,12 @@ begin
 		if not v_function.engine_only then
 			execute format('grant execute on function %s to autopost_caller', v_function.signature);
 		end if;
+	end loop;
+	for v_view in
+		select c.oid::regclass from pg_catalog.pg_class c
+		where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v' and c.reloptions @> '{security_barrier=true}'
+	loop
+		execute format('grant select on %s to autopost_reader', v_view);
 	end loop;
 end
 $$;

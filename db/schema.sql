@@ -2614,10 +2614,10 @@ $$;
 
 
 --
--- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_deliveries_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_deliveries_rows AS
  SELECT d.workspace_id,
     d.delivery_id,
     d.message_id,
@@ -2642,6 +2642,85 @@ CREATE VIEW autopost.list_deliveries WITH (security_invoker='true') AS
     d.finished_at
    FROM (autopost.deliveries d
      JOIN autopost.channels c ON (((c.workspace_id = d.workspace_id) AND (c.channel_id = d.channel_id))));
+
+
+--
+-- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.role_workspaces (
+    role_name text NOT NULL,
+    workspace_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY autopost.role_workspaces FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.workspaces (
+    workspace_id text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
+    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
+);
+
+ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: readable_workspaces; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.readable_workspaces AS
+ SELECT w.workspace_id
+   FROM autopost.workspaces w
+  WHERE (EXISTS ( SELECT 1
+           FROM (autopost.role_workspaces rw
+             JOIN pg_roles r ON ((r.rolname = rw.role_name)))
+          WHERE ((rw.workspace_id = ANY (ARRAY[w.workspace_id, '*'::text])) AND pg_has_role(
+                CASE current_setting('role'::text)
+                    WHEN 'none'::text THEN SESSION_USER
+                    ELSE (current_setting('role'::text))::name
+                END, r.oid, 'member'::text))));
+
+
+--
+-- Name: list_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_deliveries WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.platform,
+    v.target_id,
+    v.status,
+    v.attempt,
+    v.due_at,
+    v.scheduled_for,
+    v.next_retry_at,
+    v.provider_message_id,
+    v.sent_at,
+    v.last_error,
+    v.rendered_text,
+    v.render_meta,
+    v.unknown_outcomes,
+    v.trace_id,
+    v.ingest_run_id,
+    v.created_at,
+    v.updated_at,
+    v.finished_at
+   FROM autopost.list_deliveries_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -4217,7 +4296,7 @@ left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.chann
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
 union all
 select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
-from autopost.list_chats h
+from autopost.list_chats_rows h
 where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
@@ -4579,7 +4658,7 @@ declare
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
 begin
 	return query
-	select v.* from autopost.list_deliveries v
+	select v.* from autopost.list_deliveries_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.message_id = v_message_id)
@@ -4594,23 +4673,6 @@ begin
 	limit p_limit;
 end
 $$;
-
-
---
--- Name: workspaces; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.workspaces (
-    workspace_id text NOT NULL,
-    name text DEFAULT ''::text NOT NULL,
-    status text DEFAULT 'active'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
-    CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
-);
-
-ALTER TABLE ONLY autopost.workspaces FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -7416,7 +7478,7 @@ begin
 				select coalesce(jsonb_agg(jsonb_build_object('action', f.action, 'run_id', f.run_id, 'since', f.opened_at) order by f.action), '[]')
 				from autopost.ingress_floods f
 				where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.run_id is not null))
-		from autopost.list_endpoints v
+		from autopost.list_endpoints_rows v
 		where v.workspace_id = p_workspace_id and v.endpoint_id = p_endpoint_id);
 end
 $$;
@@ -7499,7 +7561,7 @@ begin
 				limit 1000) x
 			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id))
 	into v_answer
-	from autopost.list_messages v
+	from autopost.list_messages_rows v
 	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
 	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
 	return v_answer;
@@ -7564,7 +7626,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	return (
 		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
-		from autopost.list_sources v
+		from autopost.list_sources_rows v
 		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
 end
@@ -7588,7 +7650,7 @@ begin
 		select jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status, 'created_at', w.created_at, 'updated_at', w.updated_at,
 			'channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id),
 			'enabled_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.enabled),
-			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id))
+			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id))
 		from autopost.workspaces w
 		where w.workspace_id = p_workspace_id);
 end
@@ -7994,8 +8056,8 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	return jsonb_build_object('at', v_now,
-		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id),
-		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot q
+		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id),
+		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'paused_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
 		'failed_24h', (select count(*) from autopost.deliveries d
@@ -9402,10 +9464,10 @@ $_$;
 
 
 --
--- Name: list_acts; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_acts_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_acts WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_acts_rows AS
  SELECT a.workspace_id,
     a.act_id,
     a.delivery_id,
@@ -9425,6 +9487,34 @@ CREATE VIEW autopost.list_acts WITH (security_invoker='true') AS
     a.updated_at,
     a.finished_at
    FROM autopost.post_acts a;
+
+
+--
+-- Name: list_acts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_acts WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.act_id,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.kind,
+    v.status,
+    v.due_at,
+    v.next_at,
+    v.attempt,
+    v.rendered_text,
+    v.started_at,
+    v.last_error,
+    v.operator,
+    v.reason,
+    v.created_at,
+    v.updated_at,
+    v.finished_at
+   FROM autopost.list_acts_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -9453,7 +9543,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{act_id,delivery_id,message_id,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_acts v
+	select v.* from autopost.list_acts_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_act_id is null or v.act_id = v_act_id)
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
@@ -9484,10 +9574,10 @@ $$;
 
 
 --
--- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_alerts_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_alerts_rows AS
  SELECT a.workspace_id,
     a.alert_id,
     a.kind,
@@ -9507,6 +9597,31 @@ CREATE VIEW autopost.list_alerts WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_alerts; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_alerts WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.alert_id,
+    v.kind,
+    v.subject,
+    v.raised_at,
+    v.ended_at,
+    v.error,
+    v.meta,
+    v.severity,
+    v.what,
+    v.remedy,
+    v.amount,
+    v.acknowledged_at,
+    v.acknowledged_by,
+    v.last_notified_at
+   FROM autopost.list_alerts_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_alerts(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9520,7 +9635,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_alerts v
+	select v.* from autopost.list_alerts_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.ended_at is not null, case when v.ended_at is null then autopost.severity_rank(v.severity) end desc nulls last, v.alert_id desc
 	limit p_limit;
@@ -9594,10 +9709,10 @@ $$;
 
 
 --
--- Name: list_audit; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_audit_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_audit WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_audit_rows AS
  SELECT a.workspace_id,
     a.id,
     a.seq,
@@ -9610,6 +9725,27 @@ CREATE VIEW autopost.list_audit WITH (security_invoker='true') AS
     a.after,
     a.hash
    FROM autopost.admin_audit_log a;
+
+
+--
+-- Name: list_audit; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_audit WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.id,
+    v.seq,
+    v.ts,
+    v.operator,
+    v.action,
+    v.reason,
+    v.subject,
+    v.before,
+    v.after,
+    v.hash
+   FROM autopost.list_audit_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -9635,7 +9771,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{action,subject,operator,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_audit v
+	select v.* from autopost.list_audit_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (not p_filter ? 'subject' or v.subject = p_filter ->> 'subject')
@@ -9687,10 +9823,10 @@ ALTER TABLE ONLY autopost.channel_auth FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_channels; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_channels_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_channels_rows AS
  SELECT c.workspace_id,
     c.channel_id,
     c.platform,
@@ -9724,6 +9860,42 @@ CREATE VIEW autopost.list_channels WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_channels; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_channels WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.channel_id,
+    v.platform,
+    v.target_id,
+    v.title,
+    v.enabled,
+    v.paused_until,
+    v.cooldown_until,
+    v.error_streak,
+    v.auth_ref,
+    v.rate_group,
+    v.rate_rps,
+    v.group_rate_rps,
+    v.group_cooldown_until,
+    v.max_parallel,
+    v.inflight,
+    v.send_mode,
+    v.tags,
+    v.route_filter,
+    v.settings,
+    v.created_at,
+    v.updated_at,
+    v.auth_held,
+    v.auth_lost_at,
+    v.group_quota_until,
+    v.group_breaker_opened_at
+   FROM autopost.list_channels_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_channels(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9737,7 +9909,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_channels v
+	select v.* from autopost.list_channels_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.channel_id
 	limit p_limit;
@@ -9746,10 +9918,10 @@ $$;
 
 
 --
--- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_chats_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_chats_rows AS
  SELECT h.workspace_id,
     h.platform,
     h.auth_ref,
@@ -9771,6 +9943,30 @@ CREATE VIEW autopost.list_chats WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_chats; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_chats WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.platform,
+    v.auth_ref,
+    v.target_id,
+    v.title,
+    v.username,
+    v.kind,
+    v.may_post,
+    v.reason,
+    v.migrated_to,
+    v.first_seen,
+    v.last_seen,
+    v.left_at,
+    v.channel_ids
+   FROM autopost.list_chats_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9784,7 +9980,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_chats v
+	select v.* from autopost.list_chats_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.auth_ref, v.target_id
 	limit p_limit;
@@ -9892,10 +10088,10 @@ ALTER TABLE ONLY autopost.sealed_secrets FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_credentials; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_credentials_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_credentials WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_credentials_rows AS
  SELECT b.workspace_id,
     b.auth_ref,
     b.platform,
@@ -9923,6 +10119,34 @@ CREATE VIEW autopost.list_credentials WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_credentials; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_credentials WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.auth_ref,
+    v.platform,
+    v.kept,
+    v.version,
+    v.master_key_id,
+    v.valid_until,
+    v.refreshed_at,
+    v.next_refresh_at,
+    v.failures,
+    v.checked_at,
+    v.account,
+    v.rights,
+    v.error,
+    v.lost_at,
+    v.rotated_at,
+    v.updated_at,
+    v.channels
+   FROM autopost.list_credentials_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_credentials(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9936,7 +10160,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_credentials v
+	select v.* from autopost.list_credentials_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.auth_ref
 	limit p_limit;
@@ -10126,10 +10350,10 @@ $$;
 
 
 --
--- Name: list_endpoints; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_endpoints_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_endpoints_rows AS
  SELECT e.workspace_id,
     e.endpoint_id,
     e.kind,
@@ -10152,6 +10376,34 @@ CREATE VIEW autopost.list_endpoints WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_endpoints; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_endpoints WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.endpoint_id,
+    v.kind,
+    v.source_id,
+    v.enabled,
+    v.has_secret,
+    v.signing_ref,
+    v.old_signing_ref,
+    v.old_signing_until,
+    v.rotated_from,
+    v.ingress_rps,
+    v.max_payload_bytes,
+    v.hash_drop_window_sec,
+    v.moderated,
+    v.meta,
+    v.created_at,
+    v.updated_at,
+    v.awaits_secret
+   FROM autopost.list_endpoints_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_endpoints(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10165,7 +10417,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_endpoints v
+	select v.* from autopost.list_endpoints_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.endpoint_id
 	limit p_limit;
@@ -10174,10 +10426,10 @@ $$;
 
 
 --
--- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_events_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_events WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_events_rows AS
  SELECT e.workspace_id,
     e.id,
     e.ts,
@@ -10190,6 +10442,27 @@ CREATE VIEW autopost.list_events WITH (security_invoker='true') AS
     e.error,
     e.meta
    FROM autopost.events e;
+
+
+--
+-- Name: list_events; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_events WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.id,
+    v.ts,
+    v.action,
+    v.result,
+    v.attempt,
+    v.delivery_id,
+    v.message_id,
+    v.channel_id,
+    v.error,
+    v.meta
+   FROM autopost.list_events_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10224,7 +10497,7 @@ begin
 	end if;
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
-	select v.* from autopost.list_events v
+	select v.* from autopost.list_events_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.delivery_id = any (v_deliveries) or (v.message_id = v_message_id and v.delivery_id is null))
@@ -10341,10 +10614,10 @@ ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_messages; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_messages_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_messages WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_messages_rows AS
  SELECT m.workspace_id,
     m.message_id,
     "left"((m.payload ->> 'text'::text), 200) AS excerpt,
@@ -10357,6 +10630,27 @@ CREATE VIEW autopost.list_messages WITH (security_invoker='true') AS
     m.created_at,
     m.last_seen_at
    FROM autopost.messages m;
+
+
+--
+-- Name: list_messages; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_messages WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.message_id,
+    v.excerpt,
+    v.media,
+    v.tags,
+    v.source_ref,
+    v.content_hash,
+    v.seen_count,
+    v.run_id,
+    v.created_at,
+    v.last_seen_at
+   FROM autopost.list_messages_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10396,12 +10690,12 @@ begin
 			order by u.id desc
 			limit p_limit
 		loop
-			return query select v.* from autopost.list_messages v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+			return query select v.* from autopost.list_messages_rows v where v.workspace_id = p_workspace_id and v.message_id = v_id;
 		end loop;
 		return;
 	end if;
 	return query
-	select v.* from autopost.list_messages v
+	select v.* from autopost.list_messages_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ?| '{status,channel_id}' or exists (
 		select 1 from autopost.deliveries d
@@ -10439,10 +10733,10 @@ $$;
 
 
 --
--- Name: list_rate_groups; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_rate_groups_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_rate_groups WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_rate_groups_rows AS
  SELECT g.workspace_id,
     g.platform,
     g.rate_group,
@@ -10469,6 +10763,25 @@ CREATE VIEW autopost.list_rate_groups WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_rate_groups; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_rate_groups WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.platform,
+    v.rate_group,
+    v.rate_rps,
+    v.channels,
+    v.enabled_channels,
+    v.cooldown_until,
+    v.quota_until,
+    v.breaker_opened_at
+   FROM autopost.list_rate_groups_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_rate_groups(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10482,7 +10795,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_rate_groups v
+	select v.* from autopost.list_rate_groups_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.rate_group
 	limit p_limit;
@@ -10512,10 +10825,10 @@ ALTER TABLE ONLY autopost.ingest_runs FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_runs; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_runs_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_runs WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_runs_rows AS
  SELECT r.workspace_id,
     r.run_id,
     r.kind,
@@ -10525,6 +10838,24 @@ CREATE VIEW autopost.list_runs WITH (security_invoker='true') AS
     r.finished_at,
     r.stats_json AS stats
    FROM autopost.ingest_runs r;
+
+
+--
+-- Name: list_runs; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_runs WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.run_id,
+    v.kind,
+    v.endpoint_id,
+    v.source_id,
+    v.started_at,
+    v.finished_at,
+    v.stats
+   FROM autopost.list_runs_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10550,7 +10881,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{kind,source_id,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_runs v
+	select v.* from autopost.list_runs_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'kind' or v.kind = p_filter ->> 'kind')
 	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
@@ -10678,10 +11009,10 @@ ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_sources_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_sources WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_sources_rows AS
  SELECT s.workspace_id,
     s.source_id,
     s.kind,
@@ -10714,6 +11045,32 @@ CREATE VIEW autopost.list_sources WITH (security_invoker='true') AS
 
 
 --
+-- Name: list_sources; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_sources WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.source_id,
+    v.kind,
+    v.enabled,
+    v.stopped,
+    NULL::jsonb AS config_json,
+    v.endpoint_id,
+    v.endpoint_enabled,
+    v.last_poll_at,
+    v.next_poll_at,
+    v.failures,
+    v.last_error,
+    regexp_replace(v.moved_to, '[?#].*$'::text, ''::text) AS moved_to,
+    v.items_seen,
+    v.created_at,
+    v.updated_at
+   FROM autopost.list_sources_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: list_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10730,7 +11087,7 @@ begin
 	return query
 	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.masked_config(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
 		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
-	from autopost.list_sources v
+	from autopost.list_sources_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.source_id
 	limit p_limit;
@@ -10907,10 +11264,10 @@ ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: list_webhook_deliveries; Type: VIEW; Schema: autopost; Owner: -
+-- Name: list_webhook_deliveries_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.list_webhook_deliveries WITH (security_invoker='true') AS
+CREATE VIEW autopost.list_webhook_deliveries_rows AS
  SELECT s.workspace_id,
     s.webhook_id,
     s.event_id AS id,
@@ -10929,6 +11286,30 @@ CREATE VIEW autopost.list_webhook_deliveries WITH (security_invoker='true') AS
     s.finished_at,
     (s.body)::jsonb AS body
    FROM autopost.webhook_sends s;
+
+
+--
+-- Name: list_webhook_deliveries; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_webhook_deliveries WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.webhook_id,
+    v.id,
+    v.ts,
+    v.type,
+    v.status,
+    v.attempt,
+    v.due_at,
+    v.http_status,
+    v.error,
+    v.created_at,
+    v.attempted_at,
+    v.finished_at,
+    v.body
+   FROM autopost.list_webhook_deliveries_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
 
 
 --
@@ -10952,7 +11333,7 @@ begin
 	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
 	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
 	return query
-	select v.* from autopost.list_webhook_deliveries v
+	select v.* from autopost.list_webhook_deliveries_rows v
 	where v.workspace_id = p_workspace_id and v.webhook_id = p_filter ->> 'webhook_id'
 	and (v_id is null or v.id = v_id)
 	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
@@ -13920,7 +14301,7 @@ CREATE FUNCTION autopost.poll_source_now(p_workspace_id text, p_source_id text, 
 -- Locks, in this order: pull_sources, pull_cursors, audit_heads. Writes: pull_cursors, admin_audit_log.
 declare
 	v_act jsonb;
-	v_source autopost.list_sources;
+	v_source autopost.list_sources_rows;
 	v_before jsonb;
 	v_after jsonb;
 begin
@@ -13930,7 +14311,7 @@ begin
 	if not p_dry_run then
 		perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
 	end if;
-	select v.* into v_source from autopost.list_sources v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	select v.* into v_source from autopost.list_sources_rows v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
 	if v_source.source_id is null or not v_source.enabled or not v_source.endpoint_enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_source.source_id is null then 'unknown_source' when not v_source.enabled then 'disabled' else 'no_endpoint' end);
@@ -15695,10 +16076,10 @@ $$;
 
 
 --
--- Name: queue_snapshot; Type: VIEW; Schema: autopost; Owner: -
+-- Name: queue_snapshot_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
-CREATE VIEW autopost.queue_snapshot WITH (security_invoker='true') AS
+CREATE VIEW autopost.queue_snapshot_rows AS
  SELECT d.workspace_id,
     d.status,
     count(*) AS deliveries,
@@ -15725,6 +16106,20 @@ UNION ALL
 
 
 --
+-- Name: queue_snapshot; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.queue_snapshot WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.status,
+    v.deliveries,
+    v.oldest_due_at
+   FROM autopost.queue_snapshot_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
 -- Name: queue_snapshot(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15738,7 +16133,7 @@ CREATE FUNCTION autopost.queue_snapshot(p_workspace_id text) RETURNS SETOF autop
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query
-	select v.* from autopost.queue_snapshot v
+	select v.* from autopost.queue_snapshot_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.status;
 end
@@ -18324,7 +18719,7 @@ begin
 		return v_answer;
 	when 'endpoint' then
 		if exists (
-			select 1 from autopost.list_sources v
+			select 1 from autopost.list_sources_rows v
 			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
 		) then
 			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);
@@ -19697,7 +20092,7 @@ CREATE FUNCTION autopost.source_fields(p_source autopost.pull_sources) RETURNS j
 -- Reads: list_sources (view).
 select case when p_source.source_id is not null then
 	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled, 'endpoint_id', (
-		select v.endpoint_id from autopost.list_sources v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+		select v.endpoint_id from autopost.list_sources_rows v where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
 $$;
 
 
@@ -23233,7 +23628,7 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
-		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts a
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
 		'chain', autopost.chain_of(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
@@ -24017,19 +24412,6 @@ CREATE TABLE autopost.quota_uses (
 );
 
 ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: role_workspaces; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.role_workspaces (
-    role_name text NOT NULL,
-    workspace_id text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-ALTER TABLE ONLY autopost.role_workspaces FORCE ROW LEVEL SECURITY;
 
 
 --

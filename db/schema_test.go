@@ -53,7 +53,7 @@ func TestAuditLogFromBeforeItsChain(t *testing.T) {
 	}
 	sealed := `select string_agg(seq || ' ' || operator || ' ' || hash, E'\n' order by seq) from autopost.admin_audit_log where workspace_id = 'w'`
 	before := pgtest.Value[string](base, sealed)
-	base.Exec(`drop view autopost.list_audit cascade; alter table autopost.admin_audit_log drop column seq, drop column prev_hash, drop column hash; drop table autopost.audit_heads`)
+	base.Exec(`drop view autopost.list_audit_rows cascade; alter table autopost.admin_audit_log drop column seq, drop column prev_hash, drop column hash; drop table autopost.audit_heads`)
 
 	migration, err := db.Migrations.ReadFile("migrations/0015_retention.sql")
 	require.NoError(t, err)

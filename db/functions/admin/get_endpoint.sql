@@ -24,7 +24,7 @@ begin
 				select coalesce(jsonb_agg(jsonb_build_object('action', f.action, 'run_id', f.run_id, 'since', f.opened_at) order by f.action), '[]')
 				from autopost.ingress_floods f
 				where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.run_id is not null))
-		from autopost.list_endpoints v
+		from autopost.list_endpoints_rows v
 		where v.workspace_id = p_workspace_id and v.endpoint_id = p_endpoint_id);
 end
 $$;

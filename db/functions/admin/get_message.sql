@@ -25,7 +25,7 @@ begin
 				limit 1000) x
 			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id))
 	into v_answer
-	from autopost.list_messages v
+	from autopost.list_messages_rows v
 	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
 	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
 	return v_answer;

@@ -9,7 +9,7 @@ begin
 	perform autopost.require('source_id', p_source_id <> '');
 	return (
 		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
-		from autopost.list_sources v
+		from autopost.list_sources_rows v
 		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
 		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
 end

@@ -10,7 +10,7 @@ begin
 		select jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status, 'created_at', w.created_at, 'updated_at', w.updated_at,
 			'channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id),
 			'enabled_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.enabled),
-			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id))
+			'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id))
 		from autopost.workspaces w
 		where w.workspace_id = p_workspace_id);
 end

@@ -14,7 +14,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{act_id,delivery_id,message_id,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_acts v
+	select v.* from autopost.list_acts_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_act_id is null or v.act_id = v_act_id)
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)

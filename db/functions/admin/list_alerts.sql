@@ -7,7 +7,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_alerts v
+	select v.* from autopost.list_alerts_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.ended_at is not null, case when v.ended_at is null then autopost.severity_rank(v.severity) end desc nulls last, v.alert_id desc
 	limit p_limit;

@@ -12,7 +12,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{action,subject,operator,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_audit v
+	select v.* from autopost.list_audit_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
 	and (not p_filter ? 'subject' or v.subject = p_filter ->> 'subject')

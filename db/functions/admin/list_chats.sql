@@ -7,7 +7,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_chats v
+	select v.* from autopost.list_chats_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.auth_ref, v.target_id
 	limit p_limit;

@@ -7,7 +7,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_endpoints v
+	select v.* from autopost.list_endpoints_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.endpoint_id
 	limit p_limit;

@@ -21,7 +21,7 @@ begin
 	end if;
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
-	select v.* from autopost.list_events v
+	select v.* from autopost.list_events_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.delivery_id = any (v_deliveries) or (v.message_id = v_message_id and v.delivery_id is null))

@@ -26,12 +26,12 @@ begin
 			order by u.id desc
 			limit p_limit
 		loop
-			return query select v.* from autopost.list_messages v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+			return query select v.* from autopost.list_messages_rows v where v.workspace_id = p_workspace_id and v.message_id = v_id;
 		end loop;
 		return;
 	end if;
 	return query
-	select v.* from autopost.list_messages v
+	select v.* from autopost.list_messages_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ?| '{status,channel_id}' or exists (
 		select 1 from autopost.deliveries d

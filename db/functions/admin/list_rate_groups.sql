@@ -7,7 +7,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_rate_groups v
+	select v.* from autopost.list_rate_groups_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.platform, v.rate_group
 	limit p_limit;

@@ -12,7 +12,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{kind,source_id,since,until,before_id}', p_limit);
 	return query
-	select v.* from autopost.list_runs v
+	select v.* from autopost.list_runs_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'kind' or v.kind = p_filter ->> 'kind')
 	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')

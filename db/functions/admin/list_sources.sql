@@ -10,7 +10,7 @@ begin
 	return query
 	select v.workspace_id, v.source_id, v.kind, v.enabled, v.stopped, autopost.masked_config(v.config_json), v.endpoint_id, v.endpoint_enabled, v.last_poll_at, v.next_poll_at,
 		v.failures, v.last_error, regexp_replace(v.moved_to, '[?#].*$', ''), v.items_seen, v.created_at, v.updated_at
-	from autopost.list_sources v
+	from autopost.list_sources_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.source_id
 	limit p_limit;

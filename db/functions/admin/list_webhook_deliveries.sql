@@ -13,7 +13,7 @@ begin
 	perform autopost.check_read(p_filter, '{webhook_id,status,id,before_ts,before_id}', p_limit);
 	perform autopost.require('filter', p_filter ->> 'webhook_id' <> '');
 	return query
-	select v.* from autopost.list_webhook_deliveries v
+	select v.* from autopost.list_webhook_deliveries_rows v
 	where v.workspace_id = p_workspace_id and v.webhook_id = p_filter ->> 'webhook_id'
 	and (v_id is null or v.id = v_id)
 	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')

@@ -7,7 +7,7 @@ as $$
 -- Locks, in this order: pull_sources, pull_cursors, audit_heads. Writes: pull_cursors, admin_audit_log.
 declare
 	v_act jsonb;
-	v_source autopost.list_sources;
+	v_source autopost.list_sources_rows;
 	v_before jsonb;
 	v_after jsonb;
 begin
@@ -17,7 +17,7 @@ begin
 	if not p_dry_run then
 		perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
 	end if;
-	select v.* into v_source from autopost.list_sources v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	select v.* into v_source from autopost.list_sources_rows v where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
 	if v_source.source_id is null or not v_source.enabled or not v_source.endpoint_enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_source.source_id is null then 'unknown_source' when not v_source.enabled then 'disabled' else 'no_endpoint' end);

@@ -7,7 +7,7 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query
-	select v.* from autopost.queue_snapshot v
+	select v.* from autopost.queue_snapshot_rows v
 	where v.workspace_id = p_workspace_id
 	order by v.status;
 end

@@ -222,7 +222,7 @@ begin
 		return v_answer;
 	when 'endpoint' then
 		if exists (
-			select 1 from autopost.list_sources v
+			select 1 from autopost.list_sources_rows v
 			where v.workspace_id = p_workspace_id and v.endpoint_id = p_id and v.endpoint_enabled
 		) then
 			v_fields := autopost.default_fields(autopost.endpoint_rules() - '{kind,source_id}'::text[]);

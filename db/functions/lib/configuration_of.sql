@@ -15,7 +15,7 @@ left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.chann
 where p_kind = 'channel' and c.workspace_id = p_workspace_id
 union all
 select h.platform || '/' || h.auth_ref || '/' || h.target_id, to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
-from autopost.list_chats h
+from autopost.list_chats_rows h
 where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform', g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,

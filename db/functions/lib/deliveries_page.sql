@@ -23,7 +23,7 @@ declare
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
 begin
 	return query
-	select v.* from autopost.list_deliveries v
+	select v.* from autopost.list_deliveries_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.message_id = v_message_id)

@@ -7,8 +7,8 @@ declare
 	v_now timestamptz := autopost.now_ts();
 begin
 	return jsonb_build_object('at', v_now,
-		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot q where q.workspace_id = p_workspace_id),
-		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot q
+		'queue', (select coalesce(jsonb_object_agg(q.status, q.deliveries), '{}') from autopost.queue_snapshot_rows q where q.workspace_id = p_workspace_id),
+		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'paused_channels', (select count(*) from autopost.channels c where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
 		'failed_24h', (select count(*) from autopost.deliveries d
