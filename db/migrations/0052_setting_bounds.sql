@@ -75,3 +75,7 @@ where s.key = v.key;
 -- The levels of alerts, 0 for never.
 update autopost.settings set least = 0, most = 1000000000
 where key like 'alert\_%' and least is null and jsonb_typeof(default_value) = 'number';
+
+-- Whether a channel that had a content already gets a delivery of status deduped for each repeat of it, for those who must account for it.
+insert into autopost.settings (key, value, default_value, meaning)
+values ('dedup_audit_rows', 'false', 'false', 'whether a delivery is kept, as deduped, for each channel that had a repeated post already; it is never sent and never counts as a repeat');

@@ -16,7 +16,7 @@ begin
 	left join lateral (
 		select d.last_error from (
 			select x.status, x.last_error, x.delivery_id from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
 			order by x.delivery_id desc limit 20) d
 		where d.status = 'failed_permanent' and d.last_error ->> 'scope' = 'channel'
 		order by d.delivery_id desc limit 1) e on true

@@ -105,6 +105,7 @@ as $$
 -- A post to the channels that route_post found for it: renders once per way of showing, drops what was sent or is in flight, inserts.
 -- The message's row is locked by the caller. p_fresh: nobody had this content before, so nothing is looked for and nothing can
 -- collide; else the one snapshot of the insert sees every earlier delivery of it.
+-- Where the setting dedup_audit_rows is on, who was dropped has a delivery that says so.
 -- Returns the counts, whose gates are to be armed, who was dropped, and what became of the first 1,000 (of a job's range: nothing).
 -- Reads: channels, platforms, media_origin, deliveries. Writes: deliveries, post_acts, events(validation_failed).
 declare
@@ -124,6 +125,7 @@ declare
 	v_place bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint;
 	v_made text[];
 	v_fates text[]; -- where they are not the verdicts
+	v_audited boolean := false;
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
@@ -162,6 +164,15 @@ begin
 		select array_agg(case when m.channel_id is null and v_verdicts[u.choice] <> 'skipped' then 'deduped' else v_verdicts[u.choice] end order by u.n) into v_fates
 		from unnest(p_ids, p_choices) with ordinality u (channel_id, choice, n)
 		full join unnest(v_made) m (channel_id) on m.channel_id = u.channel_id;
+		v_audited := 'deduped' = any (v_fates) and autopost.setting_is_on('dedup_audit_rows');
+	end if;
+	if v_audited then
+		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, not_before, scheduled_for,
+			status, rendered_text, render_meta, template_version, trace_id, ingest_run_id, enqueue_batch_id, finished_at, created_at, updated_at)
+		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
+			'deduped', v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id, p_now, p_now, p_now
+		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
+		where u.fate = 'deduped';
 	end if;
 
 	select jsonb_build_object(
@@ -171,7 +182,7 @@ begin
 		array_agg(u.channel_id) filter (where u.fate = 'deduped'),
 		coalesce(jsonb_agg(jsonb_build_object('channel_id', u.channel_id, 'status', u.fate,
 			'reason', case u.fate when 'deduped' then 'the channel has this content already' else v_errors[u.choice] ->> 'message' end)
-			|| case when u.fate in ('queued', 'failed_permanent') then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
+			|| case when u.fate in ('queued', 'failed_permanent') or u.fate = 'deduped' and v_audited then jsonb_build_object('delivery_id', (v_instant || to_hex(v_place + u.n))::uuid) else '{}' end)
 			filter (where p_job_id is null and u.n <= 1000), '[]')
 	into counts, armed, dropped, deliveries
 	from (

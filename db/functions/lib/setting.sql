@@ -13,6 +13,13 @@ begin
 end
 $$;
 
+create or replace function autopost.setting_is_on(p_key text) returns boolean
+language sql stable
+as $$
+-- Whether a setting that is true or false is true.
+select s.value = 'true' from autopost.settings s where s.key = p_key
+$$;
+
 create or replace function autopost.setting_interval(p_key text) returns interval
 language plpgsql stable
 as $$
