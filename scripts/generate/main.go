@@ -1,7 +1,7 @@
 // Generate writes the files that are derived from others: db/schema.sql, the
-// whole schema of a migrated database, docs/reference/config.md and
-// docs/reference/openapi.json. It is run from the root of the repository and needs
-// pg_dump.
+// whole schema of a migrated database, and what docs/reference/ holds: the variables,
+// the API, the SQL functions and the events. It is run from the root of the repository
+// and needs pg_dump.
 package main
 
 import (
@@ -30,14 +30,29 @@ func run(ctx context.Context) error {
 	if err := writeSchema(ctx); err != nil {
 		return err
 	}
-	if err := write(filepath.Join("docs", "reference", "config.md"), configPage()); err != nil {
-		return err
-	}
-	api, err := admin.Description()
+	pages, err := pages()
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join("docs", "reference", "openapi.json"), string(api))
+	for name, text := range pages {
+		if err := write(filepath.Join("docs", "reference", name), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages are the files of docs/reference by their names.
+func pages() (map[string]string, error) {
+	api, err := admin.Description()
+	if err != nil {
+		return nil, err
+	}
+	functions, err := sqlPage()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"config.md": configPage(), "openapi.json": string(api), "sql.md": functions, "events.md": eventsPage()}, nil
 }
 
 func write(path, text string) error {
