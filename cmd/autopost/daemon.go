@@ -78,7 +78,7 @@ func newDaemon(ctx context.Context, cfg config.Config, db *database, only []stri
 			return nil, err
 		}
 	}
-	if d.watch, err = newWatch(ctx, cfg); err != nil {
+	if d.watch, err = newWatch(ctx, cfg, log); err != nil {
 		return nil, err
 	}
 	d.disks = newDisks(cfg, db.private != nil, log)

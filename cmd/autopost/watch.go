@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -27,11 +28,11 @@ type watch struct {
 	dispatches bool
 }
 
-func newWatch(ctx context.Context, cfg config.Config) (*watch, error) {
+func newWatch(ctx context.Context, cfg config.Config, log *slog.Logger) (*watch, error) {
 	w := &watch{}
 	var err error
 	if cfg.TracesEndpoint != "" {
-		if w.traces, err = telemetry.OpenTraces(ctx, cfg.TracesEndpoint); err != nil {
+		if w.traces, err = telemetry.OpenTraces(ctx, cfg.TracesEndpoint, log); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,9 @@ package arch
 
 import (
 	"go/ast"
+	"go/types"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,6 +59,40 @@ func TestPackagesKeepTheirBudget(t *testing.T) {
 		if files[at] > packageBudget {
 			t.Errorf("%s has %d files, more than %d: split it by concept", at, files[at], packageBudget)
 		}
+	}
+}
+
+// One key for one thing in every line of the log: an id says that it is one.
+func TestIDsInTheLogAreCalledSo(t *testing.T) {
+	t.Parallel()
+	s := load(t)
+	for at, f := range s.files {
+		if f.syntax == nil || isTest(at) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			var fields []ast.Expr
+			switch n := node.(type) {
+			case *ast.CallExpr:
+				called, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok || !strings.HasPrefix(called.Sel.Name, "Debug") && !strings.HasPrefix(called.Sel.Name, "Info") && !strings.HasPrefix(called.Sel.Name, "Warn") && !strings.HasPrefix(called.Sel.Name, "Error") {
+					return true
+				}
+				fields = n.Args
+			case *ast.CompositeLit: // fields that several lines share
+				if list, ok := n.Type.(*ast.ArrayType); !ok || list.Elt == nil || types.ExprString(list.Elt) != "any" {
+					return true
+				}
+				fields = n.Elts
+			}
+			for _, field := range fields {
+				literal, ok := field.(*ast.BasicLit)
+				if ok && slices.Contains([]string{`"workspace"`, `"run"`, `"source"`, `"submission"`, `"job"`, `"delivery"`, `"channel"`, `"endpoint"`}, literal.Value) {
+					t.Errorf("%s: %s is called %s_id in the log", s.fset.Position(literal.Pos()), literal.Value, strings.Trim(literal.Value, `"`))
+				}
+			}
+			return true
+		})
 	}
 }
 

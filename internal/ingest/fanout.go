@@ -97,7 +97,7 @@ func (w *FanoutWorker) sweep(ctx context.Context) {
 	for _, workspace := range workspaces {
 		w.turns.Start(workspace, func() {
 			if err := w.turn(ctx, workspace); err != nil && ctx.Err() == nil {
-				w.cfg.Log.WarnContext(ctx, "fanout.interrupted", "workspace", workspace, "error", err)
+				w.cfg.Log.WarnContext(ctx, "fanout.interrupted", "workspace_id", workspace, "error", err)
 			}
 		})
 	}
@@ -120,10 +120,10 @@ func (w *FanoutWorker) turn(ctx context.Context, workspace string) error {
 		switch went.Status {
 		case "running":
 		case "done":
-			w.cfg.Log.InfoContext(ctx, "fanout.done", "workspace", workspace, "job", went.JobID, "planned", went.Planned,
+			w.cfg.Log.InfoContext(ctx, "fanout.done", "workspace_id", workspace, "job_id", went.JobID, "planned", went.Planned,
 				"enqueued", went.Enqueued, "deduped", went.Deduped, "invalid", went.Invalid, "skipped", went.Skipped)
 		case "failed":
-			w.cfg.Log.ErrorContext(ctx, "fanout.put_off", "workspace", workspace, "job", went.JobID, "error", string(went.Error))
+			w.cfg.Log.ErrorContext(ctx, "fanout.put_off", "workspace_id", workspace, "job_id", went.JobID, "error", string(went.Error))
 		default: // idle, or another daemon is at it
 			return nil
 		}

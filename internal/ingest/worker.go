@@ -105,7 +105,7 @@ func (w *Worker) sweep(ctx context.Context) {
 	for _, workspace := range workspaces {
 		w.turns.Start(workspace, func() {
 			if err := w.turn(ctx, workspace); err != nil && ctx.Err() == nil {
-				w.cfg.Log.WarnContext(ctx, "submission.interrupted", "workspace", workspace, "error", err)
+				w.cfg.Log.WarnContext(ctx, "submission.interrupted", "workspace_id", workspace, "error", err)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func (w *Worker) work(ctx context.Context, s Submission) error {
 		return fmt.Errorf("submission ws=%s id=%s: %w", s.WorkspaceID, s.SubmissionID, err)
 	}
 	attributes := []any{
-		"workspace", s.WorkspaceID, "submission", s.SubmissionID, "attempt", s.Attempt,
+		"workspace_id", s.WorkspaceID, "submission_id", s.SubmissionID, "attempt", s.Attempt,
 		"media", len(result.Media), "ok", result.OK, "duration_ms", time.Since(started).Milliseconds(),
 	}
 	if e := result.Error; e != nil {

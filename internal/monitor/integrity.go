@@ -22,10 +22,10 @@ func (m *Monitor) checkIntegrity(ctx context.Context) bool {
 	found, ok1 := m.sweepOf(ctx, &m.all, "check integrity", func(ctx context.Context, workspace string) (int, error) {
 		orphans, audit, err := m.deps.Integrity.CheckIntegrity(ctx, workspace)
 		for _, kind := range orphans {
-			m.deps.Log.Error("monitor.orphans", "workspace", workspace, "found", kind)
+			m.deps.Log.Error("monitor.orphans", "workspace_id", workspace, "found", kind)
 		}
 		for _, fault := range audit {
-			m.deps.Log.Error("monitor.audit_chain", "workspace", workspace, "found", fault)
+			m.deps.Log.Error("monitor.audit_chain", "workspace_id", workspace, "found", fault)
 		}
 		return len(orphans) + len(audit), err
 	})
@@ -33,7 +33,7 @@ func (m *Monitor) checkIntegrity(ctx context.Context) bool {
 	_, ok2 := m.sweepOf(ctx, &m.all, "anchor audit log", func(ctx context.Context, workspace string) (int, error) {
 		seq, hash, err := m.deps.Integrity.AuditHead(ctx, workspace)
 		if err == nil && seq > 0 {
-			m.deps.Log.Info("monitor.audit_head", "workspace", workspace, "seq", seq, "hash", hash)
+			m.deps.Log.Info("monitor.audit_head", "workspace_id", workspace, "seq", seq, "hash", hash)
 		}
 		return 0, err
 	})

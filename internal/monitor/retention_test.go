@@ -151,9 +151,9 @@ func TestOrphansAndHeadsAreTold(t *testing.T) {
 	s := newStore()
 	s.found = 2
 	watch(t, s, time.Second)
-	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.orphans","workspace":"acme","found":{"kind":"events.message_id","count":7}`)
-	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.audit_chain","workspace":"acme","found":{"seq":3}`)
-	require.Contains(t, s.logged(), `"msg":"monitor.audit_head","workspace":"zeta","seq":2,"hash":"abc"`)
+	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.orphans","workspace_id":"acme","found":{"kind":"events.message_id","count":7}`)
+	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.audit_chain","workspace_id":"acme","found":{"seq":3}`)
+	require.Contains(t, s.logged(), `"msg":"monitor.audit_head","workspace_id":"zeta","seq":2,"hash":"abc"`)
 
 	quiet := newStore()
 	watch(t, quiet, time.Second)

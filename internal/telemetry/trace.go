@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -24,12 +26,14 @@ type Traces struct {
 }
 
 // OpenTraces sends spans to the collector at endpoint, an OTLP base URL such as
-// http://127.0.0.1:4318. Nothing is sent, and nobody asked, before there is a span.
-func OpenTraces(ctx context.Context, endpoint string) (*Traces, error) {
+// http://127.0.0.1:4318. Nothing is sent, and nobody asked, before there is a span. What
+// could not be sent is told in log, for the whole process.
+func OpenTraces(ctx context.Context, endpoint string, log *slog.Logger) (*Traces, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimRight(endpoint, "/")+"/v1/traces"))
 	if err != nil {
 		return nil, errors.New("open traces: OTEL_EXPORTER_OTLP_ENDPOINT is no base URL of a collector")
 	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces.not_sent", "error", err) }))
 	return newTraces(sdktrace.WithBatcher(exporter)), nil
 }
 

@@ -1,9 +1,12 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -122,6 +125,19 @@ func TestTheWayOfAPostBeginsWhenItWasTakenOrScheduledFor(t *testing.T) {
 		_, ok = a.since(a.Began)
 		require.False(t, ok, foreign)
 	}
+}
+
+// What a collector does not take is told in the log, in its form.
+func TestSpansThatAreNotTakenAreLogged(t *testing.T) {
+	t.Parallel()
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	defer collector.Close()
+	var logged bytes.Buffer
+	traces, err := OpenTraces(t.Context(), collector.URL, slog.New(slog.NewJSONHandler(&logged, nil)))
+	require.NoError(t, err)
+	NewWatch(traces).Pushed(t.Context(), Push{Began: time.Now(), WorkspaceID: "w", Posts: []Post{{Status: "enqueued", TraceID: traceID, Enqueued: 1}}})
+	_ = traces.Close(t.Context())
+	require.Contains(t, logged.String(), `"level":"WARN","msg":"traces.not_sent","error":`)
 }
 
 // A trace goes from the webhook to the platform under the id that the post's rows carry, though two

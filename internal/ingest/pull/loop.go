@@ -109,7 +109,7 @@ func (l *Loop) sweep(ctx context.Context) (again time.Duration) {
 	for _, workspace := range workspaces {
 		l.turns.Start(workspace, func() {
 			if err := l.round(ctx, workspace); err != nil && ctx.Err() == nil {
-				l.cfg.Log.WarnContext(ctx, "pull.round_failed", "workspace", workspace, "error", err)
+				l.cfg.Log.WarnContext(ctx, "pull.round_failed", "workspace_id", workspace, "error", err)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func (l *Loop) round(ctx context.Context, workspace string) error {
 		}
 	}
 	err = errors.Join(err, l.finish(ctx, workspace, run, &stats))
-	l.cfg.Log.InfoContext(ctx, "pull.round", "workspace", workspace, "run", run, "stats", stats.counts,
+	l.cfg.Log.InfoContext(ctx, "pull.round", "workspace_id", workspace, "run_id", run, "stats", stats.counts,
 		"duration_ms", time.Since(started).Milliseconds())
 	return err
 }
@@ -213,7 +213,7 @@ func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
 	})
 	switch {
 	case errors.Is(err, ErrUnavailable):
-		l.cfg.Log.ErrorContext(ctx, "pull.not_taken", "workspace", source.WorkspaceID, "source", source.SourceID, "error", err)
+		l.cfg.Log.ErrorContext(ctx, "pull.not_taken", "workspace_id", source.WorkspaceID, "source_id", source.SourceID, "error", err)
 	case err != nil:
 		l.recordFailure(ctx, source, err)
 	}
@@ -227,7 +227,7 @@ func (l *Loop) recordFailure(ctx context.Context, source Source, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	recorded := l.cfg.Failures.FailPoll(ctx, source.WorkspaceID, source.SourceID, *failure)
-	l.cfg.Log.WarnContext(ctx, "pull.source_failed", "workspace", source.WorkspaceID, "source", source.SourceID,
+	l.cfg.Log.WarnContext(ctx, "pull.source_failed", "workspace_id", source.WorkspaceID, "source_id", source.SourceID,
 		"kind", source.Kind, "code", failure.Code, "message", failure.Message, "record_error", recorded)
 }
 
