@@ -176,6 +176,23 @@ func TestQueriesByReadyAtCanUseTheIndex(t *testing.T) {
 	require.GreaterOrEqual(t, queries, 3)
 }
 
+var viewRead = regexp.MustCompile(`(?:from|join) autopost\.(list_\w+|queue_snapshot)\s`)
+
+// The views of readers have a barrier, past which no order and no limit is planned:
+// what functions read are those below them.
+func TestFunctionsReadBelowTheViewsOfReaders(t *testing.T) {
+	t.Parallel()
+	base := pgtest.New(t)
+	reads := 0
+	for _, f := range pgtest.Column[[]string](base, `select array[p.proname::text, p.prosrc] from pg_proc p where p.pronamespace = 'autopost'::regnamespace`) {
+		for _, m := range viewRead.FindAllStringSubmatch(f[1], -1) {
+			reads++
+			require.True(t, strings.HasSuffix(m[1], "_rows") || m[1] == "list_api_keys", "%s reads %s: read %[2]s_rows", f[0], m[1])
+		}
+	}
+	require.Greater(t, reads, 15)
+}
+
 var definition = regexp.MustCompile(`(?m)^create or replace function autopost\.(\w+)`)
 
 // One public function a file, named for it (overloads, and the _batch sibling,

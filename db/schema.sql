@@ -6714,8 +6714,7 @@ begin
 		select p_workspace_id, (v_instant || to_hex(v_place + u.n))::uuid, v_message_id, u.channel_id, autopost.hash_version(), v_hash, v_not_before, v_scheduled,
 			'deduped', v_texts[u.choice], v_metas[u.choice], v_templates[u.choice], v_trace_id, v_run_id, p_job_id, p_now, p_now, p_now
 		from unnest(p_ids, p_choices, v_fates) with ordinality u (channel_id, choice, fate, n)
-		where u.fate = 'deduped'
-		order by u.n;
+		where u.fate = 'deduped';
 	end if;
 
 	select jsonb_build_object(

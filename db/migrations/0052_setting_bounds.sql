@@ -73,7 +73,7 @@ from (values
 where s.key = v.key;
 
 -- The levels of alerts, 0 for never.
-update autopost.settings set least = 0, most = 1000000000
+update autopost.settings set least = 0, most = case when key like '%\_hours' then 876000 else 1000000000 end
 where key like 'alert\_%' and least is null and jsonb_typeof(default_value) = 'number';
 
 -- Whether a channel that had a content already gets a delivery of status deduped for each repeat of it, for those who must account for it.

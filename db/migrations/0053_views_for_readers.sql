@@ -19,6 +19,7 @@ declare
 begin
 	for v_view in
 		select c.relname from pg_catalog.pg_class c
+		join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attname = 'workspace_id'
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v' and c.relname not in ('readable_workspaces', 'list_api_keys')
 		order by c.relname
 	loop

@@ -3,11 +3,12 @@ package pg_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"autopost"
@@ -116,8 +117,6 @@ func TestErrorsOfOursHaveNames(t *testing.T) {
 	require.True(t, pg.Refused(err))
 	_, err = store.ClaimWithin(t.Context(), "nowhere", "run", 1, nil)
 	require.ErrorIs(t, err, pg.ErrNoWorkspace)
-	_, err = store.AcknowledgeAlert(t.Context(), pg.Act{Workspace: "w", Operator: "o", Reason: "r"}, "zz")
-	require.EqualError(t, errors.Unwrap(err), `wrong argument: argument id: "zz" is none (write an id as the list of such things shows it)`)
 }
 
 func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
@@ -135,6 +134,26 @@ func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
 	require.NoError(t, err)
 	_, err = store.GetCredential(t.Context(), "w", "bot")
 	require.ErrorContains(t, err, "permission denied")
+}
+
+// Who calls from outside has no deadlines of the daemon's: its login must have some.
+func TestDoctorNamesCallersWithoutTimeouts(t *testing.T) {
+	db := pgtest.New(t)
+	caller, err := pgx.ParseConfig(db.URL("caller"))
+	require.NoError(t, err)
+	store := open(t, db.URL("engine"))
+	found := func() string {
+		checks, err := store.Diagnose(t.Context())
+		require.NoError(t, err)
+		i := slices.IndexFunc(checks, func(c pg.Check) bool { return c.Name == "caller timeouts" })
+		return checks[i].Found + checks[i].Remedy
+	}
+	require.Contains(t, found(), caller.User)
+	require.Contains(t, found(), "alter role … set statement_timeout")
+	db.Exec(`alter role ` + caller.User + ` set statement_timeout = '30s'`)
+	require.Contains(t, found(), caller.User, "half of it")
+	db.Exec(`alter role ` + caller.User + ` set idle_in_transaction_session_timeout = '30s'`)
+	require.NotContains(t, found(), caller.User)
 }
 
 func TestCallsSurviveAFunctionWhoseResultTypeChanged(t *testing.T) {

@@ -75,7 +75,11 @@ func sqlPage() (string, error) {
 		"All stand in the schema `autopost`. A call is one bare statement, `select … from autopost.f(…)`, under READ COMMITTED and with no transaction around it. Members of\n" +
 		"`autopost_engine` may call all of them, members of `autopost_caller` those that do not say otherwise, for the workspaces that `autopost.role_workspaces` names for\n" +
 		"their role (`*`: all). Members of `autopost_reader` call none: they have the views `list_…` and `queue_snapshot`, each with the rows of their workspaces; keys of the API are not among them, and\n" +
-		"`list_sources` leaves out `config_json`. What was asked for in vain is an answer, with `applied` or `status` and a `reason`; what is no call is an error:\n\n| SQLSTATE | says |\n| --- | --- |\n")
+		"`list_sources` leaves out `config_json`. A login for n8n, psql or a script:\n\n```sql\n" +
+		"create role n8n login password '…' in role autopost_caller;\n" +
+		"alter role n8n set statement_timeout = '30s';\n" +
+		"alter role n8n set idle_in_transaction_session_timeout = '30s';\n" +
+		"insert into autopost.role_workspaces (role_name, workspace_id) values ('n8n', 'acme');\n```\n\nWhat was asked for in vain is an answer, with `applied` or `status` and a `reason`; what is no call is an error:\n\n| SQLSTATE | says |\n| --- | --- |\n")
 	for _, e := range errorCodes {
 		fmt.Fprintf(&page, "| `%s` | %s |\n", e[0], e[1])
 	}
