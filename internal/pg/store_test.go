@@ -64,10 +64,11 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	require.Nil(t, d.SendAt)
 
 	stale := pg.Claim{DeliveryID: d.DeliveryID, ClaimToken: "another"}
-	starts, err := store.StartCallBatch(ctx, "w", []pg.Claim{stale, {DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}})
+	starts, err := store.StartCallBatch(ctx, "w", []pg.Claim{stale, {DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}, stale})
 	require.NoError(t, err)
 	require.Equal(t, pg.Start{Reason: "stale"}, starts[0])
 	require.True(t, starts[1].Applied)
+	require.Equal(t, starts[0], starts[2])
 	require.Greater(t, starts[1].Deadline, 4*time.Minute)
 	commit := commitOne(t, store, d, autopost.Sent("77", time.Now(), nil))
 	require.Equal(t, pg.Commit{Applied: true, Status: "sent"}, commit)

@@ -113,7 +113,13 @@ begin
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
 	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		perform autopost.refuse('items', 'name a delivery twice, by different tokens', 'ask for each claim by itself');
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into v_tokens, v_places -- of several tokens the present one
+		from (
+			select i.value, i.ordinality, exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality] and d.claim_token = i.value ->> 'claim_token') as present
+			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
 	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, v_overdue

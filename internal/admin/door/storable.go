@@ -21,9 +21,7 @@ func unstorable(body []byte) *Problem {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var value any
-	if decoder.Decode(&value) != nil {
-		return nil // an empty one; all else was found to be JSON
-	}
+	_ = decoder.Decode(&value) // an empty one has nothing; all else was found to be JSON
 	return unstorableAt("", value)
 }
 
