@@ -1419,7 +1419,8 @@ CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_b
     LANGUAGE plpgsql
     AS $$
 -- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
--- Who is late for a slot has got the next one, begun or not. Returns {place in p_items: answer}; the workspace's status once all is locked: it may have been
+-- Who is late for a slot has got the next one, begun or not; so has whose slot is further ahead than any that a claim
+-- gives, for the clock was put back since. Returns {place in p_items: answer}; the workspace's status once all is locked: it may have been
 -- paused meanwhile. Locks: see lock_for_start.
 -- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
 declare
@@ -1431,6 +1432,7 @@ declare
 	v_asked timestamptz := autopost.now_ts();
 	v_tolerance interval := autopost.setting_interval('slot_tolerance_ms');
 	v_before timestamptz := v_asked - v_tolerance; -- whose slot was earlier is late
+	v_horizon interval := autopost.setting_interval('slot_horizon_ms');
 	v_now timestamptz;
 	v_known jsonb;
 	v_doubtful jsonb;
@@ -1457,7 +1459,7 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
-	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before), false) into v_channels, v_since, v_overdue
+	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false) into v_channels, v_since, v_overdue
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
@@ -1478,13 +1480,14 @@ begin
 				select d.delivery_id, d.send_at, v_known ? (d.delivery_id || '/' || d.attempt) as begun
 				from unnest(v_ids) u (id)
 				cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where d.send_at < v_before and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
 				and d.sending_lease_until > v_now) l
+			where l.send_at < v_before or not l.begun
 			group by l.begun
 			order by l.begun desc
 		loop
 			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
-				case when v_late.begun then 315360000000000 else autopost.setting('slot_horizon_ms')::bigint * 1000 end);
+				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
 		update autopost.deliveries d
 		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
@@ -1496,7 +1499,7 @@ begin
 		cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
-		and coalesce(d.send_at, v_now) >= v_before
+		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
 	), told as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(13);
+select plan(15);
 
 select test.channel('a', p_rate_rps => 4, p_max_parallel => 100);
 select test.posts('post', 4);
@@ -62,6 +62,15 @@ select is(cardinality(test.claimed()), 2);
 select test.tick('250 milliseconds');
 select is((select (autopost.start_call('w', d.delivery_id, d.claim_token) ->> 'send_at')::timestamptz - autopost.now_ts() from autopost.deliveries d
 	where d.channel_id = 'slow' and d.status = 'sending' order by d.send_at limit 1), '0.75', 'the first of two takes the slot after the second''s');
+
+-- The clock is put back between claim and start: nobody waits for a slot of another day.
+update autopost.channels set enabled = false where channel_id = 'slow';
+select test.channel('back', p_rate_rps => 2, p_max_parallel => 10, p_rate_group => 'back');
+select test.say('a day ahead');
+select test.tick('1 minute');
+select is(test.claimed(), '{back}');
+select test.tick('-1 day');
+select is((select (autopost.start_call('w', d.delivery_id, d.claim_token) ->> 'send_at')::timestamptz from autopost.deliveries d where d.channel_id = 'back'), autopost.now_ts(), 'it goes now');
 
 select * from finish();
 rollback;
