@@ -2593,7 +2593,7 @@ CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act 
     AS $$
 -- Changes settings together, {key: value}; null puts one back to its default. Judged when all have changed. Returns what changed:
 -- [{"key", "before", "after"}], each a row in the audit log of the operator's workspace; before there is any workspace, there is no log. p_function
--- acts for who and why that p_act says. To be asked before a workspace is entered. Raises AP001 as put_setting does.
+-- acts for who and why that p_act says. To be asked before a workspace is entered. Raises AP001 as put_setting and guard_setting do.
 -- Locks: settings (key), audit_heads. Reads: workspaces. Writes: settings, admin_audit_log.
 declare
 	v_log text;
@@ -2615,11 +2615,6 @@ begin
 		from jsonb_each(p_values) v join autopost.settings s on s.key = v.key
 		order by s.key
 	loop
-		if jsonb_typeof(v_setting.after) <> jsonb_typeof(v_setting.before) then
-			perform autopost.refuse('value', format('%s must be a %s', v_setting.key, jsonb_typeof(v_setting.before)), format('write one such as %s', v_setting.before));
-		elsif jsonb_typeof(v_setting.after) = 'number' and (v_setting.after #>> '{}')::numeric < 0 then
-			perform autopost.refuse('value', format('%s must not be below 0', v_setting.key), format('write one such as %s', v_setting.before));
-		end if;
 		continue when v_setting.after = v_setting.before;
 		update autopost.settings s set value = v_setting.after, updated_at = autopost.now_ts() where s.key = v_setting.key;
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before, 'after', v_setting.after);
