@@ -167,7 +167,7 @@ var plants = []plant{
 		bug: "a medium that breaks off is taken for whole",
 		edits: []edit{{
 			"internal/media/store.go", "\tif err != nil && !errors.Is(err, io.EOF) {\n\t\tt.err = err\n\t}\n\treturn n, err\n",
-			"\tif err != nil {\n\t\terr = io.EOF\n\t}\n\treturn n, err\n",
+			"\tif err != nil && !errors.Is(err, io.EOF) {\n\t\terr = io.EOF\n\t}\n\treturn n, err\n",
 		}},
 		scenario: "medium that breaks off", caught: "what is registered is whole",
 	},
