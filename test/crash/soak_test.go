@@ -66,6 +66,8 @@ func TestSoak(t *testing.T) {
 	s.World.Faults.Clear()
 	posts += items
 	s.UntilTrue(10*time.Minute, `select count(*) = $1 from autopost.deliveries`, posts*soakChannels)
+	// A call on a line that fell silent takes a minute to end, and posts wait behind it.
+	s.UntilTrue(5*time.Minute, `select not exists (select 1 from autopost.deliveries where status in ('queued', 'claimed', 'sending'))`)
 	s.Drained("news")
 	toll := s.Judge("news")
 	require.Equal(t, posts-items, s.source.acknowledged())
