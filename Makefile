@@ -27,7 +27,7 @@ test: setup ## Formatting, vet and all tests with the race detector
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) test -race -p 3 ./... # most of it waits: three packages at a time keep two processors busy
+	$(GO) test -race ./...
 
 test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash $(ARGS)
