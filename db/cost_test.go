@@ -122,7 +122,7 @@ func TestTodaysEventsCostNothingWhenTheyWereFewAtFirst(t *testing.T) {
 			cost() // plans, and fills the caches of the session
 			few := cost()
 			base.Exec(`insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-				select 'w', autopost.uuid_v7_of(now(), n::text), gen_random_uuid(), gen_random_uuid(), 'a', now(), 'send_attempt', 1, 'ok', '{}' from generate_series(1, 50000) n`)
+				select 'w', autopost.uuid_v7_of(now(), n::text), gen_random_uuid(), gen_random_uuid(), 'a', now(), 'send_attempt', 1, 'ok', '{}' from generate_series(1, 30000) n`)
 			for call, many := range cost() {
 				require.Less(t, many, 2*few[call]+50, call)
 			}
@@ -162,7 +162,7 @@ func TestLongQueueCostsNothingWhenItWasShortAtFirst(t *testing.T) {
 			source.Exec(`set session_replication_role = replica`)
 			source.Exec(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, not_before)
 				select 'w', autopost.uuid_v7_of(now(), 'waits ' || n), d.message_id, 'a', 1, 'waits ' || n, 'queued', now() - interval '1 day'
-				from generate_series(1, 20000) n, (select message_id from autopost.deliveries limit 1) d`)
+				from generate_series(1, 5000) n, (select message_id from autopost.deliveries limit 1) d`)
 			source.Exec(`select pg_stat_force_next_flush()`)
 			source.Exec(`select`)
 			monitor := base.Session("monitor", "engine")
@@ -180,19 +180,19 @@ func TestLongQueueCostsNothingWhenItWasShortAtFirst(t *testing.T) {
 func TestClaimReadsNoQueueToItsEnd(t *testing.T) {
 	t.Parallel()
 	base := world(t)
-	base.Exec(`insert into autopost.workspaces (workspace_id) select 'w' || n from generate_series(1, 3) n`)
+	base.Exec(`insert into autopost.workspaces (workspace_id) select 'w' || n from generate_series(1, 1) n`)
 	base.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, max_parallel)
 		select w.workspace_id, p || n, p, p || n, p, p, 10 from autopost.workspaces w, unnest('{telegram,max}'::text[]) p, generate_series(1, 20) n`)
 	posttest.Post(base, "w", "one")
 	base.Exec(`set session_replication_role = replica;
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, not_before)
 		select c.workspace_id, gen_random_uuid(), d.message_id, c.channel_id, 1, 'waits ' || n, 'queued', now() - interval '1 day'
-		from autopost.channels c, generate_series(1, 600) n, (select message_id from autopost.deliveries limit 1) d;
+		from autopost.channels c, generate_series(1, 300) n, (select message_id from autopost.deliveries limit 1) d;
 		update autopost.channel_gates set ready_at = now() - interval '1 day';
 		set session_replication_role = origin`)
 	base.Exec(`analyze`)
 	daemon := base.Session("daemon", "engine")
 	claim := `select autopost.claim_within('w', 'daemon', 100, '[{"platform": "max", "room": 0}]')`
 	pages(daemon, claim)
-	require.Less(t, pages(daemon, claim), 5000., "a row costs a few pages; 20 queues have some 1,500 each")
+	require.Less(t, pages(daemon, claim), 5000., "a row costs a few pages; 20 queues have some 1,000 each")
 }
