@@ -168,7 +168,11 @@ func (t *Teller) look(ctx, calling context.Context) bool {
 	t.eachWorkspace(ctx, workspaces, readersAtOnce, t.read)
 	slices.Sort(workspaces) // by bytes, as they are compared here, whatever the database's locale
 	next := max(0, slices.IndexFunc(workspaces, func(w string) bool { return w > t.served }))
+	full := false // who found no place has the first of the next look, and nobody passes by meanwhile
 	t.eachWorkspace(ctx, slices.Concat(workspaces[next:], workspaces[:next]), 1, func(ctx context.Context, workspace string) error {
+		if full = full || len(t.places) == cap(t.places); full {
+			return nil
+		}
 		return t.begin(ctx, calling, workspace)
 	})
 	return len(workspaces) > 0
@@ -203,11 +207,7 @@ func (t *Teller) read(ctx context.Context, workspace string) error {
 
 // begin makes as many calls of a workspace as there are places for, without waiting for any.
 func (t *Teller) begin(ctx, calling context.Context, workspace string) error {
-	free := cap(t.places) - len(t.places)
-	if free == 0 {
-		return nil
-	}
-	due, err := t.cfg.Queue.ClaimWebhooks(ctx, workspace, free)
+	due, err := t.cfg.Queue.ClaimWebhooks(ctx, workspace, cap(t.places)-len(t.places))
 	if err != nil {
 		return err
 	}
