@@ -4840,6 +4840,18 @@ $$;
 
 
 --
+-- Name: delivery_statuses(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.delivery_statuses() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- The statuses of deliveries, in the order of their life.
+select '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}'::text[]
+$$;
+
+
+--
 -- Name: describe_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8670,7 +8682,7 @@ CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
+-- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries. The cursor is set_pull_cursor's.
 -- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
 -- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected
 -- one keeps its receipt, since it cannot come better. A receipt lives on while its source shows the item; it is over
@@ -9338,7 +9350,7 @@ declare
 begin
 	with ended as (
 		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') and d.status <> 'deduped'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'failed_permanent', 'dead')
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
@@ -10463,7 +10475,7 @@ CREATE FUNCTION autopost.list_deliveries(p_workspace_id text, p_filter jsonb, p_
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
-	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
+	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{delivery_id,message_id}' then
 		perform autopost.read_in_order(false);
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;
@@ -10926,7 +10938,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
-	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
+	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;
@@ -15998,8 +16010,8 @@ CREATE FUNCTION autopost.put_setting(p_key text, p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, for a value of another
--- type than the setting's or below nothing, and for a retention that would break a promise: shorter than a channel's dedup window, or
+-- Changes a value that functions decide by, for the whole installation. Raises AP001 for a key that is not there, for a value that
+-- guard_setting refuses, and for a retention that would break a promise: shorter than a channel's dedup window, or
 -- events outliving deliveries. The audit log of the operator's workspace names the role that did it: apply_settings says who and why. Looks
 -- across workspaces. Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
 begin

@@ -70,9 +70,6 @@ func (c Config) validate() error {
 	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
 		return fmt.Errorf("monitor config: periods must be positive")
 	}
-	if c.RunID == "" {
-		return fmt.Errorf("monitor config: the run has no id")
-	}
 	return nil
 }
 

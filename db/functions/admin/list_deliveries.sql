@@ -8,7 +8,7 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,status,error_code,since,until,before_id}', p_limit);
-	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
+	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{delivery_id,message_id}' then
 		perform autopost.read_in_order(false);
 		return query select d.* from autopost.deliveries_page(p_workspace_id, p_filter, case when p_filter ? 'status' then array[p_filter ->> 'status'] end, p_limit) d;

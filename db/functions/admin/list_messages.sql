@@ -14,7 +14,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
-	perform autopost.check_status(p_filter, '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}');
+	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;

@@ -3,7 +3,7 @@ create or replace function autopost.ingest_pull_chunk(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries, then the cursor.
+-- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries. The cursor is set_pull_cursor's.
 -- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
 -- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected
 -- one keeps its receipt, since it cannot come better. A receipt lives on while its source shows the item; it is over

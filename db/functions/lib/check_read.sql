@@ -18,6 +18,13 @@ begin
 end
 $$;
 
+create or replace function autopost.delivery_statuses() returns text[]
+language sql immutable parallel safe
+as $$
+-- The statuses of deliveries, in the order of their life.
+select '{queued,claimed,sending,retry,sent,deduped,failed_permanent,dead}'::text[]
+$$;
+
 create or replace function autopost.check_status(p_filter jsonb, p_statuses text[]) returns void
 language plpgsql stable
 as $$

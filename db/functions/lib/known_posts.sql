@@ -21,7 +21,7 @@ declare
 begin
 	with ended as (
 		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') and d.status <> 'deduped'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('sent', 'failed_permanent', 'dead')
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
