@@ -1,17 +1,29 @@
-# One door for everything a contributor runs. `make` alone prints what there is.
+# All commands of a contributor. `make` without arguments lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test test-long fuzz coverage lint fmt generate
+.PHONY: help setup build demo bench test test-long fuzz coverage lint fmt generate diagram
 
 GO ?= go
 ARGS ?=
 FUZZTIME ?= 30s
 GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
+# Packages whose tests run SQL or read files: their own Go code starts no goroutines that share data,
+# so the race detector would only double their time.
+NO_RACE = ./db ./internal/pg/schema ./scripts/generate ./test/arch ./test/verify \
+	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/properties ./test/proof/races
+RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
+# Most tests wait for leases, slots and processes: four packages share two processors. The limit is for
+# a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
+TEST_FLAGS = -vet=off -p 4 -timeout 60m
+# The folder of the programs that scripts/test-programs.sh builds once for all packages.
+export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
+
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what the tests need beside Go: PostgreSQL 15 or newer, pgTAP, plpgsql_check, a C compiler
+setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, C compiler, S3 server
 	@sh scripts/setup.sh
+	@GO="$(GO)" sh scripts/test-programs.sh s3server
 
 build: ## Build the programs into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -20,25 +32,34 @@ demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
 	bin/autopost demo $(ARGS)
 
-bench: build ## The goals of speed against bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
-	bin/autopost bench $(ARGS)
+bench: ## Measure the goals of speed against bare SQL and River; ARGS="--quick", "--only P3,P4", "--json FILE"
+	$(GO) build -tags peers -o bin/autopost-bench ./cmd/autopost
+	bin/autopost-bench bench $(ARGS)
 
-test: setup ## Formatting, vet and all tests with the race detector
+.PHONY: test-programs
+test-programs: setup
+	@GO="$(GO)" sh scripts/test-programs.sh engine
+
+test: test-programs ## Check formatting, run vet and all tests; proofs run a sample (six minutes on two quiet processors)
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) test -race ./...
+	$(GO) vet -tags peers ./internal/bench
+	$(GO) test $(TEST_FLAGS) -race $(RACE)
+	$(GO) test $(TEST_FLAGS) $(NO_RACE)
+	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
 
-test-long: setup ## The proofs at their full size, hours; AUTOPOST_LONG=30m is how long each may go on. Needs PgBouncer too
-	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash $(ARGS)
+test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof; needs PgBouncer
+	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \
+		./internal/adapter/... ./internal/bench ./db $(ARGS)
 
-fuzz: ## Every fuzz target, one after the other, each for FUZZTIME (30s); what it finds becomes a seed in testdata
+fuzz: ## Run every fuzz target for FUZZTIME (30s); each failure becomes a seed in testdata
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \
 		target=$${target#func }; echo "$$target in $$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; done
 
-coverage: setup ## Which statements and branches of the SQL functions the contracts reach, and which they do not
-	$(GO) test -count=1 -v -run '^TestCoverage$$' ./db
+coverage: setup ## List the statements and branches of the SQL functions that the contracts reach and miss
+	$(GO) test -count=1 -v -run '^TestContracts$$' ./db
 
 lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)
@@ -46,5 +67,8 @@ lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about t
 fmt: ## Format the Go code
 	gofmt -w $(GO_FILES)
 
-generate: setup ## Write db/schema.sql and docs/reference/ anew from the migrations and the configuration
+generate: setup ## Write db/schema.sql, docs/reference and the invariants of ARCHITECTURE.md
 	$(GO) run ./scripts/generate
+
+diagram: ## Draw docs/architecture.png from docs/architecture.dot; needs Graphviz
+	$(GO) run ./scripts/diagram

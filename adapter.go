@@ -7,62 +7,61 @@ import (
 	"time"
 )
 
-// Adapter speaks one platform's protocol. It is built without effect, keeps no
-// state between calls but connections and access tokens, never touches the database and never
-// repeats a request on its own: whether to try again is decided in SQL.
+// Adapter implements the protocol of one platform. Construction has no effect. An adapter keeps only
+// connections and access tokens between calls, never accesses the database, and never retries: the
+// database decides about retries.
 //
 // It must be safe for concurrent use.
 type Adapter interface {
 	Platform() Platform
-	// Send makes the calls of call.Delivery.RenderMeta.Steps that are not yet in
-	// its Progress, in order, and returns what they came to. Every acknowledged step
-	// but the last is given to call.Emit before the next one begins. ctx carries the
-	// deadline, which lies inside the lease.
+	// Send makes the calls of call.Delivery.RenderMeta.Steps that are not yet in its Progress, in
+	// order, and returns the outcome. It passes every acknowledged step except the last to call.Emit
+	// before the next step starts. ctx has the deadline, which is before the end of the lease.
 	Send(ctx context.Context, call Call) Outcome
 }
 
-// Call is all that an adapter gets to know about one attempt.
+// Call is the input of one attempt.
 type Call struct {
 	Delivery Delivery
 	Secret   Secret
-	Media    Materials
-	// Emit records an acknowledged step durably and returns when the next step may
-	// begin (its rate slot). An error means: stop, the lease or the database is
-	// gone; the step stays acknowledged as far as the platform is concerned.
+	Media    MediaAccess
+	// Emit records an acknowledged step durably and returns when the next step may start (its rate
+	// slot). After an error the adapter must stop: the lease is lost or the database is unavailable.
+	// The step stays acknowledged by the platform.
 	Emit func(ctx context.Context, step Acknowledged) error
-	// Renew says that a long step goes on: it renews the lease and gives the step
-	// its time anew. To be called after each part that the platform has
-	// acknowledged. An error means: stop, as with Emit.
+	// Renew renews the lease and the time limit of a long step. Call it after each part that the
+	// platform acknowledged. After an error the adapter must stop, as with Emit.
 	Renew func(ctx context.Context) error
 }
 
-// ErrNoOrigin says that the medium's content is not in the media origin (any more).
+// ErrNoOrigin means that the content of the medium is not in the media store.
 var ErrNoOrigin = errors.New("media origin is missing")
 
-// ErrNoRoom says that what should have been kept was not, for the disk that it belongs on is full.
-var ErrNoRoom = errors.New("no room left on the disk")
+// ErrNoSpace means that something was not stored because the disk is full.
+var ErrNoSpace = errors.New("no space left on the disk")
 
-// Materials is what an adapter may ask about the media of its delivery.
-type Materials interface {
-	// Cached returns the platform's id for this content under this credential and
-	// kind (a photo's id is no document's), and whether there is one still valid.
+// MediaAccess gives an adapter access to the media of one delivery.
+type MediaAccess interface {
+	// Cached returns the platform's id of the content for this credential and kind; ok is false if
+	// there is no valid id. A platform may use different ids for a photo and a document.
 	Cached(ctx context.Context, blobRef, kind string) (fileID string, ok bool, err error)
-	// Keep remembers the platform's id. A zero expiresAt means: until refused.
+	// Keep stores the platform's id. A zero expiresAt means that it is valid until the platform rejects
+	// it.
 	Keep(ctx context.Context, blobRef, kind, fileID string, expiresAt time.Time) error
-	// Forget drops an id that the platform refused.
+	// Forget removes an id that the platform rejected.
 	Forget(ctx context.Context, blobRef, kind string) error
-	// Open streams the content from the media origin; ErrNoOrigin when it is gone.
-	// The caller closes it.
+	// Open opens the content in the media store. The caller closes it. The error is ErrNoOrigin if the
+	// content is gone.
 	Open(ctx context.Context, blobRef string) (*Content, error)
 }
 
-// Content is a medium being read from the origin. It can be read from any place of it.
+// Content is an open medium in the media store.
 type Content struct {
 	io.ReadSeekCloser
 	// Size is exact, in bytes.
 	Size int64
-	// ContentType was sniffed when the content was stored.
+	// ContentType was detected from the content when it was stored.
 	ContentType string
-	// Filename is made of the digest and the extension of ContentType.
+	// Filename consists of the digest and the extension of ContentType.
 	Filename string
 }

@@ -2,15 +2,15 @@ package autopost
 
 import "fmt"
 
-// ArgumentError says which argument of a function was wrong, why, and what to do about it.
+// ArgumentError is an invalid argument of a database function.
 type ArgumentError struct {
 	Argument string
 	Reason   string
-	// Remedy is empty when there is none to tell.
+	// Remedy is how to fix it; may be empty.
 	Remedy string
 }
 
-// Error says it in one line.
+// Error returns the error in one line.
 func (e *ArgumentError) Error() string {
 	text := fmt.Sprintf("argument %s: %s", e.Argument, e.Reason)
 	if e.Remedy != "" {

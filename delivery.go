@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Status is the state of a delivery; the table of allowed moves is enforced by
-// the trigger autopost.guard_transition.
+// Status is the state of a delivery. The trigger autopost.guard_transition enforces the allowed
+// transitions.
 type Status string
 
 // The statuses of a delivery.
@@ -23,7 +23,7 @@ const (
 	StatusDead            Status = "dead"
 )
 
-// Platform names a row of autopost.platforms and the adapter that speaks to it.
+// Platform is the key of a row of autopost.platforms, and of the adapter for it.
 type Platform string
 
 // The platforms that ship.
@@ -34,8 +34,8 @@ const (
 	YouTube  Platform = "youtube"
 )
 
-// Delivery is one claimed delivery: a row of autopost.claimed_delivery, leased
-// to this daemon under ClaimToken until LeaseUntil.
+// Delivery is a claimed delivery: a row of autopost.claimed_delivery, leased to this daemon under
+// ClaimToken until LeaseUntil.
 type Delivery struct {
 	WorkspaceID string
 	DeliveryID  string
@@ -49,99 +49,100 @@ type Delivery struct {
 	Attempt    int
 	ClaimToken string
 	LeaseUntil time.Time
-	// SendAt is the reserved slot; nil when neither channel nor group is limited.
+	// SendAt is the reserved slot; nil if neither the channel nor its rate group has a rate limit.
 	SendAt *time.Time
-	// RenderedText is the platform's dialect, ready to be sent verbatim.
+	// RenderedText is in the platform's format. Adapters send it unchanged.
 	RenderedText string
 	RenderMeta   RenderMeta
 	Payload      Payload
-	// Settings are the channel's (protect_content, disable_notification, …).
+	// Settings are those of the channel (protect_content, disable_notification, …).
 	Settings              json.RawMessage
 	TraceID               string
 	OnUnknown             string
 	UnknownOutcomes       int
 	LastCallAt            *time.Time
 	LastProviderMessageID *string
-	// KnownPosts are there after an unknown outcome alone.
+	// KnownPosts is set only after an unknown outcome.
 	KnownPosts *KnownPosts
-	// DueAt is since when it could go; ScheduledFor when its sender wanted it to, nil for at once.
+	// DueAt is the time from which it may be sent. ScheduledFor is the requested time; nil means at
+	// once.
 	DueAt        time.Time
 	ScheduledFor *time.Time
-	// Together is how many deliveries its claim gave; 0 where nobody counted.
-	Together int
+	// ClaimSize is the number of deliveries in the claim; 0 if unknown.
+	ClaimSize int
 }
 
-// KnownPosts are the channel's other posts, as far as they are known, for an adapter that
-// looks for the one of a call in doubt.
+// KnownPosts are the channel's other known posts. An adapter uses them to find the post of a call with
+// unknown outcome.
 type KnownPosts struct {
-	// Before are the ids of the newest that stood when that call began.
+	// Before are the ids of the newest posts that existed when that call started.
 	Before []string `json:"before"`
-	// Others are all ids of those made shortly before it, and since.
+	// Others are the ids of all other posts made since shortly before that call.
 	Others []string `json:"others"`
-	// OthersInDoubt says that the outcome of another delivery is unknown, too: not every
-	// post that nobody knows is this one's.
+	// OthersInDoubt: another delivery of the channel has an unknown outcome too, so an unknown post may
+	// belong to that one.
 	OthersInDoubt bool `json:"others_in_doubt"`
 }
 
-// RenderMeta is what rendering decided, once, at enqueue.
+// RenderMeta is the result of rendering, fixed when the delivery was enqueued.
 type RenderMeta struct {
-	// ParseMode is "HTML" when RenderedText is the platform's HTML dialect, "" when it is plain.
+	// ParseMode is "HTML" if RenderedText is in the platform's HTML format, "" if it is plain text.
 	ParseMode      string     `json:"parse_mode,omitempty"`
 	DisablePreview bool       `json:"disable_preview,omitempty"`
 	Buttons        [][]Button `json:"buttons,omitempty"`
-	// Title is the heading of a post, where the platform shows one.
+	// Title is the heading of the post, on platforms that show one.
 	Title string `json:"title,omitempty"`
-	// Post is what else the post says of itself, where its platform has such a thing; it
-	// goes before the channel's settings.
+	// Post holds platform-specific properties of the post. They override the channel's settings.
 	Post Post `json:"post,omitzero"`
-	// Video is what else is said of a video; nil when the platform takes messages.
+	// Video holds the properties of a video; nil on platforms for messages.
 	Video *Video `json:"video,omitempty"`
-	// Steps are the calls that make up this delivery, in order. At least one.
+	// Steps are the calls of this delivery, in order. At least one.
 	Steps    []Step         `json:"steps"`
 	Progress SeriesProgress `json:"series_progress"`
 }
 
-// Post is what a post says of itself on some platforms. Nil and "" leave it to the channel's settings.
+// Post holds properties that some platforms have. Nil and "" mean the channel's setting.
 type Post struct {
 	MadeWithAI      *bool `json:"made_with_ai,omitempty"`
 	PaidPartnership *bool `json:"paid_partnership,omitempty"`
-	// ReplySettings says who may answer: "everyone", "following", "mentionedUsers", "subscribers" or "verified".
+	// ReplySettings is who may reply: "everyone", "following", "mentionedUsers", "subscribers" or
+	// "verified".
 	ReplySettings string `json:"reply_settings,omitempty"`
 }
 
-// Video is what a platform of videos is told of one, besides its title and text.
+// Video holds the properties of a video other than its title and text.
 type Video struct {
-	// Privacy is "public", "unlisted" or "private"; private with PublishAt.
+	// Privacy is "public", "unlisted" or "private"; "private" if PublishAt is set.
 	Privacy string `json:"privacy"`
-	// PublishAt is when the platform makes it public, RFC 3339; "" means that it does not.
+	// PublishAt is when the platform makes the video public, in RFC 3339; "" means never.
 	PublishAt string   `json:"publish_at,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
-	// CategoryID is the platform's; "" leaves the choice to it.
+	// CategoryID is the platform's category id; "" means the platform's default.
 	CategoryID string `json:"category_id,omitempty"`
-	// Language is of the title and the description, a BCP 47 tag; "" says nothing.
+	// Language is the language of title and description, a BCP 47 tag; "" if unknown.
 	Language string `json:"language,omitempty"`
-	// License is "youtube" or "creativeCommon"; "" leaves the choice to the platform.
+	// License is "youtube" or "creativeCommon"; "" means the platform's default.
 	License        string `json:"license,omitempty"`
 	MadeForKids    bool   `json:"made_for_kids,omitempty"`
 	SyntheticMedia bool   `json:"synthetic_media,omitempty"`
-	// Embeddable and NotifySubscribers are nil where the platform's default holds.
+	// Embeddable and NotifySubscribers are nil for the platform's default.
 	Embeddable        *bool `json:"embeddable,omitempty"`
 	NotifySubscribers *bool `json:"notify_subscribers,omitempty"`
-	// PlaylistID is where the video is added once it is there; "" for nowhere.
+	// PlaylistID is the playlist to which the video is added; "" means none.
 	PlaylistID string `json:"playlist_id,omitempty"`
-	// Captions are the subtitles by the name of their step.
+	// Captions are the subtitles, by the name of their step.
 	Captions map[string]CaptionTrack `json:"captions,omitempty"`
 }
 
-// CaptionTrack says what subtitles are.
+// CaptionTrack describes subtitles.
 type CaptionTrack struct {
 	// Language is a BCP 47 tag ("en", "pt-BR").
 	Language string `json:"language"`
-	// Name is shown beside the language; "" is allowed.
+	// Name is shown next to the language; may be empty.
 	Name string `json:"name,omitempty"`
 }
 
-// Button opens a URL; rows of them stand under a message.
+// Button opens a URL. Rows of buttons are shown below a message.
 type Button struct {
 	Text string `json:"text"`
 	URL  string `json:"url"`
@@ -151,32 +152,33 @@ type Button struct {
 type Step struct {
 	// Name identifies the step within its delivery ("text", "media-1").
 	Name string `json:"step"`
-	// Text says that the delivery's text goes with this step: as the message when
-	// Items is empty, as caption or message text otherwise.
+	// Text: the step carries the delivery's text, as the message if Items is empty, else as caption or
+	// message text.
 	Text bool `json:"text,omitempty"`
-	// Body is this step's part of a text that was split; "" means all of RenderedText.
+	// Body is this step's part of a split text; "" means the whole RenderedText.
 	Body string `json:"body,omitempty"`
-	// Aside says that the step makes no message: its ids are none of the delivery's,
-	// and it goes on under the rate slot of the step before.
+	// Aside: the step makes no message, so its ids are not message ids of the delivery. It uses the
+	// rate slot of the step before it.
 	Aside bool `json:"aside,omitempty"`
-	// ReplyTo names the step whose message this one answers; "" means none.
+	// ReplyTo is the name of the step to whose message this one replies; "" means none.
 	ReplyTo string `json:"reply_to,omitempty"`
 	// Items are indexes into Payload.Media, in sending order.
 	Items []int `json:"items,omitempty"`
-	// Captions are the items' own, rendered in the same dialect; nil = none. Same length as Items, or absent.
+	// Captions are the captions of the items in the same format; a nil entry means none. Same length as
+	// Items, or absent.
 	Captions []*string `json:"captions,omitempty"`
 }
 
-// SeriesProgress is what the platform has acknowledged of a delivery so far.
+// SeriesProgress lists the steps of a delivery that the platform has acknowledged.
 type SeriesProgress struct {
-	// Steps holds the ids of each acknowledged step by its name.
+	// Steps are the ids of each acknowledged step, by its name.
 	Steps              map[string][]string `json:"steps,omitempty"`
 	SentItems          []int               `json:"sent_items,omitempty"`
 	ProviderMessageIDs []string            `json:"provider_message_ids,omitempty"`
 }
 
-// Said is the text that goes with a step; "" when none does.
-func (d Delivery) Said(step Step) string {
+// StepText returns the text of a step; "" if it has none.
+func (d Delivery) StepText(step Step) string {
 	switch {
 	case !step.Text:
 		return ""
@@ -186,8 +188,8 @@ func (d Delivery) Said(step Step) string {
 	return d.RenderedText
 }
 
-// MessageIDs are the platform's ids of the messages of a delivery, in the order of its steps;
-// those of what makes no message are left out.
+// MessageIDs returns the platform's ids of the delivery's messages, in the order of its steps. Ids of
+// steps that make no message are excluded.
 func (d Delivery) MessageIDs() []string {
 	var ids []string
 	for _, step := range d.RenderMeta.Steps {
@@ -204,7 +206,7 @@ func (p SeriesProgress) Done(step string) bool {
 	return ok
 }
 
-// With is the progress after one more step; p stays as it is.
+// With returns the progress after one more step. It does not change p.
 func (p SeriesProgress) With(step Acknowledged) SeriesProgress {
 	steps := maps.Clone(p.Steps)
 	if steps == nil {
@@ -218,8 +220,7 @@ func (p SeriesProgress) With(step Acknowledged) SeriesProgress {
 	}
 }
 
-// Acknowledged is a step as the platform confirmed it: the p_delta of
-// autopost.record_series_progress.
+// Acknowledged is a step that the platform confirmed: the p_delta of autopost.record_series_progress.
 type Acknowledged struct {
 	Step  string   `json:"step"`
 	IDs   []string `json:"ids"`

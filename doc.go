@@ -1,6 +1,6 @@
-// Package autopost is the vocabulary of the house: what a post, a channel, a
-// delivery and an outcome are called, and what an adapter must be able to say.
+// Package autopost defines the shared types: deliveries, outcomes, errors and the interfaces of
+// adapters.
 //
-// It holds words, not behaviour: every invariant lives in PostgreSQL (db/), Go
-// moves, adapters speak. The package imports the standard library only.
+// It has no behaviour: the database (db/) decides, Go moves data, and adapters call platforms. The
+// package imports only the standard library.
 package autopost

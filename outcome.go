@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Category says whether trying again can help.
+// Category states whether a retry can succeed.
 type Category string
 
 // The two categories of the error contract.
@@ -16,8 +16,7 @@ const (
 	Permanent Category = "PERMANENT"
 )
 
-// Scope says how far a failure reaches: one delivery, its channel, or the rate
-// group (credential) that the channel shares with others.
+// Scope is what a failure affects: one delivery, its channel, or the rate group of the channel.
 type Scope string
 
 // The three scopes of the error contract.
@@ -27,7 +26,7 @@ const (
 	ScopePlatform Scope = "platform"
 )
 
-// Codes that more than one platform uses.
+// Codes that several platforms use.
 const (
 	CodeValidationFailed   = "validation_failed"
 	CodeMessageTooLong     = "message_too_long"
@@ -39,34 +38,33 @@ const (
 	CodeNetConnect         = "net_connect"
 	CodeTLSUntrusted       = "tls_untrusted"
 	CodeCredentialMissing  = "credential_missing"
-	// CodeCredentialUnavailable: it can neither be looked up nor renewed at the moment.
+	// CodeCredentialUnavailable: the credential can currently neither be read nor renewed.
 	CodeCredentialUnavailable = "credential_unavailable"
 )
 
-// Error is the normalised failure of one call. It is data, not a Go error:
-// what becomes of it (retry, pause, dead letter) is decided in SQL.
+// Error is the normalized failure of one call. It is data, not a Go error: the database decides about
+// retry, pause and dead letter.
 type Error struct {
 	Category Category `json:"category"`
 	Scope    Scope    `json:"scope"`
-	// Code is the platform's or our own stable key, lower case.
+	// Code is a stable lower-case key, of the platform or of autopost.
 	Code string `json:"code"`
-	// Known is false when at least one byte of the request was written and no
-	// readable final answer came back: the platform may have taken the post.
+	// Known is false if at least one byte of the request was sent and no readable final answer arrived:
+	// the platform may have the post.
 	Known bool `json:"known"`
-	// RetryAfterMS is the platform's own minimum wait in milliseconds; 0 = none given.
+	// RetryAfterMS is the platform's minimum wait in milliseconds; 0 if not stated.
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
-	// Moved is set when the chat has another id now; the database has the channels
-	// that post there follow it.
+	// Moved is set if the chat has a new id. The database then updates the channels of that chat.
 	Moved *Moved `json:"moved,omitempty"`
-	// Message is for people. It never holds a secret or a URL with a token.
+	// Message is for people. It never contains a secret or a URL with a token.
 	Message string `json:"message"`
-	// Raw is a short snippet of the platform's answer, at most 2 KiB.
+	// Raw is a part of the platform's answer, at most 2 KiB.
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
-// Moved says that a chat has another id.
+// Moved is the new id of a chat.
 type Moved struct {
-	// From is the id that was called, To the one to call: chats, without threads.
+	// From is the old chat id, To the new one, both without threads.
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -75,27 +73,26 @@ func (e *Error) String() string {
 	return fmt.Sprintf("%s/%s %s: %s", e.Category, e.Scope, e.Code, e.Message)
 }
 
-// Outcome is what one attempt came to. Exactly one of OK and Error is set.
+// Outcome is the result of one attempt. Exactly one of OK and Error is set.
 type Outcome struct {
 	OK bool `json:"ok"`
-	// ProviderMessageID is the platform's id of the post, of its first message
-	// where there are several. Required when OK.
+	// ProviderMessageID is the platform's id of the post; of its first message if there are several.
+	// Required if OK.
 	ProviderMessageID string `json:"provider_message_id,omitempty"`
-	// SentAt is the platform's own time of the post, if it tells.
+	// SentAt is the platform's time of the post, if stated.
 	SentAt *time.Time `json:"sent_at,omitempty"`
-	// Raw holds all ids of a series and what else is worth keeping, at most 8 KiB.
+	// Raw holds all ids of a series, and other information, at most 8 KiB.
 	Raw   json.RawMessage `json:"raw,omitempty"`
 	Error *Error          `json:"error,omitempty"`
-	// Used is what else of the platform the attempt took, whatever came of it.
+	// Used counts other priced uses of the platform by this attempt, also if it failed.
 	Used Used `json:"used,omitempty"`
 }
 
-// Used counts the uses of a platform that have a price of their own, besides the
-// messages of a delivery: by the names in autopost.use_prices. What they cost is
-// reckoned in SQL.
+// Used counts the uses of a platform that have their own price, by the names in autopost.use_prices.
+// Messages are not included. The database computes the cost.
 type Used map[string]int
 
-// Add counts n more uses of one name, and returns u, made if it was nil.
+// Add adds n uses of one name and returns u, or a new map if u is nil.
 func (u Used) Add(use string, n int) Used {
 	if n == 0 {
 		return u
@@ -107,7 +104,7 @@ func (u Used) Add(use string, n int) Used {
 	return u
 }
 
-// With is u and what others add to it; both stay as they are.
+// With returns the sum of both. It changes neither.
 func (u Used) With(others Used) Used {
 	sum := maps.Clone(u)
 	for use, n := range others {
@@ -116,7 +113,7 @@ func (u Used) With(others Used) Used {
 	return sum
 }
 
-// Sent is the outcome of a post that the platform acknowledged.
+// Sent returns the outcome of an acknowledged post.
 func Sent(providerMessageID string, sentAt time.Time, raw json.RawMessage) Outcome {
 	o := Outcome{OK: true, ProviderMessageID: providerMessageID, Raw: raw}
 	if !sentAt.IsZero() {
@@ -125,5 +122,5 @@ func Sent(providerMessageID string, sentAt time.Time, raw json.RawMessage) Outco
 	return o
 }
 
-// Failed is the outcome of a call that came to e.
+// Failed returns the outcome of a failed call.
 func Failed(e Error) Outcome { return Outcome{Error: &e} }

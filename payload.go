@@ -1,7 +1,7 @@
 package autopost
 
-// Payload is the normalised content of a message, as autopost.normalize_payload
-// stored it. Adapters read Media; the text they send is RenderedText.
+// Payload is the normalized content of a message, as autopost.normalize_payload stored it. Adapters
+// read Media; the text that they send is RenderedText.
 type Payload struct {
 	Type  string  `json:"type"`
 	Text  string  `json:"text,omitempty"`
@@ -9,7 +9,7 @@ type Payload struct {
 	Media []Media `json:"media,omitempty"`
 }
 
-// MediaKind is what a medium is to a reader.
+// MediaKind is the kind of a medium.
 type MediaKind string
 
 // The kinds of media of the raw payload.
@@ -24,9 +24,9 @@ const (
 // Media is one item of a payload.
 type Media struct {
 	Type MediaKind `json:"type"`
-	// BlobRef is "sha256:" and the lower-case hexadecimal digest of the content in the media origin.
+	// BlobRef is "sha256:" and the lower-case hexadecimal digest of the content in the media store.
 	BlobRef string `json:"blob_ref,omitempty"`
-	// FileID is the platform's own id, where the post was given one.
+	// FileID is the platform's id, if the post contains one.
 	FileID  string `json:"file_id,omitempty"`
 	URL     string `json:"url,omitempty"`
 	Caption string `json:"caption,omitempty"`

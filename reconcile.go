@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Reconciler is an adapter whose platform can be asked, after an outcome that
-// nobody knows, whether it has the post.
+// Reconciler is optional for an adapter: after an unknown outcome it asks the platform whether the post
+// exists.
 type Reconciler interface {
-	// Reconcile looks for the first step of the call that is not acknowledged yet, and
-	// leaves everything as it was. Found is the whole delivery; of a delivery whose next steps are
-	// missing, the step that was found is given to call.Emit and the rest is left to Send.
+	// Reconcile looks for the first unacknowledged step of the call. It changes nothing on the
+	// platform. Found means that the whole delivery exists. If later steps are missing, Reconcile
+	// passes the found step to call.Emit, and Send makes the rest.
 	Reconcile(ctx context.Context, call Call) Verdict
-	// SettleTime is how long after a call the platform may not show yet what it made.
+	// SettleTime is the time after a call in which the platform may not yet show the result.
 	SettleTime() time.Duration
 }
 
-// Verdict is what a platform says about a post. At most one of Found and Absent is
-// set; neither means that it could not be told, and Error then says why.
+// Verdict is the platform's information about a post. At most one of Found and Absent is set. If
+// neither is set, the result is unclear and Error states the reason.
 type Verdict struct {
 	Found  bool
 	Absent bool
-	// ProviderMessageID and Raw are those of an [Outcome]; set when Found.
+	// ProviderMessageID and Raw are those of an [Outcome]; set if Found.
 	ProviderMessageID string
 	Raw               json.RawMessage
 	Error             *Error
-	// Used is what the look took of the platform that has a price.
+	// Used counts the priced uses of the platform by the request.
 	Used Used
 }

@@ -7,23 +7,23 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret holds a credential and prints as "[redacted]" by every formatter,
-// encoder and logger. Only Reveal gives it away.
+// Secret holds a credential. Every formatter, encoder and logger prints it as "[redacted]"; only Reveal
+// returns it.
 type Secret struct{ value string }
 
 // NewSecret wraps a credential.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
-// Reveal returns the credential itself; call it where the request is built and nowhere else.
+// Reveal returns the credential. Call it only where a request is built.
 func (s Secret) Reveal() string { return s.value }
 
-// IsZero reports whether there is no credential.
+// IsZero reports whether the secret is empty.
 func (s Secret) IsZero() bool { return s.value == "" }
 
 // String implements fmt.Stringer.
 func (Secret) String() string { return redacted }
 
-// Format implements fmt.Formatter, so that %#v and %x do not print the value either.
+// Format implements fmt.Formatter, so that %#v and %x do not print the value.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Subscription is where and of what a platform tells a bot's owner by itself.
+// Subscription is a webhook subscription of a bot.
 type Subscription struct {
-	// URL is where updates are pushed to; "" for none.
+	// URL receives the updates; "" if there is no subscription.
 	URL string `json:"url"`
-	// Updates are the types that are pushed, by the platform's names.
+	// Updates are the platform's names of the update types that are sent.
 	Updates []string `json:"updates"`
-	// Error is why the last push failed that did, as far as the platform tells.
+	// Error is the reason of the last failed delivery, if the platform states it.
 	Error string `json:"error,omitempty"`
-	// ErrorAt is when that was, by the platform's clock.
+	// ErrorAt is the time of that failure, by the platform's clock.
 	ErrorAt time.Time `json:"error_at,omitzero"`
 }
 
-// Subscriber is what an adapter may be besides: its platform pushes updates of bots
-// to a webhook, POST /hooks/<platform>, and can be told to.
+// Subscriber is optional for an adapter: its platform sends updates of bots to a webhook, POST
+// /hooks/<platform>, that can be set by the API.
 type Subscriber interface {
-	// Updates are the types of updates that are worth having.
+	// Updates lists the update types that autopost needs.
 	Updates() []string
-	// Subscription asks for the present subscription to url. It changes nothing. A
-	// platform that has one subscription for a bot tells of that, whatever its URL.
+	// Subscription returns the present subscription for url. It changes nothing. A platform with one
+	// subscription per bot returns that one, whatever its URL.
 	Subscription(ctx context.Context, secret Secret, url string) (Subscription, *Error)
-	// Subscribe has the platform push to want.URL what want.Updates names, each request with
-	// the hook's secret. Repeated, it replaces what was said before of this URL.
+	// Subscribe makes the platform send the types want.Updates to want.URL, each request with the
+	// secret hook. It replaces an earlier subscription of the URL.
 	Subscribe(ctx context.Context, secret Secret, want Subscription, hook Secret) *Error
 }

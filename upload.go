@@ -2,31 +2,29 @@ package autopost
 
 import "context"
 
-// Uploader is what an adapter may be besides: it hands a medium to its platform
-// without posting anything.
+// Uploader is optional for an adapter: it uploads a medium to its platform without a post.
 type Uploader interface {
-	// Upload gives the platform the medium as a post would, and keeps its id in
-	// upload.Media for the deliveries that come; one that is kept there and still good
-	// is given to nobody again. ctx carries the deadline. A failure has posted nothing
-	// and is definite; one of code …_not_ready says that the platform still works on
-	// what it was given, and that asking again goes on from there.
+	// Upload uploads the medium as a post would, and stores its id in upload.Media for later
+	// deliveries. If upload.Media has a valid id, nothing is uploaded. ctx has the deadline. A failure
+	// is definite, and nothing was posted. A code …_not_ready means that the platform is still
+	// processing the medium; a repeated call continues from there.
 	Upload(ctx context.Context, upload Upload) (Uploaded, *Error)
 }
 
-// Upload is all that an adapter gets to know about one.
+// Upload is the input of an upload.
 type Upload struct {
 	Secret Secret
-	Media  Materials
-	// Medium is what to hand over: its Type, BlobRef and Alt.
+	Media  MediaAccess
+	// Medium is the medium to upload: its Type, BlobRef and Alt.
 	Medium Media
 }
 
-// Uploaded is a medium that the platform has.
+// Uploaded is an uploaded medium.
 type Uploaded struct {
-	// FileID is the platform's id of it.
+	// FileID is the platform's id of the medium.
 	FileID string
-	// Kind is what the platform takes it for: the kind under which Materials keep the id.
+	// Kind is the kind under which MediaAccess stores the id.
 	Kind string
-	// Used is what else of the platform the upload took that has a price; see Outcome.
+	// Used counts the priced uses of the platform by the upload; see Outcome.
 	Used Used
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
 // A look for alerts reads what waits and what went wrong, not what was sent: counted by
@@ -41,8 +41,8 @@ func TestLooksDoNotReadTheHistory(t *testing.T) {
 	require.True(t, pgtest.Value[bool](base, `select exists (select 1 from autopost.alerts where kind = 'dead')`), "there was something to see")
 }
 
-// What a look costs goes by what is wrong: counted in pages, with 4000 channels that all
-// have a queue of posts that are due, and are served.
+// The cost of a check, in pages, depends on the number of problems. The test has 4000 channels;
+// all have due posts and are served.
 func TestLookCostsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	base := pgtest.New(t)
@@ -83,7 +83,7 @@ func pages(s *pgtest.Session, query string) float64 {
 	return root["Shared Hit Blocks"].(float64) + root["Shared Read Blocks"].(float64)
 }
 
-// What a person may be told of stands in the manual.
+// Each kind of alert is described in the manual.
 func TestEveryAlertIsInTheManual(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../docs/operate/alerts.md")

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
-// Somebody is at work on the credential when it is refused: the refusal waits for that,
-// and is told all the same. All its channels pause by it, so nothing would say it again.
-func TestARefusedCredentialIsToldThoughSomebodyIsAtWorkOnIt(t *testing.T) {
+// Another session changes the credential when it is refused. The refusal waits for that session
+// and is recorded. All channels of the credential pause, so no later call would report it.
+func TestRefusalOfALockedCredentialIsRecorded(t *testing.T) {
 	t.Parallel()
 	base := world(t, "a", "b")
 	base.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/db"
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // publicFunctions are those that callers see: security definer, no trigger (which acts on
@@ -20,26 +20,26 @@ import (
 const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype`
 
 // engineOnly are public functions that n8n, psql and scripts may not call: they
-// tell where secrets are kept, or change what holds for every workspace.
+// return the locations of secrets, or change settings of all workspaces.
 var engineOnly = []string{
-	"add_api_key", "apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "begin_subscription",
+	"apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "begin_subscription",
 	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
 	"list_api_keys", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
 	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "put_credential_binding",
-	"put_sealed_secret", "put_setting", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
+	"put_sealed_secret", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"test_alert_target", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
-// argument. Each of them answers only for workspaces that the caller may speak
-// for, or touches nothing that belongs to one.
+// argument. Each of them returns only workspaces of the caller, or does not use data of
+// workspaces.
 var crossWorkspace = []string{
 	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
-	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "put_setting", "queue_metrics",
+	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "queue_metrics",
 	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
 	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
 }
@@ -195,6 +195,32 @@ func TestFunctionsReadBelowTheViewsOfReaders(t *testing.T) {
 
 var definition = regexp.MustCompile(`(?m)^create or replace function autopost\.(\w+)`)
 
+var viewDefinition = regexp.MustCompile(`(?m)^create or replace view autopost\.(\w+)`)
+
+// TestViewsAndFilesAgree checks that a file holds one read model: the view of its name and the
+// one with _rows.
+func TestViewsAndFilesAgree(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(db.Functions, "views/*.sql")
+	require.NoError(t, err)
+	var defined []string
+	for _, file := range files {
+		text, err := fs.ReadFile(db.Functions, file)
+		require.NoError(t, err)
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "views/"), ".sql")
+		for _, m := range viewDefinition.FindAllStringSubmatch(string(text), -1) {
+			require.Equal(t, name, strings.TrimSuffix(m[1], "_rows"))
+			defined = append(defined, m[1])
+		}
+	}
+	slices.Sort(defined)
+	require.Equal(t, defined, pgtest.Column[string](pgtest.New(t), `
+		select c.relname::text from pg_class c where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v' order by 1`))
+}
+
+// helperFolders hold helpers of several stages and no public function.
+var helperFolders = []string{"core", "post", "queue"}
+
 // One public function a file, named for it (overloads, and the _batch sibling,
 // stand beside it), and nothing in the catalogue that no file defines.
 func TestFunctionsAndFilesAgree(t *testing.T) {
@@ -223,7 +249,9 @@ func TestFunctionsAndFilesAgree(t *testing.T) {
 		select distinct p.proname::text from pg_proc p where p.pronamespace = 'autopost'::regnamespace order by 1`))
 	for _, name := range pgtest.Column[string](base, `select distinct p.proname::text `+publicFunctions+` order by 1`) {
 		path := inFiles[name]
-		require.NotContains(t, path, "/lib/", "%s is public", name)
+		for _, folder := range helperFolders {
+			require.NotContains(t, path, "/"+folder+"/", "%s is public", name)
+		}
 		require.True(t, strings.HasSuffix(path, "/"+strings.TrimSuffix(name, "_batch")+".sql"), "%s stands in %s", name, path)
 	}
 	install, err := os.ReadFile("functions/install.sql")
@@ -313,4 +341,43 @@ func TestSignaturesAreThePromisedOnes(t *testing.T) {
 		select string_agg(format('%s %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' order by a.attnum)
 		from pg_attribute a where a.attrelid = 'autopost.claimed_delivery'::regclass`)
 	require.True(t, strings.HasPrefix(attributes, claimedDelivery), "attributes of claimed_delivery may only be appended: %s", attributes)
+}
+
+var (
+	sqlComment = regexp.MustCompile(`--[^\n]*`)
+	sqlCall    = regexp.MustCompile(`autopost\.(\w+)\(`)
+)
+
+// TestHelpersOfAStageAreCalledByItAlone checks the rule of install.sql: a helper in the
+// folder of a stage is called by that stage; admin and monitor/verify may call it too.
+func TestHelpersOfAStageAreCalledByItAlone(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{}
+	require.NoError(t, fs.WalkDir(db.Functions, "functions", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "/install.sql") {
+			return err
+		}
+		text, err := fs.ReadFile(db.Functions, path)
+		texts[strings.TrimPrefix(path, "functions/")] = sqlComment.ReplaceAllString(string(text), "")
+		return err
+	}))
+	folders := map[string]string{}
+	for path, text := range texts {
+		folder, _, _ := strings.Cut(path, "/")
+		for _, m := range definition.FindAllStringSubmatch(text, -1) {
+			folders[m[1]] = folder
+		}
+	}
+	for path, text := range texts {
+		caller, _, _ := strings.Cut(path, "/")
+		if caller == "admin" || strings.HasPrefix(path, "monitor/verify/") {
+			continue
+		}
+		for _, m := range sqlCall.FindAllStringSubmatch(text, -1) {
+			folder := folders[m[1]]
+			if folder != "" && folder != caller && !slices.Contains(helperFolders, folder) {
+				t.Errorf("%s calls %s of %s/: move it to core, post or queue", path, m[1], folder)
+			}
+		}
+	}
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
-// What a look across workspaces costs goes by those where something waits, not by
-// those there are: counted in pages, which no busy machine changes.
+// The cost of a check across workspaces depends on those with waiting work. It is counted in
+// pages, which do not depend on the load of the machine.
 func TestLookAcrossWorkspacesPassesThoseWithoutWork(t *testing.T) {
 	t.Parallel()
 	base := pgtest.New(t)
@@ -47,7 +47,7 @@ func TestNamedChannelsAreProbed(t *testing.T) {
 	require.Less(t, pagesOf(look, `select autopost.variant_warnings('w', '{"a": {"txt": ""}, "c7": {"text": ""}, "nope": {"text": ""}}')`), 60.)
 }
 
-// What is asked every few seconds costs the same however much has been done: a look at the head of each index.
+// Frequent queries read only the head of each index. Their cost does not depend on the finished work.
 func TestStagesThatAreDuePassTheHistory(t *testing.T) {
 	t.Parallel()
 	const finished = 20_000 // of each kind
@@ -76,8 +76,8 @@ func TestStagesThatAreDuePassTheHistory(t *testing.T) {
 	require.Less(t, pages(look, `select autopost.due_stages(4000)`), 150.)
 }
 
-// What a claim after an unknown outcome asks about the channel's other posts costs the
-// same however many it has had, and however many wait.
+// After an unknown outcome, a claim returns the channel's other posts. The cost does not depend
+// on the number of past and waiting posts.
 func TestKnownPostsAreTheNewest(t *testing.T) {
 	t.Parallel()
 	base := world(t, "a", "b")
@@ -116,7 +116,7 @@ func TestTodaysEventsCostNothingWhenTheyWereFewAtFirst(t *testing.T) {
 				return map[string]float64{
 					"start":   pages(daemon, fmt.Sprintf(`select autopost.start_call('w', '%s', '%s')`, id, token)),
 					"commit":  pages(daemon, fmt.Sprintf(`select autopost.commit_outcome('w', '%s', '%s', '{"ok": true, "provider_message_id": "1"}')`, id, token)),
-					"results": pages(reader, `select autopost.events_to_tell('w', now(), gen_random_uuid(), 5000)`),
+					"results": pages(reader, `select autopost.events_to_send('w', now(), gen_random_uuid(), 5000)`),
 				}
 			}
 			cost() // plans, and fills the caches of the session
@@ -168,7 +168,7 @@ func TestLongQueueCostsNothingWhenItWasShortAtFirst(t *testing.T) {
 			monitor := base.Session("monitor", "engine")
 			require.Equal(t, map[string]any{"analyzed": []any{"deliveries"}}, monitor.Exec(`select autopost.refresh_statistics()`)[0][0])
 			require.Equal(t, map[string]any{"analyzed": []any{}}, monitor.Exec(`select autopost.refresh_statistics()`)[0][0], "once")
-			cost() // plans anew
+			cost() // new query plans
 			for call, many := range cost() {
 				require.Less(t, many, 2*few[call]+50, call)
 			}

@@ -1,10 +1,9 @@
 package db_test
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/stretchr/testify/require"
-
-	"autopost/internal/pgtest"
 )
 
 // coverageGoal is the share of the branches that the contracts must reach, of those
@@ -50,29 +47,11 @@ type covered struct {
 	branches            []branch
 }
 
-// TestCoverage runs all contracts one after another in one session, because a
-// profile belongs to its session, and counts which statements and branches of the
-// PL/pgSQL functions they reach. Functions in SQL have no branches of their own.
-func TestCoverage(t *testing.T) {
-	t.Parallel()
-	base := pgtest.New(t)
-	require.NoError(t, base.Err(`create extension pgtap with schema public; create extension plpgsql_check with schema public`))
-	conn, err := pgx.Connect(t.Context(), base.URL(""))
-	require.NoError(t, err)
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	_, err = conn.Exec(t.Context(), `load 'plpgsql'; load 'plpgsql_check'; set plpgsql_check.profiler = on`)
-	require.NoError(t, err)
-	files, err := filepath.Glob("tests/*.sql")
-	require.NoError(t, err)
-	for _, file := range files {
-		if name := filepath.Base(file); name != "fake_clock.sql" && name != "world.sql" {
-			lines, err := scriptLines(t.Context(), conn, readScript(t, file))
-			require.NoError(t, err, file)
-			require.Empty(t, judge(lines), file)
-		}
-	}
-	askVectors(t, conn)
-	functions := profiles(t, conn)
+// judgeCoverage adds up the profiles of the sessions that ran all contracts. It fails the test if
+// too few branches of the PL/pgSQL functions were reached. Functions in SQL have no branches.
+func judgeCoverage(t *testing.T, sessions []*pgx.Conn) {
+	askVectors(t, sessions[0])
+	functions := profiles(t, sessions)
 	argued := exceptions(t)
 	var open []string
 	total, taken, excused := 0, 0, 0
@@ -114,26 +93,43 @@ func askVectors(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// profiles reads what the session's profiler counted.
-func profiles(t *testing.T, conn *pgx.Conn) []covered {
+// profiled is a function with its statements and their numbers of runs.
+type profiled struct {
+	Signature, Name, Source string
+	Statements              []statement
+}
+
+// profiles adds up the counts of the profilers of the sessions.
+func profiles(t *testing.T, sessions []*pgx.Conn) []covered {
 	t.Helper()
-	type row struct {
-		Name, Source string
-		Statements   []statement
+	total := map[string]profiled{}
+	for _, conn := range sessions {
+		rows, err := conn.Query(t.Context(), `
+			select p.oid::regprocedure::text, p.proname::text, p.prosrc, coalesce((
+				select jsonb_agg(jsonb_build_object('ID', s.stmtid, 'Parent', s.parent_stmtid, 'Note', s.parent_note, 'Line', s.lineno, 'Name', s.stmtname,
+					'Runs', s.exec_stmts) order by s.stmtid)
+				from plpgsql_profiler_function_statements_tb(p.oid) s), '[]')
+			from pg_proc p join pg_language l on l.oid = p.prolang
+			where p.pronamespace = 'autopost'::regnamespace and l.lanname = 'plpgsql'
+			order by p.proname, p.oid`)
+		require.NoError(t, err)
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[profiled])
+		require.NoError(t, err)
+		for _, f := range found {
+			if known := total[f.Signature]; len(known.Statements) > 0 && len(f.Statements) > 0 {
+				require.Len(t, f.Statements, len(known.Statements), f.Signature)
+				for n := range f.Statements {
+					f.Statements[n].Runs += known.Statements[n].Runs
+				}
+			} else if len(known.Statements) > 0 {
+				f = known
+			}
+			total[f.Signature] = f
+		}
 	}
-	rows, err := conn.Query(t.Context(), `
-		select p.proname::text, p.prosrc, coalesce((
-			select jsonb_agg(jsonb_build_object('ID', s.stmtid, 'Parent', s.parent_stmtid, 'Note', s.parent_note, 'Line', s.lineno, 'Name', s.stmtname,
-				'Runs', s.exec_stmts) order by s.stmtid)
-			from plpgsql_profiler_function_statements_tb(p.oid) s), '[]')
-		from pg_proc p join pg_language l on l.oid = p.prolang
-		where p.pronamespace = 'autopost'::regnamespace and l.lanname = 'plpgsql'
-		order by p.proname, p.oid`)
-	require.NoError(t, err)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
-	require.NoError(t, err)
 	var all []covered
-	for _, f := range found {
+	for _, signature := range slices.Sorted(maps.Keys(total)) {
+		f := total[signature]
 		c := covered{name: f.Name, statements: len(f.Statements), branches: branches(f.Name, strings.Split(f.Source, "\n"), f.Statements)}
 		for _, s := range f.Statements {
 			if s.Runs > 0 {

@@ -1,30 +1,31 @@
-// Package db carries everything SQL: roles, migrations of tables, replaceable
-// functions, grants and the demo seed. It holds no logic; internal/pg applies it.
+// Package db embeds all SQL: roles, migrations of tables, replaceable views and functions,
+// grants and the demo seed. Package internal/pg/schema applies it.
 package db
 
 import "embed"
 
-// Migrations are the forward-only changes of tables, numbered.
+// Migrations are the numbered, forward-only changes of tables.
 //
 //go:embed migrations/*.sql
 var Migrations embed.FS
 
-// Functions are re-created as a whole whenever one of them changes.
+// Functions holds the folders functions and views. Migrate installs all of them again if
+// one changes, in the order of functions/install.sql.
 //
-//go:embed functions
+//go:embed functions views
 var Functions embed.FS
 
-// Roles creates the roles of the schema; repeatable.
+// Roles creates the roles and the schema. It is repeatable.
 //
 //go:embed roles.sql
 var Roles string
 
-// Grants gives each role what it may do, by the catalogue; run after the functions.
+// Grants gives each role its rights. It runs after the functions.
 //
 //go:embed grants.sql
 var Grants string
 
-// Seed is the workspace of the demo, and the example for autopost seed.
+// Seed is the workspace of the demo and the example for autopost seed.
 //
 //go:embed seed.sql
 var Seed string

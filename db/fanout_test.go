@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 const (
@@ -27,8 +27,8 @@ func manyChannels(t *testing.T, channels ...string) *pgtest.DB {
 	return base
 }
 
-// Whoever dies in the middle of a range has done nothing of it; while he lives,
-// others neither wait for him nor do his work.
+// A worker that dies in the middle of a range changes nothing. Before that, other workers
+// neither wait for it nor process its range.
 func TestFanoutOfADeadWorkerGoesOn(t *testing.T) {
 	t.Parallel()
 	base := manyChannels(t, "a", "b", "c", "d", "e")

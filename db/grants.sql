@@ -1,6 +1,7 @@
--- Who may do what. Run after the functions, in their transaction; repeatable, and complete: what is not granted here is not allowed.
--- A function that callers see is security definer; helpers are invokers and belong to the owner alone. Nobody touches tables. Readers have
--- the views that say themselves whose rows they show.
+-- Rights of the roles. Runs after the functions, in their transaction. It is repeatable and complete:
+-- a right that is not granted here does not exist.
+-- Functions with security definer are public, except triggers. Helpers are invokers and belong to the
+-- owner alone. Callers have no right on tables. Readers get the views with a security barrier.
 revoke all on all functions in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
 revoke all on all tables in schema autopost from public, autopost_engine, autopost_caller, autopost_reader;
 grant usage on schema autopost to autopost_engine, autopost_caller, autopost_reader;
@@ -9,17 +10,23 @@ do $$
 declare
 	v_function record;
 	v_view regclass;
-	-- What only the daemon needs: where secrets are kept, keys, settings, the schema itself, what other workspaces hold.
+	-- Public functions for the daemon only: credentials, keys, settings, the schema, other workspaces.
 	v_engine_only constant text[] := array[
 		'put_credential_binding', 'resolve_signed_endpoint', 'get_source',
-		'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh', 'put_sealed_secret', 'record_credential_check', 'record_upload', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret',
-		'list_due_subscriptions', 'begin_subscription', 'finish_subscription', 'list_unasked_chats', 'record_chat_rights',
-		'add_api_key', 'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key', 'begin_request', 'finish_request',
-		'put_setting', 'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions', 'refresh_statistics',
-		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals', 'list_unknown_media',
+		'get_credential', 'begin_refresh', 'finish_refresh', 'fail_refresh', 'put_sealed_secret',
+		'record_credential_check', 'record_upload', 'list_master_keys', 'list_sealed_secrets', 'rewrap_secret',
+		'list_due_subscriptions', 'begin_subscription', 'finish_subscription', 'list_unasked_chats',
+		'record_chat_rights',
+		'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key',
+		'begin_request', 'finish_request',
+		'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
+		'refresh_statistics',
+		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals',
+		'list_unknown_media',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
 		'release_lost', 'observe_clock', 'due_stages', 'queue_metrics', 'list_daemons',
-		'check_installation', 'report_duty', 'claim_notices', 'finish_notice', 'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target'];
+		'check_installation', 'report_duty', 'claim_notices', 'finish_notice', 'list_alert_targets', 'put_alert_target',
+		'remove_alert_target', 'test_alert_target'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only
@@ -35,7 +42,8 @@ begin
 	end loop;
 	for v_view in
 		select c.oid::regclass from pg_catalog.pg_class c
-		where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v' and c.reloptions @> '{security_barrier=true}'
+		where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v'
+			and c.reloptions @> '{security_barrier=true}'
 	loop
 		execute format('grant select on %s to autopost_reader', v_view);
 	end loop;

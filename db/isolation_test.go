@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // A function that decides by rows it locks must see them as they are by then: under

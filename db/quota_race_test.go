@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
 const groupQuota = `insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('w', 'telegram', 'bot', 3600, $1)`
@@ -68,7 +68,7 @@ func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	// Whoever came last may have found the quota taken by somebody else.
+	// The last session may have found the quota used up by another one.
 	base.Exec(`select count(*) from autopost.claim_deliveries('w', 'run', 100)`)
 	require.Equal(t, 17, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending'`))
 	require.Zero(t, pgtest.Value[int](base, `select count(*)::int from (select 1 from autopost.deliveries

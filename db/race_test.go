@@ -8,15 +8,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
 const (
@@ -96,8 +96,8 @@ func TestClaimNeverWaits(t *testing.T) {
 	}
 }
 
-// A claim that closes a gate and an enqueue that opens it meet at the gate's row,
-// whoever comes first: what was enqueued is claimable afterwards.
+// A claim that closes a gate and an enqueue that opens it lock the gate's row, in any order.
+// The new delivery is claimable afterwards.
 func TestWakeUpIsNeverLost(t *testing.T) {
 	t.Parallel()
 	t.Run("the enqueue is first", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestSameContentAtOnce(t *testing.T) {
 	}
 }
 
-// What failed is put back by hand while the same content comes in: one of them is told that the other was first.
+// A failed delivery is requeued while the same content is enqueued. The second one learns that the other was first.
 func TestRequeueAndEnqueueAtOnce(t *testing.T) {
 	t.Parallel()
 	const requeue = `select autopost.manual_requeue('w', array[$1]::uuid[], 'olga', 'again') -> 'results' -> 0`
@@ -355,7 +355,7 @@ func TestBatchesInOppositeOrdersDoNotDeadlock(t *testing.T) {
 	require.Equal(t, 4, pgtest.Value[int](base, `select count(*)::int from autopost.events where action = 'failed_permanent'`))
 }
 
-// crowd is what 64 workers tell each other.
+// crowd is the shared state of 64 workers.
 type crowd struct {
 	t        *testing.T
 	pool     *pgxpool.Pool
@@ -384,7 +384,7 @@ func TestCrowdOfWorkers(t *testing.T) {
 	defer pool.Close()
 
 	c := &crowd{t: t, pool: pool, claims: map[string]int{}, inFlight: map[string]int{}}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Bound)
 	defer cancel()
 	var workers sync.WaitGroup
 	for n := range 64 {
@@ -493,10 +493,8 @@ func TestLateStartNeverUsesASlotItDidNotReserve(t *testing.T) {
 		`select round(extract(epoch from next_allowed_at - $1::timestamptz) * 1000)::text from autopost.channels`, got["send_at"]), "the slot is spent")
 }
 
-// Two orchestrators ask for the turn at the same moment: one gets it, the other is
-// told who has it; and nobody waits for a run, only for its begin to commit.
-// A channel that joins a group while its channels are being locked is not locked, so it is left alone: two who lock in
-// another order than the house's would wait for each other.
+// A channel that joins a group while its channels are being locked is not locked and not changed.
+// A late lock would break the lock order and could deadlock.
 func TestGroupIsTheChannelsThatWereLocked(t *testing.T) {
 	t.Parallel()
 	base := world(t, "a", "b")
@@ -512,6 +510,8 @@ func TestGroupIsTheChannelsThatWereLocked(t *testing.T) {
 	require.Equal(t, []string{"b"}, pgtest.Column[string](base, `select channel_id from autopost.channels where enabled`))
 }
 
+// Two orchestrators ask for the turn at the same moment. One gets it; the other learns which run has it.
+// Neither waits for a run, only for the commit of begin_dispatch.
 func TestTurnIsGivenToOneRun(t *testing.T) {
 	t.Parallel()
 	const begin = `select autopost.begin_dispatch($1, 60)`
@@ -571,8 +571,8 @@ func TestTurnIsGivenOnceAmongMany(t *testing.T) {
 	require.EqualValues(t, 1, granted.Load())
 }
 
-// A dry run in a transaction that stays open is in nobody's way and rings no bell.
-func TestPlanKeepsNoLockAndRingsNoBell(t *testing.T) {
+// A dry run in an open transaction blocks no other session and sends no wake-up.
+func TestPlanKeepsNoLockAndSendsNoWakeUp(t *testing.T) {
 	t.Parallel()
 	base := world(t, "a")
 	planner, other := base.Session("planner", "engine"), impatient(base, "other")
@@ -598,7 +598,7 @@ func TestPlanKeepsNoLockAndRingsNoBell(t *testing.T) {
 		if heard.Payload == "the end" {
 			break
 		}
-		require.NotEqual(t, planner.PID(), heard.PID, "the plan has rung the bell")
+		require.NotEqual(t, planner.PID(), heard.PID, "the plan has sent a wake-up")
 		base.Exec(`select pg_notify('autopost_wake', 'the end')`)
 	}
 }

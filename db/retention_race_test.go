@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
 const (
@@ -40,8 +40,8 @@ func holds(t *testing.T, base *pgtest.DB) {
 	require.Empty(t, pgtest.Column[string](base, `select invariant || ' ' || sample::text from autopost.verify('w') where violations > 0`))
 }
 
-// The same content comes again while its message is being removed: whoever is first,
-// the post is not lost.
+// The same content is enqueued while its message is being removed. The post is not lost in either
+// order.
 func TestRepeatMeetsThePurgeOfItsMessage(t *testing.T) {
 	t.Parallel()
 	old := func(base *pgtest.DB) {
@@ -70,7 +70,7 @@ func TestRepeatMeetsThePurgeOfItsMessage(t *testing.T) {
 		require.Equal(t, []string{"purger"}, waiting.Blocked())
 		purger.Exec(`commit`)
 		require.EqualValues(t, 1, answer(t, waiting.Wait())["enqueued"])
-		require.Equal(t, 1, count(base, `autopost.deliveries d join autopost.messages m using (workspace_id, message_id) where d.status = 'queued' and m.seen_count = 1`), "it is stored anew")
+		require.Equal(t, 1, count(base, `autopost.deliveries d join autopost.messages m using (workspace_id, message_id) where d.status = 'queued' and m.seen_count = 1`), "it is stored again")
 		holds(t, base)
 	})
 }
@@ -179,8 +179,8 @@ func TestPostMeetsTheEndOfItsMedium(t *testing.T) {
 	})
 }
 
-// Dropping a day needs the table for itself. Whoever writes events must not wait for
-// somebody who waits for that.
+// Dropping a day needs an exclusive lock. Writers of events must not queue behind a session that
+// waits for this lock.
 func TestDropOfPartitionsGivesWay(t *testing.T) {
 	t.Parallel()
 	base := world(t, "a")
@@ -231,7 +231,7 @@ func TestAuditLogHasNoFork(t *testing.T) {
 func TestDedupWindowMeetsRetention(t *testing.T) {
 	t.Parallel()
 	const (
-		shorten = `select autopost.put_setting('delivery_retention_days', '40')`
+		shorten = `select autopost.apply_settings('{"delivery_retention_days": 40}', 'ann', 'test', false)`
 		widen   = `update autopost.channels set dedup_ttl_hours = 1200`
 	)
 	t.Run("the retention is first", func(t *testing.T) {
@@ -254,6 +254,6 @@ func TestDedupWindowMeetsRetention(t *testing.T) {
 		waiting := keeper.Start(shorten)
 		require.Equal(t, []string{"operator"}, waiting.Blocked())
 		operator.Exec(`commit`)
-		require.ErrorContains(t, waiting.Err(), "shorter than the longest dedup window")
+		require.ErrorContains(t, waiting.Err(), "at least the longest dedup window")
 	})
 }

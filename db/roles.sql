@@ -1,7 +1,9 @@
--- Roles and the schema they live by. Run by autopost migrate before the migrations; repeatable. What is missing needs a role that may
--- create roles and schemas; where all is there, a member of autopost_owner is enough.
--- autopost_owner owns everything and logs in nowhere; login roles are made members of one of the other three. The owner is a member of
--- the engine, so that whoever may migrate may also run the daemon with the engine's lesser rights.
+-- Roles and the schema. `autopost migrate` runs it before the migrations. It is repeatable: adding a
+-- missing role or the schema needs the right to create roles and schemas; otherwise membership in
+-- autopost_owner is enough.
+-- autopost_owner owns everything and has no login. Login roles are members of one of the other three.
+-- The owner is a member of the engine, so that a migrating role can also run the daemon with the
+-- engine's smaller rights.
 do $$
 declare
 	v_role text;
@@ -11,7 +13,7 @@ begin
 			begin
 				execute format('create role %I nologin', v_role);
 			exception when duplicate_object or unique_violation then
-				null; -- another database of this cluster is being migrated at this moment
+				null; -- another database of this cluster runs the same migration
 			end;
 		end if;
 	end loop;

@@ -1,11 +1,12 @@
--- An example for `autopost seed`, and the workspace of `autopost demo`: forty channels on two platforms, a webhook and a feed.
--- Repeatable: what is there already stays as it is. Before using it for real, replace the endpoint's secret, the credentials and the feed's address.
+-- The workspace of `autopost demo` and an example for `autopost seed`: forty channels on two
+-- platforms, a webhook and a feed. It is repeatable: existing rows stay. Before real use, replace the
+-- secret of the endpoint, the credentials and the address of the feed.
 
 insert into autopost.workspaces (workspace_id, name)
 values ('demo', 'The demo')
 on conflict do nothing;
 
--- Where the secrets are kept; never the secrets themselves. "file:/path" is the other form.
+-- Secrets are in the environment; the other form is "file:/path".
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
 values
 	('demo', 'telegram-news', 'telegram', 'env:DEMO_TELEGRAM_NEWS'),
@@ -15,12 +16,12 @@ values
 	('demo', 'max-shops', 'max', 'env:DEMO_MAX_SHOPS')
 on conflict do nothing;
 
--- The door for webhooks: Authorization: Bearer demo-secret. The table has its SHA-256 only.
+-- The push endpoint: Authorization: Bearer demo-secret. The table has only its SHA-256.
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps)
 values ('demo', 'cms', 'webhook_push', encode(sha256('demo-secret'), 'hex'), 50)
 on conflict do nothing;
 
--- A feed, asked every second; at first sight its five newest items are published.
+-- A feed, polled every second. The first poll publishes its five newest items.
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json)
 values ('demo', 'feed', 'rss',
 	'{"url": "http://127.0.0.1:9090/feeds/news.xml", "interval_seconds": 1, "backfill_items": 5, "template": "{title}\n\n{summary}\n\n{link}", "tags": ["feed"]}')
@@ -29,7 +30,8 @@ insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, sourc
 values ('demo', 'feed', 'pull_source', 'feed')
 on conflict do nothing;
 
--- What all channels of one credential may send together, in messages a second; an album costs its items. telegram-alerts has no row: no limit.
+-- Messages per second for all channels of a credential together. An album costs its items.
+-- telegram-alerts has no row: no limit.
 insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
 values
 	('demo', 'telegram', 'telegram-news', 20),
@@ -38,30 +40,40 @@ values
 	('demo', 'max', 'max-shops', 4)
 on conflict do nothing;
 
--- Channels. rate_rps: messages a second of this one, null for no limit. route_filter: which tags it takes, null for every post.
-insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, title, rate_rps, tags, route_filter)
-select 'demo', k.name || '-' || to_char(n, 'FM00'), k.platform, (k.chat - n)::text, k.rate_group, k.rate_group, k.title || ' ' || n, k.rate_rps,
+-- Channels. rate_rps: messages per second; null: no limit. route_filter: accepted tags; null: all.
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, title, rate_rps,
+	tags, route_filter)
+select 'demo', k.name || '-' || to_char(n, 'FM00'), k.platform, (k.chat - n)::text, k.rate_group, k.rate_group,
+	k.title || ' ' || n, k.rate_rps,
 	k.tags, k.route_filter
 from (
 	values
 		('tg-news', 'telegram', -1001000000100, 'telegram-news', 'Новости', 1.0, 9, array['news'], null::jsonb),
-		('tg-sport', 'telegram', -1001000000200, 'telegram-news', 'Спорт', 0.5, 3, array['sport'], '{"include_any": ["sport"]}'),
-		('tg-city', 'telegram', -1001000000300, 'telegram-city', 'Город', 1.0, 9, array['city'], '{"exclude": ["sport", "shop"]}'),
+		('tg-sport', 'telegram', -1001000000200, 'telegram-news', 'Спорт', 0.5, 3, array['sport'],
+			'{"include_any": ["sport"]}'),
+		('tg-city', 'telegram', -1001000000300, 'telegram-city', 'Город', 1.0, 9, array['city'],
+			'{"exclude": ["sport", "shop"]}'),
 		('max-news', 'max', -71000000100, 'max-news', 'Лента', 2.0, 10, array['news'], null),
-		('max-culture', 'max', -71000000200, 'max-news', 'Культура', 1.0, 2, array['culture'], '{"include_all": ["culture", "ru"]}'),
-		('max-shop', 'max', -71000000300, 'max-shops', 'Магазин', 1.0, 3, array['shop'], '{"include_any": ["shop", "culture"], "exclude": ["feed"]}')
+		('max-culture', 'max', -71000000200, 'max-news', 'Культура', 1.0, 2, array['culture'],
+			'{"include_all": ["culture", "ru"]}'),
+		('max-shop', 'max', -71000000300, 'max-shops', 'Магазин', 1.0, 3, array['shop'],
+			'{"include_any": ["shop", "culture"], "exclude": ["feed"]}')
 ) k (name, platform, chat, rate_group, title, rate_rps, many, tags, route_filter)
 cross join lateral generate_series(1, k.many) n
 on conflict do nothing;
 
-insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, title, send_mode, rate_rps, max_parallel, paused_until, route_filter)
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, title, send_mode,
+	rate_rps, max_parallel, paused_until, route_filter)
 values
-	-- no limit of its own, none of its group
-	('demo', 'tg-alerts', 'telegram', '-1001000000401', 'telegram-alerts', 'telegram-alerts', 'Тревоги', 'mixed', null, 4, null, '{"include_any": ["alert"]}'),
-	-- takes pictures and skips what has none
-	('demo', 'tg-photo', 'telegram', '-1001000000402', 'telegram-news', 'telegram-news', 'Фото', 'media', 1, 1, null, null),
-	-- slower than its neighbours
-	('demo', 'max-digest', 'max', '-71000000401', 'max-shops', 'max-shops', 'Дайджест', 'text', 0.5, 1, null, '{"include_all": ["feed"]}'),
-	-- paused: takes posts in, sends nothing until someone resumes it
+	-- without a limit of its own and of its group
+	('demo', 'tg-alerts', 'telegram', '-1001000000401', 'telegram-alerts', 'telegram-alerts', 'Тревоги', 'mixed', null,
+		4, null, '{"include_any": ["alert"]}'),
+	-- takes posts with media and skips others
+	('demo', 'tg-photo', 'telegram', '-1001000000402', 'telegram-news', 'telegram-news', 'Фото', 'media', 1, 1, null,
+		null),
+	-- slower than the others
+	('demo', 'max-digest', 'max', '-71000000401', 'max-shops', 'max-shops', 'Дайджест', 'text', 0.5, 1, null,
+		'{"include_all": ["feed"]}'),
+	-- paused: takes posts, sends nothing until an operator resumes it
 	('demo', 'max-paused', 'max', '-71000000402', 'max-news', 'max-news', 'На паузе', 'mixed', 1, 1, 'infinity', null)
 on conflict do nothing;

@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 func readVectors[T any](t *testing.T, name string) []T {

@@ -4,12 +4,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
 const (
@@ -17,14 +17,14 @@ const (
 	// happened writes an event as emit_note does.
 	happened = `insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
 		select 'w', $1, 'a', clock_timestamp(), 'channel_paused', 'ok', '{}' where pg_current_xact_id() is not null`
-	told = `select coalesce(array_agg(event_id::text order by event_id), '{}') from autopost.webhook_sends`
+	queued = `select coalesce(array_agg(event_id::text order by event_id), '{}') from autopost.webhook_sends`
 )
 
 const first, second = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
 
-// toldWorld has a webhook that is told everything. There is no overlap, by which late
-// events could be found without being waited for.
-func toldWorld(t *testing.T) *pgtest.DB {
+// webhookWorld has a webhook for all events. The overlap is zero: it cannot find late events
+// if the reader does not wait for them.
+func webhookWorld(t *testing.T) *pgtest.DB {
 	t.Helper()
 	base := world(t, "a")
 	base.Exec(`update autopost.settings set value = '0' where key in ('webhook_overlap_seconds', 'webhook_poll_ms')`)
@@ -32,11 +32,11 @@ func toldWorld(t *testing.T) *pgtest.DB {
 	return base
 }
 
-// An event of a transaction that commits long after later ones were read is told all the
-// same, once; until it commits, what others do is told without waiting for it.
-func TestEventThatIsCommittedLateIsTold(t *testing.T) {
+// A transaction may commit long after later events were read. Its event is queued once. Events
+// of other transactions do not wait for it.
+func TestEventCommittedLateIsQueued(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	slow, pump := base.Session("slow", ""), base.Session("pump", "engine")
 	slow.Exec(`begin`)
 	slow.Exec(happened, first)
@@ -47,25 +47,25 @@ func TestEventThatIsCommittedLateIsTold(t *testing.T) {
 	base.Exec(happened, second)
 	for range 4 {
 		pump.Exec(read)
-		require.Equal(t, []string{second}, pgtest.Value[[]string](base, told))
+		require.Equal(t, []string{second}, pgtest.Value[[]string](base, queued))
 	}
 	done := `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`
-	require.False(t, pgtest.Value[bool](base, done), "who still writes is waited for")
+	require.False(t, pgtest.Value[bool](base, done), "the reader waits for open transactions")
 
 	slow.Exec(`commit`)
 	readUntil(t, base, done)
-	require.Equal(t, []string{first, second}, pgtest.Value[[]string](base, told))
+	require.Equal(t, []string{first, second}, pgtest.Value[[]string](base, queued))
 
 	base.Exec(`delete from autopost.webhook_sends`)
 	pump.Exec(read)
-	require.Empty(t, pgtest.Value[[]string](base, told), "what is done is not read again")
+	require.Empty(t, pgtest.Value[[]string](base, queued), "finished events are not read again")
 }
 
-// What has heaped up is read in few steps, each event once and in the order in which
-// they happened, at a price that does not grow with what was read before.
+// A backlog is read in few steps, each event once and in order. The cost of a step does not grow
+// with the number of events that were read before.
 func TestBacklogIsReadInFewSteps(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(`insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
 		select 'w', gen_random_uuid(), 'a', now() - interval '1 minute' + n * interval '1 ms', case when n % 2 = 0 then 'channel_paused' else 'send_attempt' end, 'ok', '{}' from generate_series(1, 24000) n`)
 	base.Exec(`update autopost.result_webhooks set enabled_at = now() - interval '1 hour'`)
@@ -81,14 +81,13 @@ func TestBacklogIsReadInFewSteps(t *testing.T) {
 	require.Less(t, steps[1], 1.5*steps[0])
 	require.Equal(t, [][]any{{int64(12_000)}}, base.Session("look", "").Exec(`select count(*) from autopost.webhook_sends s
 		join autopost.events e on e.id = s.event_id and e.ts = s.event_at where e.action = 'channel_paused'`))
-	require.True(t, pgtest.Value[bool](base, `select position_at is null from autopost.webhook_cursors`), "all of them")
+	require.True(t, pgtest.Value[bool](base, `select position_at is null from autopost.webhook_cursors`), "all events are read")
 }
 
-// A transaction that begins to write in the middle of a long reading, behind its place,
-// is met by the next one.
-func TestEventBehindTheReadingIsTold(t *testing.T) {
+// A transaction that writes behind the position of a long reading is found by the next reading.
+func TestEventBehindTheReadingIsQueued(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	late := base.Session("late", "")
 	late.Exec(`begin`)
 	late.Exec(happened, first)
@@ -98,21 +97,21 @@ func TestEventBehindTheReadingIsTold(t *testing.T) {
 	readUntil(t, base, `select count(*) = 5501 from autopost.webhook_sends`)
 }
 
-// A copy that was restored into another server has a mark that has yet to come there: it
-// is made anew, and what the copy had not told yet is told.
+// A copy that was restored into another server has a mark in the future of that server. The mark
+// is reset, and unread events of the copy are queued.
 func TestReadingGoesOnInACopy(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(happened, first)
 	base.Exec(`update autopost.webhook_cursors set mark_xid = '9999999999', read_at = now()`)
 	readUntil(t, base, `select done_at > (select max(ts) from autopost.events) from autopost.webhook_cursors`)
-	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, queued))
 }
 
-// What a reading costs goes by what is new, not by what is kept: counted in pages.
+// The cost of a reading, in pages, depends on the new events and not on the stored ones.
 func TestReadingPassesWhatIsDone(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(`insert into autopost.events (workspace_id, id, channel_id, ts, action, result, meta)
 		select 'w', gen_random_uuid(), 'a', clock_timestamp() - make_interval(secs => n), 'channel_paused', 'ok', '{}' from generate_series(1, 30000) n`)
 	base.Exec(`analyze autopost.events`)
@@ -120,15 +119,15 @@ func TestReadingPassesWhatIsDone(t *testing.T) {
 	base.Exec(happened, first)
 	look := base.Session("look", "engine")
 	require.Less(t, pagesOf(look, read), 500.)
-	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, queued))
 }
 
-// What was told already is passed before anything is made of it, and what only began is
-// not taken up: a second reading of the same events costs a few pages an event and
-// writes none; so does the question whether a post of very many channels has ended.
+// A second reading skips queued events before it renders them, and skips send_attempt events. It costs
+// a few pages per event and writes none. The check whether a post with many channels has ended
+// is as cheap.
 func TestReadingAgainIsCheap(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(`select autopost.put_webhook('w', 'erp', '{"url": "https://erp.example.com", "signing_ref": "key", "event_types": ["post.*"]}', 'ann', 'r', false)`)
 	base.Exec(`update autopost.result_webhooks set enabled_at = now() - interval '1 hour'`)
 	base.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
@@ -150,7 +149,7 @@ func TestReadingAgainIsCheap(t *testing.T) {
 	first := answer(t, pump.Exec(read))
 	sent := pgtest.Value[float64](base, `select count(*)::float8 from autopost.events where action = 'sent'`)
 	require.Greater(t, sent, 3000.)
-	require.Equal(t, sent+2*6, first["queued"], "all that was sent, and to both of three posts that they were accepted and completed")
+	require.Equal(t, sent+2*6, first["queued"], "all sent events, and for both webhooks that three posts were accepted and completed")
 	wind()
 	require.Equal(t, map[string]any{"read": first["read"], "queued": 0., "more": false, "busy": false}, answer(t, pump.Exec(read)))
 	wind()
@@ -159,10 +158,10 @@ func TestReadingAgainIsCheap(t *testing.T) {
 	require.Less(t, pages, 10*sent)
 }
 
-// Two that read at once queue nothing twice, and neither waits.
+// Two concurrent readings queue each event once, and neither waits.
 func TestOneReadsTheOtherGoesAway(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(happened, first)
 	one, other := base.Session("one", "engine"), impatient(base, "other")
 	one.Exec(`begin`)
@@ -170,13 +169,13 @@ func TestOneReadsTheOtherGoesAway(t *testing.T) {
 	require.Equal(t, true, answer(t, other.Exec(read))["busy"])
 	one.Exec(`commit`)
 	other.Exec(read)
-	require.Equal(t, []string{first}, pgtest.Value[[]string](base, told))
+	require.Equal(t, []string{first}, pgtest.Value[[]string](base, queued))
 }
 
-// Many write, commit late or give up, while two read: what was committed is told, each once.
-func TestEveryCommittedEventIsTold(t *testing.T) {
+// Many sessions write, commit late or roll back while two read. Each committed event is queued once.
+func TestEveryCommittedEventIsQueued(t *testing.T) {
 	t.Parallel()
-	base := toldWorld(t)
+	base := webhookWorld(t)
 	base.Exec(`update autopost.settings set value = '1' where key = 'webhook_overlap_seconds'`)
 	var writers, readers sync.WaitGroup
 	for w := range 6 {
@@ -216,12 +215,12 @@ func TestEveryCommittedEventIsTold(t *testing.T) {
 		and not exists (select 1 from autopost.webhook_sends s where s.event_id = e.id)`))
 }
 
-// readUntil reads on. What writes in the databases of other tests is waited for, too:
-// transactions are numbered across a server.
+// readUntil reads until the query reached returns true. It also waits for transactions of other
+// tests: a server numbers the transactions of all its databases.
 func readUntil(t *testing.T, base *pgtest.DB, reached string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	wait.Until(t, reached, func() bool {
 		base.Exec(read)
 		return pgtest.Value[bool](base, reached)
-	}, time.Minute, 10*time.Millisecond)
+	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // X's own vectors: texts with their weighted length, under the rules in force (an emoji sequence is one character).

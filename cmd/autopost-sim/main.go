@@ -1,7 +1,6 @@
-// Command autopost-sim serves the simulated platforms, for demonstrations and
-// for trying workflows without a real account. It takes every well-formed token
-// and makes chats as they are spoken to; see package world for its paths and each
-// platform's package for what stands in for a secret.
+// Command autopost-sim serves the simulated platforms, for demonstrations and for trying workflows
+// without a real account. It accepts every well-formed token and creates chats at their first use.
+// Package platforms lists its paths; each platform's package describes its credentials.
 package main
 
 import (
@@ -19,20 +18,20 @@ import (
 
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/objectstore"
+	"autopost/internal/sim/platforms"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/sim/twitter"
 	"autopost/internal/sim/webhook"
-	"autopost/internal/sim/world"
 	"autopost/internal/sim/youtube"
 )
 
 const (
 	exitFailure = 1
 	exitMisuse  = 2
-	// grace is how long running requests may take to end after a signal; a request
-	// that hangs by a fault never does by itself.
+	// grace bounds the end of running requests after a signal. A request that hangs by a fault does not
+	// end before.
 	grace = 2 * time.Second
-	// processing is how long a video is worked on, settle until lists show what is new.
+	// processing is the processing time of a video; settle is the delay until lists show new posts.
 	processing = 5 * time.Second
 	settle     = 3 * time.Second
 )
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitMisuse
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "autopost-sim takes no arguments, only flags: %q\n", flags.Args())
+		fmt.Fprintf(stderr, "autopost-sim takes only flags, got arguments %q\n", flags.Args())
 		return exitMisuse
 	}
 	if err := loopback(*listen); err != nil {
@@ -75,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} {
 		fmt.Fprintf(stdout, "AUTOPOST_%s_URL=%s%s\n", at[0], base, at[1])
 	}
-	fmt.Fprintf(stderr, "what arrives is shown at %s/_control/\n", base)
+	fmt.Fprintf(stderr, "requests are shown at %s/_control/\n", base)
 	if err := serve(ctx, listener); err != nil {
 		fmt.Fprintln(stderr, err)
 		return exitFailure
@@ -83,21 +82,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// loopback refuses addresses that others could reach: the simulators ask nobody who they are.
+// loopback rejects addresses that other machines could reach: the simulators have no authentication.
 func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("listen address %q: %w", address, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("listen address %q is not a loopback address", address)
+		return fmt.Errorf("listen address must be a loopback address, got %q", address)
 	}
 	return nil
 }
 
 func serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler: world.New(world.Options{
+		Handler: platforms.New(platforms.Options{
 			Telegram: telegram.Options{AnyBot: true, AnyChat: true, Local: true},
 			MAX:      maxmessenger.Options{AnyBot: true, AnyChat: true, AnyHook: true},
 			X:        twitter.Options{AnyAccount: true, Processing: processing, Settle: settle},
@@ -119,7 +118,7 @@ func serve(ctx context.Context, listener net.Listener) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(stopping); err != nil {
-		// What still runs hangs by a fault; closing ends it.
+		// Close ends requests that hang by a fault.
 		if err := server.Close(); err != nil {
 			return fmt.Errorf("stop simulators: %w", err)
 		}

@@ -1,77 +1,108 @@
--- All functions of autopost, in the order of the story; run by autopost migrate, or by hand:
---   psql -v ON_ERROR_STOP=1 --single-transaction -c 'set role autopost_owner; set check_function_bodies = off' -f db/functions/install.sql -f db/grants.sql
--- A caller sees the functions of ingest/, dispatch/, results/, monitor/ and admin/; those of lib/ are the owner's own.
+-- Installs all views and functions. `autopost migrate` runs this order; by hand:
+--   psql -v ON_ERROR_STOP=1 --single-transaction \
+--     -c 'set role autopost_owner; set check_function_bodies = off' \
+--     -f db/functions/install.sql -f db/grants.sql
+-- Functions with `security definer` are public: see db/grants.sql. All others are helpers.
+-- A helper is in the folder of the only stage that calls it; admin/ and monitor/verify/ may call
+-- it too. A helper of several stages is in core/, post/ or queue/.
 
--- The ground: time, ids, settings, who may speak for which workspace, what an error and an event look like, where something is due.
-\ir lib/now_ts.sql
-\ir lib/ids.sql
-\ir lib/refuse.sql
-\ir lib/setting.sql
-\ir lib/guard_setting.sql
-\ir lib/enter_workspace.sql
-\ir lib/redact.sql
-\ir lib/check_read.sql
-\ir lib/emit_event.sql
-\ir lib/retention.sql
-\ir lib/due_workspaces.sql
+-- Read models. They use tables only, because functions return their rows.
+\ir ../views/readable_workspaces.sql
+\ir ../views/list_acts.sql
+\ir ../views/list_alerts.sql
+\ir ../views/list_api_keys.sql
+\ir ../views/list_audit.sql
+\ir ../views/list_channels.sql
+\ir ../views/list_chats.sql
+\ir ../views/list_credentials.sql
+\ir ../views/list_deliveries.sql
+\ir ../views/list_endpoints.sql
+\ir ../views/list_events.sql
+\ir ../views/list_messages.sql
+\ir ../views/list_rate_groups.sql
+\ir ../views/list_runs.sql
+\ir ../views/list_sources.sql
+\ir ../views/list_webhook_deliveries.sql
+\ir ../views/queue_snapshot.sql
 
--- What a post is: judged, brought to its one normal form, hashed, rendered in each platform's dialect.
-\ir lib/text_units.sql
-\ir lib/canonical_url.sql
-\ir lib/normalize_text.sql
-\ir lib/video_variant.sql
-\ir lib/post_variant.sql
-\ir lib/payload_errors.sql
-\ir lib/normalize_payload.sql
-\ir lib/markup.sql
-\ir lib/templates.sql
-\ir lib/link_params.sql
-\ir lib/cut_text.sql
-\ir lib/render_video.sql
-\ir lib/render.sql
-\ir lib/routing.sql
+-- Ids, time, settings, errors, roles, events and the audit log.
+\ir core/now_ts.sql
+\ir core/ids.sql
+\ir core/constants.sql
+\ir core/raise_argument.sql
+\ir core/setting.sql
+\ir core/guard_setting.sql
+\ir core/enter_workspace.sql
+\ir core/redact.sql
+\ir core/check_read.sql
+\ir core/emit_event.sql
+\ir core/retention.sql
+\ir core/secret_lookup.sql
+\ir core/alerts.sql
+\ir core/media_removals.sql
+\ir core/runs.sql
+\ir core/drop_request.sql
+\ir core/update_forms.sql
+\ir core/chats.sql
+\ir core/audit.sql
+\ir core/runbook.sql
 
--- What keeps rows true whoever edits them: the table of transitions, posting windows, gates, quotas, the lookup of secrets,
--- credentials and what people must look at.
-\ir lib/guard_transition.sql
-\ir lib/posting_window.sql
-\ir lib/gates.sql
-\ir lib/quota.sql
-\ir lib/put_row.sql
-\ir lib/budget.sql
-\ir lib/secret_lookup.sql
-\ir lib/alerts.sql
-\ir lib/rights.sql
-\ir lib/alert_looks.sql
-\ir lib/alert_silent.sql
-\ir lib/alert_targets.sql
-\ir lib/health.sql
-\ir lib/alert_notices.sql
-\ir lib/credentials.sql
+-- The content of a post: checks, normal form, hash, templates, rendering for each platform.
+\ir post/text_units.sql
+\ir post/mark_links.sql
+\ir post/weighted_length.sql
+\ir post/canonical_url.sql
+\ir post/normalize_text.sql
+\ir post/video_variant.sql
+\ir post/post_variant.sql
+\ir post/payload_errors.sql
+\ir post/normalize_payload.sql
+\ir post/markup.sql
+\ir post/templates.sql
+\ir post/link_params.sql
+\ir post/cut_text.sql
+\ir post/render_video.sql
+\ir post/render.sql
+\ir post/routing.sql
+\ir post/show_post.sql
+\ir post/message_media.sql
 
--- In: an endpoint is resolved and guarded; receipts, then submissions or deliveries, in one transaction; to very many channels, in several.
-\ir lib/known_endpoint.sql
-\ir lib/runs.sql
-\ir lib/receipts.sql
-\ir lib/message_media.sql
-\ir lib/media_removals.sql
-\ir lib/fan_out.sql
-\ir lib/fanout_jobs.sql
-\ir lib/enqueue_posts.sql
-\ir lib/take_posts.sql
-\ir lib/floods.sql
-\ir lib/take_push.sql
-\ir lib/poll_interval.sql
+-- The state of deliveries: transitions, gates, slots, quotas, budgets, retries, credentials, post changes.
+\ir queue/due_workspaces.sql
+\ir queue/guard_transition.sql
+\ir queue/posting_window.sql
+\ir queue/gates.sql
+\ir queue/quota.sql
+\ir queue/budget.sql
+\ir queue/rights.sql
+\ir queue/credentials.sql
+\ir queue/slots.sql
+\ir queue/breaker.sql
+\ir queue/retry_policy.sql
+\ir queue/settle.sql
+\ir queue/auth_lost.sql
+\ir queue/refresh.sql
+\ir queue/settle_failure.sql
+\ir queue/acts.sql
+\ir queue/armed_workspaces.sql
+
+-- Posts arrive: endpoints, sources, submissions, media, fan-out.
+\ir ingest/known_endpoint.sql
+\ir ingest/receipts.sql
+\ir ingest/fan_out.sql
+\ir ingest/fanout_jobs.sql
+\ir ingest/enqueue_posts.sql
+\ir ingest/take_posts.sql
+\ir ingest/take_push.sql
+\ir ingest/poll_interval.sql
 \ir ingest/resolve_endpoint.sql
 \ir ingest/resolve_signed_endpoint.sql
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
 \ir ingest/receive_signed_push.sql
-\ir lib/bots.sql
-\ir lib/update_forms.sql
-\ir lib/telegram_update.sql
-\ir lib/max_update.sql
-\ir lib/chats.sql
+\ir ingest/bots.sql
+\ir ingest/telegram_update.sql
+\ir ingest/max_update.sql
 \ir ingest/receive_update.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
@@ -94,23 +125,14 @@
 \ir ingest/get_media_blob.sql
 \ir ingest/put_media_blob.sql
 
--- Out: a workspace is ready, its deliveries are claimed, a call begins, its outcome is committed.
-\ir lib/slots.sql
-\ir lib/breaker.sql
-\ir lib/pick_group.sql
-\ir lib/series_progress.sql
-\ir lib/retry_policy.sql
-\ir lib/known_posts.sql
-\ir lib/move_target.sql
-\ir lib/settle.sql
-\ir lib/auth_lost.sql
-\ir lib/refresh.sql
-\ir lib/settle_failure.sql
-\ir lib/commit_items.sql
-\ir lib/hand_back.sql
-\ir lib/acts.sql
+-- Deliveries leave: claims, calls, outcomes, renewal of credentials, post changes.
+\ir dispatch/claim_from_group.sql
+\ir dispatch/series_progress.sql
+\ir dispatch/known_posts.sql
+\ir dispatch/move_target.sql
+\ir dispatch/commit_items.sql
+\ir dispatch/release_claim.sql
 \ir dispatch/touch_run.sql
-\ir lib/armed_workspaces.sql
 \ir dispatch/ready_workspaces.sql
 \ir dispatch/ready_work.sql
 \ir dispatch/begin_dispatch.sql
@@ -136,16 +158,21 @@
 \ir dispatch/start_act.sql
 \ir dispatch/commit_act.sql
 
--- Tell: result webhooks are told what became of posts; they read the events.
-\ir lib/results.sql
-\ir lib/result_webhooks.sql
-\ir results/ready_webhook_workspaces.sql
-\ir results/enqueue_webhooks.sql
-\ir results/claim_webhooks.sql
-\ir results/commit_webhook.sql
+-- Result webhooks report events to customers.
+\ir webhooks/results.sql
+\ir webhooks/result_webhooks.sql
+\ir webhooks/ready_webhook_workspaces.sql
+\ir webhooks/enqueue_webhooks.sql
+\ir webhooks/claim_webhooks.sql
+\ir webhooks/commit_webhook.sql
 
--- Watch: what ran out is recovered, gates are checked, partitions made, invariants proven.
-\ir lib/clock.sql
+-- Periodic maintenance: recovery, invariants, alerts, retention.
+\ir monitor/alert_looks.sql
+\ir monitor/alert_silent.sql
+\ir monitor/alert_targets.sql
+\ir monitor/health.sql
+\ir monitor/alert_notices.sql
+\ir monitor/clock.sql
 \ir monitor/observe_clock.sql
 \ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
@@ -156,7 +183,7 @@
 \ir monitor/close_ingress_floods.sql
 \ir monitor/list_due_refreshes.sql
 \ir monitor/warn_expiring.sql
-\ir lib/subscriptions.sql
+\ir monitor/subscriptions.sql
 \ir monitor/list_due_subscriptions.sql
 \ir monitor/begin_subscription.sql
 \ir monitor/finish_subscription.sql
@@ -172,16 +199,12 @@
 \ir monitor/verify/calls.sql
 \ir monitor/verify/audit.sql
 \ir monitor/verify/acts.sql
-
--- Tell: what people must look at is an alert, once, and goes to those who want to know.
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql
 \ir monitor/report_duty.sql
 \ir monitor/claim_notices.sql
 \ir monitor/finish_notice.sql
-
--- Keep: what is past its time goes, as far as nothing that is kept refers to it; what refers to nothing is told.
 \ir monitor/list_all_workspaces.sql
 \ir monitor/drop_event_partitions.sql
 \ir monitor/purge_receipts.sql
@@ -201,21 +224,20 @@
 \ir monitor/list_media_removals.sql
 \ir monitor/list_unknown_media.sql
 \ir monitor/remove_media_origin.sql
+\ir monitor/queue_metrics.sql
 
--- Operate: what people do by hand is an event, and a row of the audit log.
-\ir lib/audit.sql
-\ir lib/runbook.sql
-\ir lib/endpoints.sql
-\ir lib/channels.sql
-\ir lib/configuration.sql
-\ir lib/deliveries_page.sql
+-- Configuration, lists and operator actions for the API, the pages and the CLI.
+\ir admin/put_row.sql
+\ir admin/endpoints.sql
+\ir admin/channels.sql
+\ir admin/configuration.sql
+\ir admin/deliveries_page.sql
 \ir admin/list_workspaces.sql
 \ir admin/describe_workspaces.sql
 \ir admin/get_workspace.sql
 \ir admin/put_workspace.sql
 \ir admin/set_workspace_status.sql
 \ir admin/list_settings.sql
-\ir admin/put_setting.sql
 \ir admin/apply_settings.sql
 \ir admin/put_credential_binding.sql
 \ir admin/put_rate_group.sql
@@ -237,8 +259,8 @@
 \ir admin/disable_endpoint.sql
 \ir admin/list_endpoints.sql
 \ir admin/get_endpoint.sql
-\ir lib/source_config.sql
-\ir lib/sources.sql
+\ir admin/source_config.sql
+\ir admin/sources.sql
 \ir admin/put_source.sql
 \ir admin/poll_source_now.sql
 \ir admin/list_sources.sql
@@ -250,8 +272,7 @@
 \ir admin/list_webhook_deliveries.sql
 \ir admin/apply_config.sql
 \ir admin/export_config.sql
-\ir lib/api_keys.sql
-\ir admin/add_api_key.sql
+\ir admin/api_keys.sql
 \ir admin/create_api_key.sql
 \ir admin/rotate_api_key.sql
 \ir admin/disable_api_key.sql
@@ -290,7 +311,7 @@
 \ir admin/list_channels.sql
 \ir admin/list_chats.sql
 \ir admin/list_media_origins.sql
-\ir lib/configuration_of.sql
+\ir admin/configuration_of.sql
 \ir admin/list_configuration.sql
 \ir admin/list_deliveries.sql
 \ir admin/list_events.sql
@@ -299,17 +320,17 @@
 \ir admin/list_audit.sql
 \ir admin/get_message.sql
 \ir admin/queue_snapshot.sql
-\ir lib/posting_spans.sql
-\ir lib/drain.sql
+\ir admin/posting_spans.sql
+\ir admin/drain.sql
 \ir admin/forecast.sql
 \ir admin/list_daemons.sql
-\ir monitor/queue_metrics.sql
-
--- Explain: what would become of a post, and what has become of a delivery.
-\ir lib/holds.sql
-\ir lib/plan_channels.sql
-\ir lib/chain.sql
+\ir admin/wait_reasons.sql
+\ir admin/plan_channels.sql
+\ir admin/delivery_history.sql
 \ir admin/plan.sql
 \ir admin/why.sql
 \ir admin/get_delivery.sql
 \ir admin/functions_digest.sql
+
+-- Drops functions that the files above no longer define.
+\ir drop_unlisted.sql

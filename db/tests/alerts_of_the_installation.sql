@@ -1,4 +1,4 @@
--- What concerns all workspaces is told in the operator's; what integrity finds, in its own.
+-- Alerts of the installation belong to the operator workspace; integrity alerts to their own workspace.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -13,7 +13,8 @@ language sql
 as $$
 select autopost.check_installation();
 select set_config('autopost.workspace_id', '', true);
-select coalesce(array_agg(format('%s %s %s %s', a.workspace_id, a.kind, a.subject, a.amount) order by a.kind, a.subject), '{}')
+select coalesce(array_agg(format('%s %s %s %s', a.workspace_id, a.kind, a.subject, a.amount)
+	order by a.kind, a.subject), '{}')
 from autopost.alerts a where a.ended_at is null and a.look = 'installation'
 $$;
 create function test.over() returns text[]
@@ -23,7 +24,8 @@ select test.look();
 select test.tick('3 minutes');
 select test.look()
 $$;
-create function test.report(p_duty text, p_error text default null, p_run text default 'one', p_ahead interval default '0', p_config text default 'c') returns jsonb
+create function test.report(p_duty text, p_error text default null, p_run text default 'one',
+	p_ahead interval default '0', p_config text default 'c') returns jsonb
 language sql
 as $$
 select autopost.report_duty(p_run, p_duty, autopost.now_ts() + p_ahead, p_config, p_error)
@@ -38,15 +40,15 @@ select is(test.look(), '{}');
 select test.tick('1 second');
 select is(test.look(), '{"older no_dispatcher daemons 180"}', 'the oldest workspace is the operator''s');
 select is((select a.severity from autopost.alerts a), 'critical');
-select autopost.put_setting('operator_workspace', '"w"');
-select is(test.look(), '{"w no_dispatcher daemons 180"}', 'or the one that the setting names is, and then the other is told no more');
-select autopost.put_setting('operator_workspace', '"nowhere"');
-select is(test.look(), '{"older no_dispatcher daemons 180"}', 'where there is such a one');
+select test.set('operator_workspace', '"w"');
+select is(test.look(), '{"w no_dispatcher daemons 180"}', 'the workspace of the setting gets it instead');
+select test.set('operator_workspace', '"nowhere"');
+select is(test.look(), '{"older no_dispatcher daemons 180"}', 'unless it does not exist');
 select autopost.touch_run('two');
 select test.look();
 select test.tick('140 seconds');
 select is(test.look(), '{}', 'another daemon is enough');
-select autopost.put_setting('alert_daemon_silence_seconds', '0');
+select test.set('alert_daemon_silence_seconds', '0');
 
 -- Duties, three times in a row.
 select is(test.report('leases', 'connection refused') -> 'applied', 'true');
@@ -54,21 +56,24 @@ select test.report('leases', 'connection refused');
 select is(test.look(), '{}');
 select test.report('leases', 'connection refused');
 select is(test.look(), '{"older duty_failing duty:leases 3"}');
-select is((select a.what from autopost.alerts a where a.kind = 'duty_failing'), 'leases failed 3 times in a row: connection refused');
+select is((select a.what from autopost.alerts a where a.kind = 'duty_failing'),
+	'leases failed 3 times in a row: connection refused');
 select test.report('leases', null, 'two');
-select is(test.look(), '{"older duty_failing duty:leases 3"}', 'another monitor that can is no comfort');
+select is(test.look(), '{"older duty_failing duty:leases 3"}', 'a working second monitor does not end it');
 select test.report('leases');
 select is(test.over(), '{}');
-select is((select array_agg(array[d.failures::text, d.error]) from autopost.monitor_duties d where d.run_id = 'one'), array[array['0', null]]);
+select is((select array_agg(array[d.failures::text, d.error]) from autopost.monitor_duties d where d.run_id = 'one'),
+	array[array['0', null]]);
 select test.report('media', 'token=abcdefgh', 'gone') from generate_series(1, 3);
 select is(test.look(), '{"older duty_failing duty:media 3"}');
-select ok((select a.what not like '%abcdefgh%' from autopost.alerts a where a.ended_at is null), 'no secret is told');
+select ok((select a.what not like '%abcdefgh%' from autopost.alerts a where a.ended_at is null),
+	'it contains no secret');
 select test.tick('16 minutes');
 select is(test.over(), '{}', 'a monitor that is gone fails at nothing');
 
 -- Disks, at once.
 select test.report('disks', 'the disk of the media: 0.9 of 20.0 GB are free at /media');
-select is(test.look(), '{"older disk_low disks 1"}', 'told the first time, and by no failing duty');
+select is(test.look(), '{"older disk_low disks 1"}', 'raised at the first report, without a failing duty');
 select test.report('disks', 'the disk of the database: 0.1 of 9.0 GB are free at /pg', 'two');
 select is(test.look(), '{"older disk_low disks 2"}');
 select is((select a.severity || ' ' || a.what from autopost.alerts a where a.kind = 'disk_low'),
@@ -89,7 +94,7 @@ insert into autopost.clock_jumps values (autopost.new_id(), autopost.now_ts(), '
 select is(test.look(), '{"older clock_jumped clocks 86400000"}');
 select test.tick('61 minutes');
 select test.report('watch');
-select is(test.over(), '{}', 'told for an hour');
+select is(test.over(), '{}', 'it lasts an hour');
 select test.report('watch', null, 'two', '0', 'd');
 select is(test.look(), '{"older config_differs daemons 1"}');
 select test.report('watch', null, 'two');
@@ -99,18 +104,20 @@ select is(test.over(), '{}');
 select is(test.look(), '{}');
 do $$
 begin
-	execute format('drop table autopost.%I', 'events_' || to_char((autopost.now_ts() at time zone 'UTC')::date + 1, 'YYYYMMDD'));
+	execute format('drop table autopost.%I', 'events_' || to_char((autopost.now_ts() at time zone 'UTC')::date + 1,
+		'YYYYMMDD'));
 end
 $$;
 select is(test.look(), '{"older partitions_missing events 1"}');
 select autopost.ensure_event_partitions();
 select is(test.over(), '{}');
-insert into autopost.events (workspace_id, id, ts, action, result) values ('w', gen_random_uuid(), '1999-01-01', 'enqueue', 'ok');
+insert into autopost.events (workspace_id, id, ts, action, result)
+	values ('w', gen_random_uuid(), '1999-01-01', 'enqueue', 'ok');
 select is(test.look(), '{"older events_without_partition events 1"}');
 delete from autopost.events where ts < '2000-01-01';
 select is(test.over(), '{}');
 
--- What daemons said that are gone is forgotten.
+-- Reports of ended daemons are deleted.
 select test.tick('3 days');
 select autopost.ensure_event_partitions();
 select test.look();
@@ -118,9 +125,11 @@ select is((select count(*)::int from autopost.monitor_duties), 0);
 
 -- Integrity.
 insert into autopost.events (workspace_id, id, message_id, ts, action, result)
-values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', autopost.now_ts(), 'UTC') - interval '1 hour', 'enqueue', 'ok');
+values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', autopost.now_ts(), 'UTC') - interval '1 hour',
+	'enqueue', 'ok');
 select is(autopost.check_integrity('w') -> 'orphans' -> 0 ->> 'kind', 'events.message_id');
-select is((select array_agg(a.kind || ' ' || a.subject) from autopost.alerts a where a.ended_at is null and a.look = 'integrity'), '{"orphans events.message_id"}');
+select is((select array_agg(a.kind || ' ' || a.subject) from autopost.alerts a
+	where a.ended_at is null and a.look = 'integrity'), '{"orphans events.message_id"}');
 select autopost.check_integrity('w');
 select is((select count(*)::int from autopost.alerts a where a.kind = 'orphans'), 1, 'once');
 select autopost.put_workspace('w', '{"name": "n"}', 'ann', 'r', false);
@@ -131,7 +140,8 @@ select is(autopost.check_integrity('w') -> 'audit' -> 0 ->> 'what', 'it was chan
 select is((select a.severity from autopost.alerts a where a.kind = 'audit_chain'), 'critical');
 select test.tick('1 day');
 select is(jsonb_array_length(autopost.check_integrity('w') -> 'orphans'), 0);
-select is((select array_agg(a.kind) from autopost.alerts a where a.ended_at is null and a.look = 'integrity'), '{audit_chain}', 'a look that finds nothing ends it');
+select is((select array_agg(a.kind) from autopost.alerts a where a.ended_at is null and a.look = 'integrity'),
+	'{audit_chain}', 'a look that finds nothing ends it');
 
 select * from finish();
 rollback;

@@ -1,4 +1,4 @@
--- A write of the API that bears an Idempotency-Key is done once, and whoever repeats it is told the first answer, for a day.
+-- An API write with an Idempotency-Key runs once. A repeat gets the first answer, for a day.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -8,14 +8,17 @@ select test.channel('a');
 create function test.key(p_name text, p_hash text) returns uuid
 language sql
 as $$
-select (autopost.create_api_key('w', jsonb_build_object('name', p_name, 'role', 'editor'), p_hash, 'ann', 'r') ->> 'id')::uuid
+select (autopost.create_api_key('w', jsonb_build_object('name', p_name, 'role', 'editor'), p_hash, 'ann',
+	'r') ->> 'id')::uuid
 $$;
-create temp table k on commit drop as select test.key('one', repeat('1', 64)) as one, test.key('two', repeat('2', 64)) as two;
+create temp table k on commit drop as select test.key('one', repeat('1', 64)) as one,
+	test.key('two', repeat('2', 64)) as two;
 create function test.write(p_key uuid, p_once text, p_hash text default repeat('a', 64)) returns jsonb
 language sql
 as $$
 -- One statement, as the API makes it.
-select autopost.finish_request('w', p_key, p_once, p_hash, b.begun, case when b.begun ->> 'status' = 'fresh' then autopost.pause_channel('w', 'a', 60, 'ann', 'r', false) end)
+select autopost.finish_request('w', p_key, p_once, p_hash, b.begun, case
+	when b.begun ->> 'status' = 'fresh' then autopost.pause_channel('w', 'a', 60, 'ann', 'r', false) end)
 from autopost.begin_request('w', p_key, p_once, p_hash) b (begun)
 $$;
 create function test.pauses() returns int
@@ -29,7 +32,8 @@ select is((select answer ->> 'status' from first), 'done');
 select is(test.pauses(), 1);
 select test.tick('1 minute');
 select is((select test.write(one, 'x') ->> 'status' from k), 'replayed');
-select is((select test.write(one, 'x') -> 'answer' from k)::text, (select answer -> 'answer' from first)::text, 'to the letter');
+select is((select test.write(one, 'x') -> 'answer' from k)::text, (select answer -> 'answer' from first)::text,
+	'to the letter');
 select is(test.pauses(), 1, 'and is not done again');
 select is((select test.write(one, 'x', repeat('b', 64)) from k), '{"status": "other_request"}');
 select is(test.pauses(), 1);
@@ -38,7 +42,8 @@ select is((select test.write(one, 'y') ->> 'status' from k), 'done');
 select is(test.pauses(), 3);
 
 -- A refusal is an answer, and is kept; an argument that is wrong leaves nothing behind.
-select throws_ok($$select autopost.finish_request('w', k.one, 'z', repeat('a', 64), '{"status": "fresh"}', autopost.pause_channel('w', 'a', 0, 'ann', 'r', false)) from k$$, 'AP001', null);
+select throws_ok($$select autopost.finish_request('w', k.one, 'z', repeat('a', 64), '{"status": "fresh"}',
+	autopost.pause_channel('w', 'a', 0, 'ann', 'r', false)) from k$$, 'AP001', null);
 select is((select autopost.begin_request('w', one, 'z', repeat('a', 64)) from k), '{"status": "fresh"}');
 
 select is((select (autopost.purge_receipts('w') ->> 'purged')::int), 0, 'not before its time');

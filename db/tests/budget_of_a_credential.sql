@@ -1,4 +1,4 @@
--- What may be spent with a credential in a month: what a post costs, when it is spent, what waits, and for what.
+-- The monthly budget of a credential: cost of a post, time of spending, waiting deliveries.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -15,13 +15,15 @@ $$;
 create function test.held_by(p_channel text) returns text
 language sql
 as $$
-select string_agg(h.value ->> 'gate', ',') from jsonb_array_elements(autopost.why('w', (test.row(p_channel)).delivery_id) -> 'now' -> 'held_by') h
+select string_agg(h.value ->> 'gate', ',')
+	from jsonb_array_elements(autopost.why('w', (test.row(p_channel)).delivery_id) -> 'now' -> 'held_by') h
 $$;
 create function test.on_x(p_text text, p_channel text default 'x') returns void
 language sql
 as $$
 select test.tick('1 second');
-select test.post(jsonb_build_object('text', p_text, 'routing', jsonb_build_object('include_channels', jsonb_build_array(p_channel))))
+select test.post(jsonb_build_object('text', p_text, 'routing',
+	jsonb_build_object('include_channels', jsonb_build_array(p_channel))))
 $$;
 
 -- Without a budget nothing is reckoned.
@@ -32,7 +34,8 @@ select test.start('x'), test.start('y'), test.start('tg');
 select test.commit('x', test.sent('1')), test.commit('y', test.sent('2')), test.commit('tg', test.sent('3'));
 
 -- Prices: a post, one with a link, each part of a thread; what stands already is paid for.
-create function test.price(p_text text, p_meta jsonb default '{"steps": [{"step": "text", "text": true}]}') returns bigint
+create function test.price(p_text text, p_meta jsonb default '{"steps": [{"step": "text", "text": true}]}')
+	returns bigint
 language sql
 as $$
 select autopost.post_price(f, p_text, p_meta) from autopost.platforms f where f.platform = 'x'
@@ -42,7 +45,8 @@ select is(test.price('see https://e.org/a'), 200000::bigint);
 select is(test.price('see example.com'), 200000::bigint, 'what X makes a link of');
 select is(test.price('', '{"steps": [{"step": "a", "text": true, "body": "one e.org"}, {"step": "b", "text": true, "body": "two"}, {"step": "c", "items": [0]}]}'), 230000::bigint);
 select is(test.price('', '{"steps": [{"step": "a", "text": true, "body": "one e.org"}, {"step": "b", "text": true, "body": "two"}], "series_progress": {"steps": {"a": ["1"]}}}'), 15000::bigint);
-select is((select autopost.post_price(f, 'https://e.org', '{"steps": [{"step": "text", "text": true}]}') from autopost.platforms f where f.platform = 'telegram'), 0::bigint);
+select is((select autopost.post_price(f, 'https://e.org', '{"steps": [{"step": "text", "text": true}]}')
+	from autopost.platforms f where f.platform = 'telegram'), 0::bigint);
 
 -- Spent by the claim, in order, as far as it goes: of both channels together.
 insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('w', 'purse', 230000);
@@ -55,24 +59,30 @@ select is(cardinality(test.claimed()), 3, 'a link and two posts');
 select is(test.spent(), 230000::bigint);
 select is((test.row('y')).status, 'queued');
 select is(test.held_by('y'), 'budget');
-select is(autopost.why('w', (test.row('y')).delivery_id) -> 'now' ->> 'send_at', to_jsonb(autopost.month_begin(autopost.now_ts()) + interval '1 month') #>> '{}', 'the next month');
+select is(autopost.why('w', (test.row('y')).delivery_id) -> 'now' ->> 'send_at',
+	to_jsonb(autopost.month_begin(autopost.now_ts()) + interval '1 month') #>> '{}', 'the next month');
 select is((test.gate('y')).ready_at, autopost.now_ts() + interval '10 minutes', 'looked at again');
 select is(test.claimed(), '{}');
-select is(jsonb_path_query_array(autopost.plan('w', '{"text": "planned", "routing": {"include_channels": ["x"]}}', autopost.now_ts()),
+select is(jsonb_path_query_array(autopost.plan('w', '{"text": "planned", "routing": {"include_channels": ["x"]}}',
+	autopost.now_ts()),
 	'$.channels[*] ? (@.channel_id == "x").held_by[*].gate ? (@ == "budget")'), '["budget"]', 'a plan says so too');
 
--- What certainly made nothing is paid back; what perhaps did, and what did, is not.
+-- Calls that certainly made nothing are refunded; others are not.
 select test.start('x');
 select test.commit('x', test.failure('TRANSIENT', 'delivery', 'x_conflict'));
 select is(test.spent(), 215000::bigint, 'refused');
 select is((test.row('x')).quota_held, false);
-select autopost.start_call('w', d.delivery_id, d.claim_token), autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'))
+select autopost.start_call('w', d.delivery_id, d.claim_token),
+	autopost.commit_outcome('w', d.delivery_id, d.claim_token,
+	test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'))
 from autopost.deliveries d where d.channel_id = 'y' and d.status = 'sending';
 select is(test.spent(), 215000::bigint, 'in doubt');
-select autopost.start_call('w', d.delivery_id, d.claim_token), autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('9'))
+select autopost.start_call('w', d.delivery_id, d.claim_token),
+	autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('9'))
 from autopost.deliveries d where d.channel_id = 'x' and d.status = 'sending';
 select is(test.spent(), 215000::bigint, 'sent');
-select is(array(select status from autopost.deliveries where channel_id = 'x' order by delivery_id), '{sent,sent,retry}');
+select is(array(select status from autopost.deliveries where channel_id = 'x' order by delivery_id),
+	'{sent,sent,retry}');
 update autopost.budgets set month_micros = 0;
 select test.tick('1 hour');
 select is(test.claimed(), '{}', 'a smaller budget');
@@ -82,11 +92,13 @@ update autopost.budgets set month_micros = 1000000;
 select is(cardinality(test.claimed()), 3, 'a larger budget acts at once');
 select is(test.spent(), 260000::bigint);
 select test.start('x');
-select autopost.record_series_progress('w', r.delivery_id, r.claim_token, '{"step": "text", "ids": ["77"]}') from test.row('x') r;
+select autopost.record_series_progress('w', r.delivery_id, r.claim_token, '{"step": "text", "ids": ["77"]}')
+	from test.row('x') r;
 select test.commit('x', test.failure('TRANSIENT', 'delivery', 'x_conflict'));
 select is(test.spent(), 260000::bigint);
 -- A claim that never began is.
-select autopost.release_claims('w', array(select d.claim_token from autopost.deliveries d where d.channel_id = 'y' and d.status = 'sending'));
+select autopost.release_claims('w', array(select d.claim_token from autopost.deliveries d
+	where d.channel_id = 'y' and d.status = 'sending'));
 select is(test.spent(), 230000::bigint);
 
 -- Other platforms cost nothing, other credentials are not concerned, and the month ends.
@@ -103,7 +115,7 @@ select is(test.spent() > 0, true);
 delete from autopost.budgets where auth_ref = 'purse';
 select test.on_x('a post', 'y');
 select test.tick('1 second');
-select is(test.claimed(), '{y}', 'without a budget there is no limit');
+select is(test.claimed(), '{y}', 'spending is unlimited without a budget');
 select is((select count(*)::int from autopost.charges where delivery_id = (test.row('y')).delivery_id), 0);
 
 select * from finish();

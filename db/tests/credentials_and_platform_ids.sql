@@ -4,10 +4,13 @@ begin;
 select plan(17);
 
 select test.channel('a');
-insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'bot', 'telegram', 'env:BOT');
-select is(autopost.get_credential('w', 'bot') - 'stale' - 'last_version', '{"platform": "telegram", "secret_ref": "env:BOT"}');
+insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
+	values ('w', 'bot', 'telegram', 'env:BOT');
+select is(autopost.get_credential('w', 'bot') - 'stale' - 'last_version',
+	'{"platform": "telegram", "secret_ref": "env:BOT"}');
 select is(autopost.get_credential('w', 'other'), null);
-select throws_ok($$insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'x', 'telegram', '12345:secret')$$, '23514', null, 'a secret itself is refused');
+select throws_ok($$insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
+	values ('w', 'x', 'telegram', '12345:secret')$$, '23514', null, 'a secret itself is refused');
 
 -- The channel's present credential.
 select test.say('x');
@@ -29,7 +32,8 @@ select is(autopost.put_media_blob('w', 'sha256:1', 'telegram', 'bot', 'image', '
 select is(test.blob('bot', 'image'), 'AgAC');
 select is(test.blob('bot-2', 'image'), null, 'another bot has another id');
 select is(test.blob('bot', 'file'), null, 'and another kind, too');
-select autopost.put_media_blob('w', 'sha256:1', 'telegram', 'bot', 'image', 'AgAD', autopost.now_ts() + interval '1 hour');
+select autopost.put_media_blob('w', 'sha256:1', 'telegram', 'bot', 'image', 'AgAD',
+	autopost.now_ts() + interval '1 hour');
 select is(test.blob('bot', 'image'), 'AgAD', 'the newest counts');
 select test.tick('1 hour');
 select is(test.blob('bot', 'image'), null, 'until it expires');

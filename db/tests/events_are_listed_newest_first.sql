@@ -1,4 +1,4 @@
--- Events are read newest first, by what they belong to and since an instant that says its offset.
+-- Events are listed newest first, with filters by object and by an instant with an offset.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -18,10 +18,12 @@ $$;
 
 select is(test.listed('{"action": "enqueue"}'), '13:00 12:00');
 select is(test.listed('{"action": "enqueue"}', 1), '13:00', 'at most so many, the newest');
-select is(test.listed('{"action": "enqueue", "since": "2026-06-01T16:00:00+03:00"}'), '13:00', 'that instant is included');
+select is(test.listed('{"action": "enqueue", "since": "2026-06-01T16:00:00+03:00"}'), '13:00',
+	'that instant is included');
 select is(test.listed('{"action": "enqueue", "since": "2026-06-01T13:00:00.000001Z"}'), null);
 select is(test.listed('{"channel_id": "b", "action": "enqueue"}'), null, 'an enqueue belongs to no channel');
-select throws_ok($$select autopost.list_events('w', '{"since": "2026-06-01T13:00:00"}', 1)$$, 'AP001', null, 'an instant without its offset');
+select throws_ok($$select autopost.list_events('w', '{"since": "2026-06-01T13:00:00"}', 1)$$, 'AP001', null,
+	'an instant without its offset');
 select throws_ok($$select autopost.list_events('w', '{"since": "yesterday"}', 1)$$, 'AP001', null, 'no instant');
 
 rollback;

@@ -1,4 +1,5 @@
--- The engine's clock under the test's hand. Included right after begin: the replacement ends with the transaction.
+-- Tests set the clock of the engine. Include this file right after begin: the replacement ends with
+-- the transaction.
 --   select test.set_clock('2026-06-01 12:00:00+00');
 --   select test.tick('10 minutes');
 create schema test;

@@ -19,7 +19,8 @@ select ok((select finished_at is not null from autopost.ingest_runs), 'which is 
 
 -- A second's worth at once, then at the rate.
 select is(test.knock() -> 'admitted', 'true', 'the second of two a second');
-select is(test.knock(), '{"admitted": false, "reason": "rate", "retry_after_ms": 500}', 'the third waits half a second');
+select is(test.knock(), '{"admitted": false, "reason": "rate", "retry_after_ms": 500}',
+	'the third waits half a second');
 select is(test.count_events('ingress_rate_limited'), 1);
 select is((select sum((stats_json ->> 'rate_limited')::int)::int from autopost.ingest_runs), 1);
 select test.tick('499 milliseconds');
@@ -38,14 +39,15 @@ select is(test.knock(100) ->> 'retry_after_ms', '50000', 'another such array whe
 select test.tick('49.5 seconds');
 select is(test.knock() -> 'admitted', 'true');
 
-select is((select count(*)::int from autopost.messages) + (select count(*)::int from autopost.deliveries), 0, 'what is dropped leaves no message');
+select is((select count(*)::int from autopost.messages) + (select count(*)::int from autopost.deliveries), 0,
+	'what is dropped leaves no message');
 update autopost.workspaces set status = 'disabled';
 select is(test.knock(), '{"admitted": false, "reason": "disabled"}');
 update autopost.workspaces set status = 'paused';
 select test.tick('1 hour');
 select is(test.knock() -> 'admitted', 'true', 'a paused workspace takes posts in');
 update autopost.workspace_endpoints set enabled = false;
-select throws_ok($$select test.knock()$$, 'AP001', null, 'a disabled endpoint is none');
+select throws_ok($$select test.knock()$$, 'AP001', null, 'a disabled endpoint is refused');
 select throws_ok($$select autopost.guard_ingress('w', 'nowhere', 1, 1)$$, 'AP001', null);
 update autopost.workspace_endpoints set enabled = true;
 select throws_ok($$select test.knock(0)$$, 'AP001', null, 'no items');

@@ -1,4 +1,4 @@
--- Who comes late for a slot that nobody limits any more begins at once, and takes no other.
+-- A late call whose limit was removed starts at once and takes no slot.
 begin;
 \ir fake_clock.sql
 \ir world.sql

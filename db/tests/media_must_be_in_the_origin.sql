@@ -1,4 +1,4 @@
--- A post may refer only to content that the workspace's origin holds; what comes by URL is fetched first.
+-- A post may refer only to content in the workspace's origin. Media with a URL are fetched first.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -8,7 +8,8 @@ select test.channel('a');
 create function test.refer() returns jsonb
 language sql
 as $$
-select autopost.enqueue_messages_and_deliveries('w', 'in', 'push', jsonb_build_object('text', 'x', 'media', jsonb_build_array(
+select autopost.enqueue_messages_and_deliveries('w', 'in', 'push',
+	jsonb_build_object('text', 'x', 'media', jsonb_build_array(
 	jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64)))))
 $$;
 select is(test.refer() ->> 'status', 'rejected');

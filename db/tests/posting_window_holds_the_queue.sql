@@ -1,22 +1,27 @@
--- Outside its window a channel keeps its queue; when it opens, the queue leaves in order and within its rate.
+-- A channel keeps its queue outside its window. When the window opens, the queue is sent in order
+-- and within the rate.
 begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(42);
 
 -- It is Monday noon; the window is 14:00 to 15:00 in UTC, on Mondays and Tuesdays.
-create function test.window(p_channel_id text, p_rate_rps numeric default null, p_max_parallel int default 1) returns void
+create function test.window(p_channel_id text, p_rate_rps numeric default null, p_max_parallel int default 1)
+	returns void
 language sql
 as $$
 select test.channel(p_channel_id, p_rate_rps, p_max_parallel);
-update autopost.channels set window_mode = 'windowed', posting_window = '{"mon": [["14:00", "15:00"]], "tue": [["14:00", "15:00"]]}' where channel_id = p_channel_id
+update autopost.channels set window_mode = 'windowed',
+	posting_window = '{"mon": [["14:00", "15:00"]], "tue": [["14:00", "15:00"]]}' where channel_id = p_channel_id
 $$;
 create function test.settle(p_channel_id text) returns void
 language sql
 as $$
 -- Begins and ends every call of the channel that was claimed.
-select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.deliveries d where d.channel_id = p_channel_id and d.status = 'sending';
-select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) from autopost.deliveries d where d.channel_id = p_channel_id and d.status = 'sending'
+select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.deliveries d
+	where d.channel_id = p_channel_id and d.status = 'sending';
+select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) from autopost.deliveries d
+	where d.channel_id = p_channel_id and d.status = 'sending'
 $$;
 
 select test.window('a', p_rate_rps => 1, p_max_parallel => 10);
@@ -37,7 +42,8 @@ select is((select array_agg(rendered_text) from c), '{post 1}', 'the first at on
 select is((select send_at from c), '2026-06-01 14:00+00');
 select test.settle('a');
 select test.tick('1 second');
-select is((select array_agg(rendered_text) from test.claim() where channel_id = 'a'), '{post 2}', 'then the next, at its rate');
+select is((select array_agg(rendered_text) from test.claim() where channel_id = 'a'), '{post 2}',
+	'then the next, at its rate');
 select test.settle('a');
 
 -- A slot that lies past the end.
@@ -47,7 +53,8 @@ select is((select count(*)::int from test.claim() where channel_id = 'a'), 0, 'o
 select is((test.gate('a')).ready_at, '2026-06-02 14:00+00', 'so tomorrow, without looking again and again');
 select test.set_clock('2026-06-02 14:59:59.5+00');
 update autopost.channels set next_allowed_at = '2026-06-02 14:59:59.9+00' where channel_id = 'a';
-select is((select send_at from test.claim() where channel_id = 'a'), '2026-06-02 14:59:59.9+00', 'a slot inside is taken');
+select is((select send_at from test.claim() where channel_id = 'a'), '2026-06-02 14:59:59.9+00',
+	'a slot inside is taken');
 select is(test.start('a') ->> 'applied', 'true', 'and kept');
 select test.settle('a');
 
@@ -55,7 +62,8 @@ select test.settle('a');
 select test.set_clock('2026-06-08 14:59:59.5+00');
 update autopost.channels set enabled = false where channel_id <> 'a';
 update autopost.channels set rate_rps = null, next_allowed_at = null where channel_id = 'a';
-insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, next_allowed_at) values ('w', 'telegram', 'bot', 1, '2026-06-08 15:00:00.2+00');
+insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, next_allowed_at)
+	values ('w', 'telegram', 'bot', 1, '2026-06-08 15:00:00.2+00');
 select test.say('by the group');
 select is(test.claimed(), '{}', 'nor is the slot of the group');
 select is((test.gate('a')).ready_at, '2026-06-09 14:00+00');
@@ -97,7 +105,8 @@ select is((test.gate('b')).ready_at, 'infinity', 'never');
 update autopost.channels set window_mode = 'immediate' where channel_id = 'b';
 select is(test.claimed(), '{b}', 'immediate: at once');
 select test.settle('b');
-update autopost.channels set window_mode = 'windowed', timezone = null, posting_window = '{"mon": [["14:00", "15:00"]], "tue": [["14:00", "15:00"]]}' where channel_id = 'b';
+update autopost.channels set window_mode = 'windowed', timezone = null,
+	posting_window = '{"mon": [["14:00", "15:00"]], "tue": [["14:00", "15:00"]]}' where channel_id = 'b';
 
 -- Scheduled times and windows: the later of both.
 select test.set_clock('2026-06-22 12:00+00');
@@ -115,13 +124,15 @@ select test.set_clock('2026-06-23 14:00+00');
 select is(test.claimed(), '{b}');
 select is(test.start('b') ->> 'applied', 'true');
 
--- A delivery under way is brought to its end.
+-- A delivery in flight is finished.
 update autopost.channels set rate_rps = 1, next_allowed_at = '2026-06-23 15:00+00' where channel_id = 'b';
 select test.set_clock('2026-06-23 14:59:59+00');
 update autopost.deliveries set sending_lease_until = autopost.now_ts() + interval '5 minutes' where status = 'sending';
-select is((autopost.record_series_progress('w', d.delivery_id, d.claim_token, '{"step": "text", "ids": ["5"]}') ->> 'send_at')::timestamptz,
+select is((autopost.record_series_progress('w', d.delivery_id, d.claim_token,
+	'{"step": "text", "ids": ["5"]}') ->> 'send_at')::timestamptz,
 	'2026-06-23 15:00+00', 'its next step may leave past the end') from test.row('b') d;
-select is((select sum(v.violations)::int from autopost.verify('w') v where v.invariant = 'I16'), 0, 'none of all this began outside');
+select is((select sum(v.violations)::int from autopost.verify('w') v where v.invariant = 'I16'), 0,
+	'none of all this began outside');
 
 select * from finish();
 rollback;

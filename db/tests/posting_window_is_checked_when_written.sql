@@ -1,4 +1,4 @@
--- A window or zone that could not be reckoned is refused with the row, naming the column, the reason and the remedy.
+-- An invalid window or time zone is refused on write, with column, reason and remedy.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -11,7 +11,8 @@ language plpgsql
 as $$
 -- The column that was refused, or 'written'.
 begin
-	update autopost.channels set timezone = p_timezone, window_mode = p_mode, posting_window = p_window::jsonb where channel_id = 'a';
+	update autopost.channels set timezone = p_timezone, window_mode = p_mode, posting_window = p_window::jsonb
+		where channel_id = 'a';
 	return 'written';
 exception when sqlstate 'AP001' then
 	return substring(sqlerrm from 'argument (\w+): .');
@@ -20,8 +21,10 @@ $$;
 
 select is(test.write(t.zone, 'immediate', null), t.expected, coalesce(t.zone, 'no zone'))
 from (values
-	(null, 'written'), ('UTC', 'written'), ('Europe/Moscow', 'written'), ('America/Argentina/Buenos_Aires', 'written'), ('Africa/Porto-Novo', 'written'),
-	('Etc/GMT-3', 'written'), ('Mars/Olympus', 'timezone'), ('', 'timezone'), ('MSK', 'timezone'), ('CET', 'timezone'), ('UTC+3', 'timezone'),
+	(null, 'written'), ('UTC', 'written'), ('Europe/Moscow', 'written'), ('America/Argentina/Buenos_Aires', 'written'),
+		('Africa/Porto-Novo', 'written'),
+	('Etc/GMT-3', 'written'), ('Mars/Olympus', 'timezone'), ('', 'timezone'), ('MSK', 'timezone'), ('CET', 'timezone'),
+		('UTC+3', 'timezone'),
 	('Europe/Moscow+3', 'timezone'), ('+03:00', 'timezone')) t (zone, expected);
 select is(test.write(null, t.mode, t.w), t.expected, t.mode || ' ' || coalesce(t.w, 'without a window'))
 from (values
@@ -44,7 +47,7 @@ from (values
 select throws_ok($$
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, timezone)
 	values ('w', 'b', 'telegram', '@b', 'bot', 'bot', 'Nowhere/At_All')
-$$, 'AP001', 'argument timezone: ''Nowhere/At_All'' is no zone that is known here', 'a new channel as well');
+$$, 'AP001', 'argument timezone: unknown time zone ''Nowhere/At_All''', 'a new channel as well');
 select lives_ok($$update autopost.channels set title = 'New'$$, 'what has no window is not looked at');
 
 select * from finish();

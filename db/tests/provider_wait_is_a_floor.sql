@@ -10,7 +10,8 @@ select extract(epoch from autopost.retry_delay(autopost.retry_policy('telegram',
 $$;
 select is(test.wait_ms(0), 30000::numeric, 'never less than the platform said');
 select is(round(test.wait_ms(1)), 36000::numeric, 'jitter is only added');
-select is(extract(epoch from autopost.retry_delay(autopost.retry_policy('max', 'attachment.not.ready'), 1, 30000, 0)), 30::numeric, 'also over a ladder');
+select is(extract(epoch from autopost.retry_delay(autopost.retry_policy('max', 'attachment.not.ready'), 1, 30000, 0)),
+	30::numeric, 'also over a ladder');
 
 select test.channel('a');
 select test.channel('b');
@@ -20,10 +21,13 @@ select test.say('x');
 -- scope channel: this channel waits, the others go on.
 select test.claimed();
 select test.start('a');
-create temp table r on commit drop as select test.commit('a', test.failure('TRANSIENT', 'channel', '429', '{"retry_after_ms": 30000}')) as answer;
-select ok((select (answer ->> 'next_retry_at')::timestamptz from r) between autopost.now_ts() + interval '30 seconds' and autopost.now_ts() + interval '36 seconds');
+create temp table r on commit drop as select test.commit('a',
+	test.failure('TRANSIENT', 'channel', '429', '{"retry_after_ms": 30000}')) as answer;
+select ok((select (answer ->> 'next_retry_at')::timestamptz from r) between autopost.now_ts() + interval '30 seconds'
+	and autopost.now_ts() + interval '36 seconds');
 select is((select answer ->> 'attempt' from r), '1', 'attempt is left to the claim');
-select ok((test.channel_row('a')).cooldown_until >= autopost.now_ts() + interval '30 seconds', 'the whole channel waits');
+select ok((test.channel_row('a')).cooldown_until >= autopost.now_ts() + interval '30 seconds',
+	'the whole channel waits');
 select ok((test.channel_row('b')).cooldown_until is null);
 select is(test.count_events('cooldown', 'a'), 1);
 select autopost.release_claims('w', array(select claim_token from autopost.deliveries where status = 'sending'));
@@ -35,20 +39,26 @@ select ok('a' = any (test.claimed()), 'after it all goes on');
 
 -- schedule_retry: what the caller passes only lengthens.
 create temp table own on commit drop as
-select autopost.schedule_retry('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'delivery', 'x', '{"retry_after_ms": 60000}') -> 'error',
+select autopost.schedule_retry('w', d.delivery_id, d.claim_token,
+	test.failure('TRANSIENT', 'delivery', 'x', '{"retry_after_ms": 60000}') -> 'error',
 	autopost.now_ts() + interval '1 second') as answer
 from autopost.deliveries d where d.channel_id = 'b' and d.status = 'sending';
-select ok((select (answer ->> 'next_retry_at')::timestamptz from own) >= autopost.now_ts() + interval '60 seconds', 'a nearer time does not shorten it');
+select ok((select (answer ->> 'next_retry_at')::timestamptz from own) >= autopost.now_ts() + interval '60 seconds',
+	'a nearer time does not shorten it');
 create temp table far on commit drop as
 select autopost.schedule_retry('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'delivery', 'x') -> 'error',
 	autopost.now_ts() + interval '2 hours') as answer
 from autopost.deliveries d where d.channel_id = 'c' and d.status = 'sending';
-select is((select (answer ->> 'next_retry_at')::timestamptz from far), autopost.now_ts() + interval '2 hours', 'a later one is kept');
+select is((select (answer ->> 'next_retry_at')::timestamptz from far), autopost.now_ts() + interval '2 hours',
+	'a later one is kept');
 
 -- scope platform cools the group down, with or without a rate.
-select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'platform', '429', '{"retry_after_ms": 20000}'))
+select autopost.commit_outcome('w', d.delivery_id, d.claim_token,
+	test.failure('TRANSIENT', 'platform', '429', '{"retry_after_ms": 20000}'))
 from autopost.deliveries d where d.channel_id = 'a' and d.status = 'sending';
-select ok((select cooldown_until from autopost.platform_limits where rate_group = 'bot') >= autopost.now_ts() + interval '20 seconds', 'the group''s row is made where it is missing');
+select ok((select cooldown_until from autopost.platform_limits
+	where rate_group = 'bot') >= autopost.now_ts() + interval '20 seconds',
+	'the group''s row is made where it is missing');
 select test.say('z');
 select is(test.claimed(), '{c}', 'only the other group goes on');
 

@@ -1,4 +1,4 @@
--- Without a source_ref the same request inside the window is a repetition, later a post of its own.
+-- Without a source_ref, the same request is a duplicate inside the window and a new post later.
 begin;
 \ir fake_clock.sql
 \ir world.sql

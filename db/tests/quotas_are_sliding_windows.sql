@@ -1,4 +1,4 @@
--- No more calls of a channel, or of a rate group, begin in any window than its quota allows.
+-- In each window, a channel or a rate group starts at most as many calls as its quota allows.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -9,7 +9,8 @@ language sql
 as $$
 -- Claims, and calls and sends the channel's delivery in flight: its status, or nothing when none was claimed.
 select test.claimed();
-select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.deliveries d where d.channel_id = p_channel_id and d.status = 'sending';
+select autopost.start_call('w', d.delivery_id, d.claim_token) from autopost.deliveries d
+	where d.channel_id = p_channel_id and d.status = 'sending';
 select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) ->> 'status'
 from autopost.deliveries d where d.channel_id = p_channel_id and d.status = 'sending'
 $$;
@@ -22,26 +23,31 @@ $$;
 -- A channel: two in an hour, three in a day.
 select test.channel('x', p_max_parallel => 10);
 select test.channel('free', p_max_parallel => 10, p_rate_group => 'another');
-insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'x', 3600, 2), ('w', 'x', 86400, 3);
+insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends)
+	values ('w', 'x', 3600, 2), ('w', 'x', 86400, 3);
 select test.posts('post', 6);
 create temp table t on commit drop as select autopost.now_ts() as at;
 
-select is((select array_agg(channel_id order by channel_id) from test.claim()), '{free,free,free,free,free,free,x,x}', 'no more than its window leaves; who has no quota notices nothing');
+select is((select array_agg(channel_id order by channel_id) from test.claim()), '{free,free,free,free,free,free,x,x}',
+	'no more than its window leaves; who has no quota notices nothing');
 select is((select count(*)::int from autopost.quota_uses), 2, 'a claim counts from its beginning');
 select is((test.gate('x')).ready_at, (select at + interval '10 minutes' from t), 'its gate waits, ten minutes at most');
 select is(test.waits('x'), 4, 'and nothing is dropped');
 select test.tick('1 second');
-select autopost.commit_outcome('w', delivery_id, claim_token, test.sent('1')) from autopost.deliveries where channel_id = 'free' and status = 'sending';
+select autopost.commit_outcome('w', delivery_id, claim_token, test.sent('1')) from autopost.deliveries
+	where channel_id = 'free' and status = 'sending';
 select is(test.send('x'), 'sent');
 select is(test.send('x'), 'sent');
-select is((select array_agg(distinct used_at) from autopost.quota_uses), array[autopost.now_ts()], 'the call counts from when it began');
+select is((select array_agg(distinct used_at) from autopost.quota_uses), array[autopost.now_ts()],
+	'the call counts from when it began');
 select test.tick('10 minutes');
 select is(test.claimed(), '{}');
 select is((test.gate('x')).ready_at, (select at + interval '20 minutes 1 second' from t));
 select is(autopost.rearm_gates('w'), '{"rearmed": 0}', 'the net knows why the gate is shut');
 select test.set_clock((select at + interval '1 hour' from t));
 select is(test.claimed(), '{}', 'a moment before the window has passed');
-select is((test.gate('x')).ready_at, (select at + interval '1 hour 1 second' from t), 'until the next free instant when it is nearer');
+select is((test.gate('x')).ready_at, (select at + interval '1 hour 1 second' from t),
+	'until the next free instant when it is nearer');
 select test.tick('999.999 milliseconds');
 select is(test.claimed(), '{}', 'up to the last microsecond');
 select test.tick('0.001 milliseconds');
@@ -55,8 +61,9 @@ select test.tick('1 second');
 select is(test.claimed(), '{x,x}', 'and frees after a day');
 select is((select count(*)::int from autopost.quota_uses), 3, 'what no window reaches any more is forgotten');
 
--- Given back: a claim whose call never began is no use of the quota.
-select is(autopost.release_claims('w', array(select claim_token from autopost.deliveries where channel_id = 'x' and status = 'sending')) ->> 'released', '2');
+-- Refund: a claim whose call did not start does not use the quota.
+select is(autopost.release_claims('w', array(select claim_token from autopost.deliveries
+	where channel_id = 'x' and status = 'sending')) ->> 'released', '2');
 select is((select count(*)::int from autopost.quota_uses), 1, 'released claims are given back');
 select is(test.claimed(), '{x,x}', 'and may be claimed again at once');
 select test.tick('10 minutes');
@@ -65,7 +72,8 @@ select is((select count(*)::int from autopost.quota_uses), 1, 'so are those whos
 select test.tick('1 minute');
 select is(test.claimed(), '{x,x}');
 update autopost.channels set paused_until = autopost.now_ts() + interval '1 minute' where channel_id = 'x';
-select is((select array_agg(s ->> 'reason') from (select autopost.start_call('w', delivery_id, claim_token) as s from autopost.deliveries where channel_id = 'x' and status = 'sending') c),
+select is((select array_agg(s ->> 'reason') from (select autopost.start_call('w', delivery_id, claim_token) as s
+	from autopost.deliveries where channel_id = 'x' and status = 'sending') c),
 	'{paused,paused}');
 select is((select count(*)::int from autopost.quota_uses), 1, 'and those that start_call hands back');
 select ok((select not bool_or(quota_held) from autopost.deliveries), 'nothing in flight holds a quota');
@@ -73,13 +81,14 @@ select ok((select not bool_or(quota_held) from autopost.deliveries), 'nothing in
 -- A failed call is a call.
 select test.tick('2 minutes');
 select test.claimed();
-select autopost.start_call('w', delivery_id, claim_token), autopost.commit_outcome('w', delivery_id, claim_token, test.failure('TRANSIENT', 'delivery', 'http_500'))
+select autopost.start_call('w', delivery_id, claim_token),
+	autopost.commit_outcome('w', delivery_id, claim_token, test.failure('TRANSIENT', 'delivery', 'http_500'))
 from autopost.deliveries where channel_id = 'x' and status = 'sending';
 select is((select count(*)::int from autopost.quota_uses), 3, 'a call that failed has used its place');
 select test.tick('1 minute');
 select is(test.claimed(), '{}');
 
--- What an operator changes acts at once.
+-- Changes by an operator apply at once.
 update autopost.quotas set max_sends = 5;
 select is((test.gate('x')).ready_at <= autopost.now_ts(), true, 'a quota that was raised opens the gate');
 select is(test.claimed(), '{x,x}', 'as far as it was raised');
@@ -89,14 +98,20 @@ select is(test.claimed(), '{x}', 'nor held back');
 
 -- A rate group: three in an hour, for all its channels together.
 select test.channel('g' || n, p_max_parallel => 2, p_rate_group => 'group') from generate_series(1, 4) n;
-insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('w', 'telegram', 'group', 3600, 3);
+insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends)
+	values ('w', 'telegram', 'group', 3600, 3);
 select test.posts('more', 2, '{"include_channels": ["g1", "g2", "g3", "g4", "free"]}');
-select is((select array_agg(channel_id order by channel_id) from test.claim() where rate_group = 'group'), '{g1,g2,g3}', 'by turns, until the group''s quota is used up');
-select is((select quota_until from autopost.platform_limits where rate_group = 'group'), autopost.now_ts() + interval '10 minutes', 'then the group waits as one');
-select ok((select min(g.ready_at) from autopost.ready_groups('w') g) > autopost.now_ts(), 'and nobody is called for it');
+select is((select array_agg(channel_id order by channel_id) from test.claim() where rate_group = 'group'), '{g1,g2,g3}',
+	'by turns, until the group''s quota is used up');
+select is((select quota_until from autopost.platform_limits where rate_group = 'group'),
+	autopost.now_ts() + interval '10 minutes', 'then the group waits as one');
+select ok((select min(g.ready_at) from autopost.ready_groups('w') g) > autopost.now_ts(),
+	'and nobody is called for it');
 select test.tick('1 second');
-select is(autopost.release_claims('w', array(select claim_token from autopost.deliveries where channel_id = 'g2' and status = 'sending')) ->> 'released', '1');
-select is((select quota_until from autopost.platform_limits where rate_group = 'group'), null, 'what is given back is free for all of them');
+select is(autopost.release_claims('w', array(select claim_token from autopost.deliveries
+	where channel_id = 'g2' and status = 'sending')) ->> 'released', '1');
+select is((select quota_until from autopost.platform_limits where rate_group = 'group'), null,
+	'what is given back is free for all of them');
 select is((select count(*)::int from test.claim() where rate_group = 'group'), 1);
 
 select * from finish();

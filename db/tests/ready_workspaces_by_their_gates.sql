@@ -4,8 +4,10 @@ begin;
 select plan(14);
 
 insert into autopost.workspaces (workspace_id) values ('v'), ('u');
-insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash) values ('v', 'in', 'webhook_push', repeat('b', 64));
-insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps) values ('v', 'b', 'telegram', '@b', 'bot', 'bot', null);
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
+	values ('v', 'in', 'webhook_push', repeat('b', 64));
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps)
+	values ('v', 'b', 'telegram', '@b', 'bot', 'bot', null);
 select test.channel('a');
 create function test.ready(p_limit int default 10) returns text[]
 language sql
@@ -27,15 +29,19 @@ select test.claimed();
 select is(test.ready(), '{}');
 
 select test.post(jsonb_build_object('text', 'later', 'scheduled_for', autopost.now_ts() + interval '90 seconds'));
-select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) from autopost.deliveries d where d.workspace_id = 'w' and d.status = 'sending';
+select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.sent('1')) from autopost.deliveries d
+	where d.workspace_id = 'w' and d.status = 'sending';
 select is(test.next_wake(), 90000::bigint, 'when to look again');
 select test.tick('90 seconds');
 select is(test.ready(), '{w}');
-insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until) values ('w', 'telegram', 'bot', autopost.now_ts() + interval '5 seconds');
+insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until)
+	values ('w', 'telegram', 'bot', autopost.now_ts() + interval '5 seconds');
 select is(test.ready(), '{}', 'a group that cools down is not ready');
 select is(test.next_wake(), 5000::bigint, 'until it is');
-update autopost.platform_limits set cooldown_until = null, rate_rps = 1, next_allowed_at = autopost.now_ts() + interval '3 seconds';
-select is(test.next_wake(), 2500::bigint, 'nor one whose slots are taken for the next half second: it is asked when a claim gives many');
+update autopost.platform_limits set cooldown_until = null, rate_rps = 1,
+	next_allowed_at = autopost.now_ts() + interval '3 seconds';
+select is(test.next_wake(), 2500::bigint,
+	'nor one whose slots are taken for the next half second: it is asked when a claim gives many');
 update autopost.platform_limits set next_allowed_at = null;
 update autopost.workspaces set status = 'disabled';
 select is(test.ready(), '{}', 'nor a workspace that is not active');

@@ -18,9 +18,10 @@ select is((test.row('idle')).next_retry_at, autopost.now_ts(), 'and it is due at
 select is(test.actions('idle'), '{released}');
 select is((test.gate('idle')).inflight, 0);
 select is(autopost.release_claims('w', array(select claim_token from c)) ->> 'released', '0', 'once');
-select is(autopost.release_claims('w', '{}') ->> 'released', '0', 'nothing is no error');
+select is(autopost.release_claims('w', '{}') ->> 'released', '0', 'an empty list is not an error');
 
-select is(autopost.commit_outcome('w', delivery_id, claim_token, test.sent('1')) ->> 'reason', 'stale', 'the released claim is over') from c where channel_id = 'idle';
+select is(autopost.commit_outcome('w', delivery_id, claim_token, test.sent('1')) ->> 'reason', 'stale',
+	'the released claim is over') from c where channel_id = 'idle';
 
 -- However often it is released, five calls remain.
 do $$

@@ -25,9 +25,12 @@ select is(test.resolve('found', '77'), '{"applied": true, "status": "sent"}', 't
 select is((test.row('a')).provider_message_id, '77');
 select is((test.row('a')).sent_at, autopost.now_ts());
 select is(test.actions('a'), '{send_attempt,unknown_outcome,retry_scheduled,unknown_resolved,sent}');
-select is((select e.meta - 'trace_id' from autopost.events e where e.action = 'unknown_resolved'), '{"operator": "olga", "reason": "looked", "verdict": "found"}');
-select is((select to_jsonb(l) - '{id,seq,prev_hash,hash}'::text[] from autopost.admin_audit_log l), jsonb_build_object('workspace_id', 'w', 'ts', autopost.now_ts(), 'operator', 'olga', 'action', 'resolve_unknown',
-	'reason', 'looked', 'subject', 'deliveries', 'before', jsonb_build_object((test.row('a')).delivery_id, 'retry'), 'after', jsonb_build_object((test.row('a')).delivery_id, 'sent')),
+select is((select e.meta - 'trace_id' from autopost.events e where e.action = 'unknown_resolved'),
+	'{"operator": "olga", "reason": "looked", "verdict": "found"}');
+select is((select to_jsonb(l) - '{id,seq,prev_hash,hash}'::text[] from autopost.admin_audit_log l),
+	jsonb_build_object('workspace_id', 'w', 'ts', autopost.now_ts(), 'operator', 'olga', 'action', 'resolve_unknown',
+	'reason', 'looked', 'subject', 'deliveries', 'before', jsonb_build_object((test.row('a')).delivery_id, 'retry'),
+		'after', jsonb_build_object((test.row('a')).delivery_id, 'sent')),
 	'what a person did is in the log');
 select is((test.channel_row('a')).error_streak, 0, 'it counts as sent');
 select is((test.gate('a')).last_provider_message_id, '77');
@@ -44,17 +47,22 @@ select is(test.round('a', test.sent('9')) ->> 'status', 'sent', 'it goes again a
 update autopost.channels set on_unknown = 'reconcile';
 select test.hold('z');
 select is(test.resolve('absent') ->> 'applied', 'true');
-select is(test.round('a', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}')) ->> 'status', 'failed_permanent');
+select is(test.round('a', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}')) ->> 'status',
+	'failed_permanent');
 
 select test.tick('1 second');
 select test.say('never called');
 select is(test.resolve('found', '1') ->> 'reason', 'not_unknown', 'only what is unknown can be resolved');
-select is(autopost.resolve_unknown('w', '00000000-0000-7000-8000-000000000000', 'absent', null, 'o', 'r') ->> 'reason', 'unknown_delivery');
+select is(autopost.resolve_unknown('w', '00000000-0000-7000-8000-000000000000', 'absent', null, 'o', 'r') ->> 'reason',
+	'unknown_delivery');
 select throws_ok($$select test.resolve('maybe')$$, 'AP001', null, 'no verdict');
 select throws_ok($$select test.resolve('found')$$, 'AP001', null, 'found needs the platform''s id');
-select throws_ok($$select autopost.resolve_unknown('w', (test.row('a')).delivery_id, 'absent', null, '', 'r')$$, 'AP001');
-select throws_ok($$select autopost.resolve_unknown('w', (test.row('a')).delivery_id, 'absent', null, 'o', '')$$, 'AP001');
-select throws_ok($$update autopost.deliveries set status = 'sent', sent_at = now(), provider_message_id = '1' where status = 'retry' or status = 'queued'$$, 'AP004', null, 'nobody goes around it');
+select throws_ok($$select autopost.resolve_unknown('w', (test.row('a')).delivery_id, 'absent', null, '', 'r')$$,
+	'AP001');
+select throws_ok($$select autopost.resolve_unknown('w', (test.row('a')).delivery_id, 'absent', null, 'o', '')$$,
+	'AP001');
+select throws_ok($$update autopost.deliveries set status = 'sent', sent_at = now(), provider_message_id = '1'
+	where status = 'retry' or status = 'queued'$$, 'AP004', null, 'nobody goes around it');
 
 select * from finish();
 rollback;

@@ -1,4 +1,5 @@
--- The same normal form, tags, hash and markup whatever collation the database, or the caller's text, has.
+-- Normal form, tags, hash and markup do not depend on the collation of the database or of the
+-- argument.
 begin;
 select plan(12);
 
@@ -9,9 +10,11 @@ insert into words select t, t from unnest(array[
 	'a' || U&'\00a0\2003' || 'b']) t;
 
 select is(autopost.markdown_to_html(c), autopost.markdown_to_html(i), 'markup: ' || c) from words;
-select is(autopost.normalize_text(c, 'Markdown'), autopost.normalize_text(i, 'Markdown'), 'normal form: ' || c) from words;
+select is(autopost.normalize_text(c, 'Markdown'), autopost.normalize_text(i, 'Markdown'), 'normal form: ' || c)
+	from words;
 select is(autopost.canonical_url(c), autopost.canonical_url(i), 'URL: ' || c) from words;
-select is(autopost.tags_of('{}', jsonb_build_object('text', c)), autopost.tags_of('{}', jsonb_build_object('text', i)), 'tags: ' || c) from words;
+select is(autopost.tags_of('{}', jsonb_build_object('text', c)), autopost.tags_of('{}', jsonb_build_object('text', i)),
+	'tags: ' || c) from words;
 
 select * from finish();
 rollback;

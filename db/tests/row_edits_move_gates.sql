@@ -1,4 +1,4 @@
--- A plain UPDATE or INSERT, as an operator writes it, acts on the next claim.
+-- A plain UPDATE or INSERT of an operator takes effect with the next claim.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -28,7 +28,8 @@ update autopost.channels set rate_rps = null;
 select is(cardinality(test.claimed(2)), 2, 'a limit that is lifted: at once');
 update autopost.channels set rate_group = 'elsewhere';
 select is((test.gate('a')).rate_group, 'elsewhere', 'the gate moves with its group');
-insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until) values ('w', 'telegram', 'elsewhere', autopost.now_ts() + interval '1 hour');
+insert into autopost.platform_limits (workspace_id, platform, rate_group, cooldown_until)
+	values ('w', 'telegram', 'elsewhere', autopost.now_ts() + interval '1 hour');
 select is(test.claimed(), '{}', 'under the new group''s cooldown');
 update autopost.platform_limits set cooldown_until = null;
 select is(cardinality(test.claimed(2)), 2, 'which may be lifted by hand');
@@ -42,7 +43,7 @@ create temp table before on commit drop as select to_jsonb(test.gate('a')) as g;
 update autopost.channels set title = 'New', settings = '{"parse_mode": "HTML"}', error_streak = 1;
 select is(to_jsonb(test.gate('a')), (select g from before));
 
--- A channel begins anew when it is enabled, and only then.
+-- Only enabling resets a channel.
 update autopost.channels set enabled = false, error_streak = 3;
 select is((test.channel_row('a')).error_streak, 3);
 update autopost.channels set enabled = true;
@@ -55,7 +56,8 @@ select is((test.channel_row('a')).error_streak, 2, 'it was enabled already');
 update autopost.channel_gates set ready_at = 'infinity', inflight = 0;
 select is(test.claimed(), '{}', 'a gate that is shut wrongly');
 select is(autopost.rearm_gates('w'), '{"rearmed": 1}', 'is found');
-select is((test.gate('a')).inflight, (select count(*)::int from autopost.deliveries where status = 'sending'), 'and counted anew');
+select is((test.gate('a')).inflight, (select count(*)::int from autopost.deliveries where status = 'sending'),
+	'and counted again');
 select is(autopost.rearm_gates('w'), '{"rearmed": 0}', 'in a sound system there is nothing to do');
 
 select * from finish();

@@ -1,4 +1,4 @@
--- How a channel's send_mode, the post's variants and parse_mode decide what is shown; rendered once, at enqueue.
+-- send_mode, variants and parse_mode decide the text, which is rendered once, at enqueue.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -6,31 +6,40 @@ select plan(22);
 
 select test.channel(c) from unnest('{text,media,mixed}'::text[]) c;
 update autopost.channels set send_mode = channel_id;
-insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes) values ('w', 'sha256:' || repeat('1', 64), 'file:///1', 10);
+insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes)
+	values ('w', 'sha256:' || repeat('1', 64), 'file:///1', 10);
 create function test.verdicts(p_answer jsonb) returns text
 language sql
 as $$
-select string_agg((d.value ->> 'channel_id') || ' ' || (d.value ->> 'status'), ', ' order by d.value ->> 'channel_id') from jsonb_array_elements(p_answer -> 'deliveries') d
+select string_agg((d.value ->> 'channel_id') || ' ' || (d.value ->> 'status'), ', ' order by d.value ->> 'channel_id')
+	from jsonb_array_elements(p_answer -> 'deliveries') d
 $$;
 select test.tick('1 second');
-create temp table picture on commit drop as select jsonb_build_array(jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64))) as media;
+create temp table picture on commit drop as
+	select jsonb_build_array(jsonb_build_object('type', 'image', 'blob_ref', 'sha256:' || repeat('1', 64))) as media;
 
-create temp table all_of_it on commit drop as select test.post(jsonb_build_object('text', 'words', 'media', media)) as answer from picture;
+create temp table all_of_it on commit drop as
+	select test.post(jsonb_build_object('text', 'words', 'media', media)) as answer from picture;
 select is((select test.verdicts(answer) from all_of_it), 'media queued, mixed queued, text queued');
-select is((test.row('text')).render_meta -> 'steps', '[{"step": "text", "text": true}]', 'a text channel drops the media');
+select is((test.row('text')).render_meta -> 'steps', '[{"step": "text", "text": true}]',
+	'a text channel drops the media');
 select is((test.row('text')).render_meta -> 'notes', '["media dropped: the channel takes text only"]', 'and says so');
 select is((test.row('media')).render_meta -> 'steps', '[{"step": "media-1", "text": true, "items": [0]}]');
 select test.tick('1 second');
 create temp table words on commit drop as select test.say('words alone') as answer;
-select is((select test.verdicts(answer) from words), 'media skipped, mixed queued, text queued', 'a media channel needs media');
+select is((select test.verdicts(answer) from words), 'media skipped, mixed queued, text queued',
+	'a media channel needs media');
 select is((select answer ->> 'skipped' from words), '1');
 select test.tick('1 second');
-select is(test.verdicts(test.post(jsonb_build_object('media', media))), 'media queued, mixed queued, text skipped', 'a text channel needs text') from picture;
-select is((select count(*)::int from autopost.deliveries where channel_id = 'media'), 2, 'skipped is no delivery');
+select is(test.verdicts(test.post(jsonb_build_object('media', media))), 'media queued, mixed queued, text skipped',
+	'a text channel needs text') from picture;
+select is((select count(*)::int from autopost.deliveries where channel_id = 'media'), 2,
+	'a skipped channel has no delivery');
 
 -- Variants: the channel's, else the platform's, else the text.
 select test.tick('1 second');
-select test.post('{"text": "base", "variants": {"telegram": {"text": "for telegram"}, "mixed": {"text": "for mixed"}}}');
+select test.post(
+	'{"text": "base", "variants": {"telegram": {"text": "for telegram"}, "mixed": {"text": "for mixed"}}}');
 select is((test.row('mixed')).rendered_text, 'for mixed');
 select is((test.row('text')).rendered_text, 'for telegram');
 select test.channel('m', p_platform => 'max');

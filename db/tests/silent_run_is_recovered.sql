@@ -14,9 +14,11 @@ select is(autopost.recover_sending_leases('w') ->> 'recovered', '0', 'a heartbea
 select autopost.touch_run('other');
 select test.tick('0.1 seconds');
 select is(autopost.recover_sending_leases('w') ->> 'recovered', '1', 'after 45 seconds of silence its leases are over');
-select is((select array_agg(claimed_by order by claimed_by) from autopost.deliveries where status = 'sending'), '{n8n,other}',
+select is((select array_agg(claimed_by order by claimed_by) from autopost.deliveries where status = 'sending'),
+	'{n8n,other}',
 	'those of a run that is heard are not, nor those of one that never had a heartbeat');
-select is((select array_agg(e.action order by e.ts, e.cmin::text::int, e.ctid) from autopost.events e where e.action in ('sending_lease_expired', 'retry_scheduled')),
+select is((select array_agg(e.action order by e.ts, e.cmin::text::int, e.ctid) from autopost.events e
+	where e.action in ('sending_lease_expired', 'retry_scheduled')),
 	'{sending_lease_expired,retry_scheduled}');
 select is((select e.meta ->> 'run_id' from autopost.events e where e.action = 'sending_lease_expired'), 'daemon');
 select test.tick('254.9 seconds');

@@ -1,4 +1,4 @@
--- Two-phase callers, and rows of older versions, leave rows in claimed.
+-- Two-phase callers and older versions may leave rows in claimed. These rows return.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -7,7 +7,8 @@ select plan(8);
 select test.channel('a');
 select test.channel('b');
 select test.say('x');
-update autopost.deliveries set status = 'claimed', claim_token = 't' || channel_id, claimed_by = 'old', claimed_at = autopost.now_ts();
+update autopost.deliveries set status = 'claimed', claim_token = 't' || channel_id, claimed_by = 'old',
+	claimed_at = autopost.now_ts();
 update autopost.deliveries set claimed_at = autopost.now_ts() + interval '1 second' where channel_id = 'b';
 select test.tick('299.9 seconds');
 select is(autopost.recover_claimed_leases('w'), '{"recovered": 0}');

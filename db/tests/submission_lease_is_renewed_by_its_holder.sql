@@ -1,4 +1,4 @@
--- Media that come slowly keep their submission leased, for as long as its worker says so and no longer.
+-- A worker can renew the lease of a submission with slow media. Only the holder can.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -16,9 +16,12 @@ select is((select count(*)::int from autopost.claim_submissions('w', 'other', 1)
 select test.tick('1 second');
 create temp table d on commit drop as select w.* from autopost.claim_submissions('w', 'other', 1) w;
 select is((select d.attempt from d), 2, 'silent for too long');
-select is(autopost.extend_submission('w', c.submission_id, c.claim_token), '{"applied": false, "reason": "stale"}') from c;
-select is(autopost.commit_submission('w', d.submission_id, d.claim_token, test.failure('PERMANENT', 'delivery', 'media_fetch_410')) ->> 'status', 'failed') from d;
-select is(autopost.extend_submission('w', d.submission_id, d.claim_token), '{"applied": false, "reason": "stale"}', 'nor when it is decided') from d;
+select is(autopost.extend_submission('w', c.submission_id, c.claim_token), '{"applied": false, "reason": "stale"}')
+	from c;
+select is(autopost.commit_submission('w', d.submission_id, d.claim_token,
+	test.failure('PERMANENT', 'delivery', 'media_fetch_410')) ->> 'status', 'failed') from d;
+select is(autopost.extend_submission('w', d.submission_id, d.claim_token), '{"applied": false, "reason": "stale"}',
+	'nor when it is decided') from d;
 
 select * from finish();
 rollback;

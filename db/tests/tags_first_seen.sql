@@ -13,9 +13,11 @@ select is(test.tags('{"text": "x", "tags": ["B", "a", "b"]}'), '{a,b}', 'folded,
 select is(test.tags('{"text": "x", "tags": [" #Sale "]}'), '{sale}');
 select is(test.tags('{"text": "Новость #Москва и #СПб"}'), '{москва,спб}', 'in any alphabet');
 select is(test.tags('{"text": "#one,#two; (#three)"}'), '{one,three,two}');
-select is(test.tags('{"text": "##x a#b &#39; http://h/#top #1 #2026 #_ #v2"}'), '{v2}', 'no anchors, entities, or bare numbers');
+select is(test.tags('{"text": "##x a#b &#39; http://h/#top #1 #2026 #_ #v2"}'), '{v2}',
+	'no anchors, entities, or bare numbers');
 select is(test.tags('{"text": "#a", "tags": ["a"]}'), '{a}');
-select is(test.tags(format('{"text": "x", "tags": ["%s", "%s"]}', U&'caf\00e9', U&'cafe\0301')), array[U&'caf\00e9'], 'composed and decomposed are one');
+select is(test.tags(format('{"text": "x", "tags": ["%s", "%s"]}', U&'caf\00e9', U&'cafe\0301')), array[U&'caf\00e9'],
+	'composed and decomposed are one');
 
 select test.channel('a');
 update autopost.channels set route_filter = '{"include_any": ["hot"]}';
@@ -28,11 +30,14 @@ select is(test.count_events('message_tag_mismatch'), 1);
 
 -- A source's tags route that item, and stay off the message.
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
-insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('w', 'feed', 'pull_source', 'feed');
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id)
+	values ('w', 'feed', 'pull_source', 'feed');
 create temp table pulled on commit drop as
-select autopost.ingest_pull_chunk('w', 'feed', 'feed', '[{"source_ref": "1", "payload": {"text": "item", "tags": ["own"]}, "tags": ["hot"]}]') as answer;
+select autopost.ingest_pull_chunk('w', 'feed', 'feed',
+	'[{"source_ref": "1", "payload": {"text": "item", "tags": ["own"]}, "tags": ["hot"]}]') as answer;
 select is((select answer -> 'results' -> 0 ->> 'enqueued' from pulled), '1', 'the tags of a source route');
-select is((select tags from autopost.messages where payload ->> 'text' = 'item'), '{own}', 'but are none of the content''s');
+select is((select tags from autopost.messages where payload ->> 'text' = 'item'), '{own}',
+	'but are none of the content''s');
 select is(test.count_events('message_tag_mismatch'), 1);
 select is((select route_filter from test.channel_row('a')), '{"include_any": ["hot"]}');
 

@@ -1,4 +1,4 @@
--- Every pair of statuses, as the owner would write it past the functions: the table of transitions or AP004.
+-- Each pair of statuses, written directly as the owner: an allowed transition or AP004.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -22,7 +22,8 @@ declare
 	v_id uuid := autopost.new_id();
 begin
 	set local session_replication_role = replica;
-	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status)
+	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash,
+		status)
 	select 'w', v_id, m.message_id, 'a', 1, v_id::text, 'queued' from autopost.messages m limit 1;
 	perform test.dress(v_id, p_status);
 	set local session_replication_role = origin;
@@ -61,10 +62,13 @@ language plpgsql
 as $$
 -- 'allowed', or the SQLSTATE of the refusal, for a delivery that is inserted in a status.
 begin
-	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, claim_token,
+	insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash,
+		status, claim_token,
 		sending_lease_until, sent_at, provider_message_id, next_retry_at)
-	select 'w', autopost.new_id(), m.message_id, 'a', 1, 'begins as ' || p_status, p_status, case when p_status in ('claimed', 'sending') then 't' end,
-		case when p_status = 'sending' then autopost.now_ts() end, case when p_status = 'sent' then autopost.now_ts() end,
+	select 'w', autopost.new_id(), m.message_id, 'a', 1, 'begins as ' || p_status, p_status, case
+		when p_status in ('claimed', 'sending') then 't' end,
+		case when p_status = 'sending' then autopost.now_ts() end, case
+			when p_status = 'sent' then autopost.now_ts() end,
 		case when p_status = 'sent' then '1' end, case when p_status = 'retry' then autopost.now_ts() end
 	from autopost.messages m limit 1;
 	return 'allowed';
@@ -76,11 +80,13 @@ $$;
 select test.channel('a');
 select test.say('x');
 
-select is(test.try(from_status, to_status), case when allowed then 'allowed' else 'AP004' end, from_status || ' -> ' || to_status)
+select is(test.try(from_status, to_status), case when allowed then 'allowed' else 'AP004' end,
+	from_status || ' -> ' || to_status)
 from moves order by from_status, to_status;
 
--- A status kept is no transition, whatever it is.
-select is(test.try(s, s), 'allowed', s || ' stays') from unnest('{queued,claimed,sending,sent,retry,deduped,failed_permanent,dead}'::text[]) s;
+-- An unchanged status is not a transition.
+select is(test.try(s, s), 'allowed', s || ' stays')
+	from unnest('{queued,claimed,sending,sent,retry,deduped,failed_permanent,dead}'::text[]) s;
 
 -- How a delivery may begin. sent: what was posted before, taken over with its time.
 select is((
@@ -90,12 +96,16 @@ from unnest('{queued,claimed,sending,sent,retry,deduped,failed_permanent,dead}':
 
 -- The claim's shortcut must issue an attempt and a token.
 create temp table q on commit drop as select test.put('queued') as id;
-select throws_ok(format($$update autopost.deliveries set status = 'sending', claim_token = 't', sending_lease_until = now() where delivery_id = %L$$, (select id from q)),
+select throws_ok(format($$update autopost.deliveries set status = 'sending', claim_token = 't',
+	sending_lease_until = now() where delivery_id = %L$$, (select id from q)),
 	'AP004', null, 'queued -> sending without a new attempt');
-select lives_ok(format($$update autopost.deliveries set status = 'sending', attempt = 1, claim_token = 't', sending_lease_until = now() where delivery_id = %L$$, (select id from q)),
+select lives_ok(format($$update autopost.deliveries set status = 'sending', attempt = 1, claim_token = 't',
+	sending_lease_until = now() where delivery_id = %L$$, (select id from q)),
 	'queued -> sending as a claim does it');
-select throws_ok($$update autopost.deliveries set status = 'unheard of' where status = 'queued'$$, 'AP004', null, 'no other status exists');
-select throws_ok(format($$update autopost.deliveries set claim_token = null where delivery_id = %L$$, (select id from q)),
+select throws_ok($$update autopost.deliveries set status = 'unheard of'
+	where status = 'queued'$$, 'AP004', null, 'no other status exists');
+select throws_ok(format($$update autopost.deliveries set claim_token = null
+	where delivery_id = %L$$, (select id from q)),
 	'23514', null, 'a delivery in flight has a token');
 
 select * from finish();

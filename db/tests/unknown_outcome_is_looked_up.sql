@@ -1,4 +1,4 @@
--- Where a platform can be asked what became of a call: not before it would show it, and since when.
+-- The lookup after an unknown outcome starts when the platform can show the post. It gets the time of the call.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -30,7 +30,7 @@ select test.start('tg');
 select test.lost('tg');
 select cmp_ok((test.row('tg')).next_retry_at, '>=', autopost.now_ts() + interval '10 minutes', 'the time is a row');
 
--- What is asked for is what came of the call in doubt, however many others failed for certain since.
+-- The lookup concerns the call with the unknown outcome, also after later certain failures.
 select test.tick('1 minute');
 select is((select c.last_call_at from test.claim() c where c.channel_id = 'x'), (select at from began));
 select test.start('x');
@@ -44,7 +44,9 @@ select test.start('x');
 select is(test.commit('x', '{"ok": true, "provider_message_id": "1990000000000000001", "raw": {"ids": ["1990000000000000001"], "reconciled": true}}') ->> 'status', 'sent');
 select is((test.row('x')).provider_message_id, '1990000000000000001');
 select is((select e.meta #> '{raw,raw,reconciled}' from autopost.events e where e.action = 'sent'), 'true');
-select is((select e.value ->> 'sentence' from jsonb_array_elements(autopost.why('w', (test.row('x')).delivery_id) -> 'chain') e where e.value ->> 'action' = 'sent'),
+select is((select e.value ->> 'sentence'
+	from jsonb_array_elements(autopost.why('w', (test.row('x')).delivery_id) -> 'chain') e
+	where e.value ->> 'action' = 'sent'),
 	'found at the platform as 1990000000000000001, so not sent again');
 
 select * from finish();

@@ -1,4 +1,5 @@
--- What an adapter that looks for a post in doubt is told of the channel's others, and what becomes of two that are found as one.
+-- An adapter that looks up a post with an unknown outcome gets the channel's other posts. Two posts
+-- may be found as one.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -14,7 +15,8 @@ create function test.album(p_ids jsonb) returns jsonb
 language sql
 as $$
 -- Sent as one message of several ids.
-select jsonb_build_object('ok', true, 'provider_message_id', p_ids ->> 0, 'raw', jsonb_build_object('ids', p_ids, 'steps', jsonb_build_object('text', p_ids)))
+select jsonb_build_object('ok', true, 'provider_message_id', p_ids ->> 0, 'raw',
+	jsonb_build_object('ids', p_ids, 'steps', jsonb_build_object('text', p_ids)))
 $$;
 select test.say('long ago'), test.round('tg', test.album('["10", "11"]'));
 select test.tick('1 hour');
@@ -29,8 +31,10 @@ select test.tick('1 second');
 select test.say('after'), test.round('tg', test.album('["15"]'));
 select test.tick('1 minute');
 create temp table again on commit drop as select test.known(c) as known from test.claim() c;
-select is((select known -> 'before' from again), '["12", "13"]', 'all ids of the newest that stood when the call began');
-select set_eq($$select jsonb_array_elements_text(known -> 'others') from again$$, $$values ('12'), ('13'), ('15')$$, 'and of those since, but none of an hour ago');
+select is((select known -> 'before' from again), '["12", "13"]',
+	'all ids of the newest that stood when the call began');
+select set_eq($$select jsonb_array_elements_text(known -> 'others')
+	from again$$, $$values ('12'), ('13'), ('15')$$, 'and of those since, but none of an hour ago');
 select is((select known -> 'others_in_doubt' from again), 'false');
 
 -- Another delivery in doubt, of which a step stands.
@@ -43,8 +47,10 @@ language sql
 as $$
 select d.* from autopost.deliveries d where d.workspace_id = 'w' and d.unknown_outcomes > 0 order by d.delivery_id
 $$;
-select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'channel', 'x')) from test.both() d where d.status = 'sending';
-update autopost.deliveries set render_meta = autopost.with_progress(render_meta, '{"text": ["14"]}') where delivery_id = (select delivery_id from test.both() limit 1);
+select autopost.commit_outcome('w', d.delivery_id, d.claim_token, test.failure('TRANSIENT', 'channel', 'x'))
+	from test.both() d where d.status = 'sending';
+update autopost.deliveries set render_meta = autopost.with_progress(render_meta, '{"text": ["14"]}')
+	where delivery_id = (select delivery_id from test.both() limit 1);
 select test.tick('10 minutes');
 create temp table claims on commit drop as select c.*, test.known(c) as known from test.claim() c;
 select is((select count(*) from claims)::int, 2);
@@ -53,18 +59,21 @@ select ok((select bool_and((known -> 'others_in_doubt')::boolean) from claims), 
 -- Both are looked for at the same time and found as one post: the first to say so has it.
 select autopost.start_call('w', c.delivery_id, c.claim_token) from claims c;
 create temp table answers on commit drop as
-select row_number() over () as n, autopost.commit_outcome('w', c.delivery_id, c.claim_token, '{"ok": true, "provider_message_id": "16", "raw": {"steps": {"text": ["16"]}, "reconciled": true}}') as a
+select row_number() over () as n, autopost.commit_outcome('w', c.delivery_id, c.claim_token,
+	'{"ok": true, "provider_message_id": "16", "raw": {"steps": {"text": ["16"]}, "reconciled": true}}') as a
 from (select * from claims order by delivery_id) c;
 select is((select a ->> 'status' from answers where n = 1), 'sent');
 select is((select a ->> 'status' from answers where n = 2), 'retry', 'the other is looked for again');
 select is((select last_error ->> 'code' from test.both() d where status = 'retry'), 'found_as_another');
-select is((select unknown_outcomes from test.both() d where status = 'retry'), 1, 'which is no new doubt');
+select is((select unknown_outcomes from test.both() d where status = 'retry'), 1, 'the outcome is not unknown again');
 select test.tick('10 minutes');
-create temp table last on commit drop as select c.delivery_id, c.claim_token, test.known(c) as known from test.claim() c;
-select ok((select known -> 'others' ? '16' from last), 'and it is told whose the post is');
-select autopost.start_call('w', delivery_id, claim_token), autopost.commit_outcome('w', delivery_id, claim_token, test.album('["17"]')) from last;
+create temp table last on commit drop as select c.delivery_id, c.claim_token, test.known(c) as known
+	from test.claim() c;
+select ok((select known -> 'others' ? '16' from last), 'the claim names the owner of the post');
+select autopost.start_call('w', delivery_id, claim_token),
+	autopost.commit_outcome('w', delivery_id, claim_token, test.album('["17"]')) from last;
 
--- Whose post was found is in no doubt. What was sent again may stand there twice, and only once under an id that is known.
+-- A found post has a certain outcome. A resent post may exist twice, but only once under a known id.
 create function test.lost(p_text text) returns uuid
 language sql
 as $$
@@ -78,7 +87,9 @@ $$;
 create function test.ends(p_delivery_id uuid, p_outcome jsonb) returns void
 language sql
 as $$
-select autopost.start_call('w', p_delivery_id, d.claim_token), autopost.commit_outcome('w', p_delivery_id, d.claim_token, p_outcome) from autopost.deliveries d where d.delivery_id = p_delivery_id
+select autopost.start_call('w', p_delivery_id, d.claim_token),
+	autopost.commit_outcome('w', p_delivery_id, d.claim_token, p_outcome) from autopost.deliveries d
+	where d.delivery_id = p_delivery_id
 $$;
 select test.tick('1 hour');
 create temp table lost on commit drop as select n, test.lost('lost ' || n) as id from generate_series(1, 2) n;

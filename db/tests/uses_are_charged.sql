@@ -1,4 +1,4 @@
--- What of a platform has a price besides posts: charged as the adapter reports it, whatever came of the call, and to uploads by hand as well.
+-- Priced uses other than posts are charged as the adapter reports them, for each outcome and for manual uploads.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -29,9 +29,12 @@ select test.say('two');
 select test.call(test.failure('TRANSIENT', 'delivery', 'x_conflict') || '{"used": {"media_metadata": 2}}');
 select is(test.spent(), 10000::bigint, 'the post is paid back, what it used is not');
 select test.call(test.sent('2') || '{"used": {"owned_read": 3, "free": 7, "media_metadata": "many"}}');
-select is(test.spent(), 10000 + 15000 + 15000::bigint, 'the post and three reads; what has no price, or is no number, costs nothing');
-select is(array(select h.use || ' ' || h.attempt from autopost.charges h order by h.attempt, h.use), '{media_metadata 1,owned_read 2,post 2}');
-select is((autopost.commit_outcome('w', (test.row('x')).delivery_id, (test.row('x')).settled ->> 'token', test.sent('2') || '{"used": {"owned_read": 3}}')) ->> 'repeated', 'true');
+select is(test.spent(), 10000 + 15000 + 15000::bigint,
+	'the post and three reads; uses without a price or a number cost nothing');
+select is(array(select h.use || ' ' || h.attempt from autopost.charges h order by h.attempt, h.use),
+	'{media_metadata 1,owned_read 2,post 2}');
+select is((autopost.commit_outcome('w', (test.row('x')).delivery_id, (test.row('x')).settled ->> 'token',
+	test.sent('2') || '{"used": {"owned_read": 3}}')) ->> 'repeated', 'true');
 select is(test.spent(), 40000::bigint, 'a commit that is repeated spends nothing');
 
 -- It counts against the budget.
@@ -51,13 +54,18 @@ as $$
 select autopost.record_upload('w', 'x', 'purse', 'sha256:aa', p_kind, p_used, 'olga', 'n8n')
 $$;
 select is(test.upload('tweet_image', null), '{"applied": false, "reason": "unknown_upload"}');
-select autopost.put_media_blob('w', 'sha256:aa', 'x', 'purse', 'tweet_image', 'id-1', autopost.now_ts() + interval '1 day');
-select is(test.upload('tweet_image', '{"media_metadata": 1}') - 'expires_at', '{"applied": true, "file_id": "id-1", "kind": "tweet_image"}');
+select autopost.put_media_blob('w', 'sha256:aa', 'x', 'purse', 'tweet_image', 'id-1',
+	autopost.now_ts() + interval '1 day');
+select is(test.upload('tweet_image', '{"media_metadata": 1}') - 'expires_at',
+	'{"applied": true, "file_id": "id-1", "kind": "tweet_image"}');
 select is(test.spent(), 61000::bigint);
 select is(test.upload('tweet_image', null) ->> 'file_id', 'id-1', 'asked again');
 select is(test.spent(), 61000::bigint);
-select is((select count(*)::int from autopost.admin_audit_log where action = 'record_upload' and subject = 'media:sha256:aa' and operator = 'olga' and after ->> 'platform' = 'x'), 2);
-select is((select count(*)::int from autopost.admin_audit_log where after::text like '%id-1%'), 0, 'the id is told to the caller alone');
+select is((select count(*)::int from autopost.admin_audit_log
+	where action = 'record_upload' and subject = 'media:sha256:aa' and operator = 'olga'
+	and after ->> 'platform' = 'x'), 2);
+select is((select count(*)::int from autopost.admin_audit_log where after::text like '%id-1%'), 0,
+	'only the caller gets the id');
 select test.tick('2 days');
 select is(test.upload('tweet_image', null) ->> 'reason', 'unknown_upload', 'expired');
 
@@ -66,9 +74,11 @@ update autopost.channels set settings = '{"long_text": "split"}';
 select test.say(repeat('word ', 100));
 select test.call(test.sent('4') || '{"used": {"media_metadata": 1}}');
 select is((test.row('x')).status, 'sending');
-select is((select count(*)::int from autopost.charges h where h.delivery_id = (test.row('x')).delivery_id and h.use = 'media_metadata'), 0);
+select is((select count(*)::int from autopost.charges h where h.delivery_id = (test.row('x')).delivery_id
+	and h.use = 'media_metadata'), 0);
 select test.commit('x', test.sent('4') || '{"used": {"media_metadata": 1}, "raw": {"steps": {"text-1": ["4"]}}}');
-select is((select array_agg(h.micros) from autopost.charges h where h.delivery_id = (test.row('x')).delivery_id and h.use = 'media_metadata'), '{5000}');
+select is((select array_agg(h.micros) from autopost.charges h
+	where h.delivery_id = (test.row('x')).delivery_id and h.use = 'media_metadata'), '{5000}');
 
 select * from finish();
 rollback;

@@ -1,16 +1,26 @@
--- A small world for a contract's test, and short words to drive it through the public functions. Included after fake_clock.sql.
--- Workspace w with the endpoint in; channels are made by the test. Whoever needs more writes rows, as an operator would.
+-- Helpers for contracts: a small data set and short functions that call the public functions.
+-- Included after fake_clock.sql.
+-- Workspace w with the endpoint in. Tests create channels; more rows are written as an operator would.
 insert into autopost.workspaces (workspace_id) values ('w');
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps)
 values ('w', 'in', 'webhook_push', repeat('a', 64), 1000);
 
 create function test.channel(
-	p_channel_id text, p_rate_rps numeric default null, p_max_parallel int default 1, p_platform text default 'telegram', p_rate_group text default 'bot'
+	p_channel_id text, p_rate_rps numeric default null, p_max_parallel int default 1,
+		p_platform text default 'telegram', p_rate_group text default 'bot'
 ) returns void
 language sql
 as $$
-insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel)
+insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps,
+	max_parallel)
 values ('w', p_channel_id, p_platform, '@' || p_channel_id, p_rate_group, p_rate_group, p_rate_rps, p_max_parallel)
+$$;
+
+create function test.set(p_key text, p_value jsonb) returns jsonb
+language sql
+as $$
+-- Changes a setting.
+select autopost.apply_settings(jsonb_build_object(p_key, p_value), 'test', 'test', false)
 $$;
 
 create function test.post(p_raw jsonb) returns jsonb
@@ -29,14 +39,16 @@ $$;
 create function test.posts(p_text text, p_count int, p_routing jsonb default '{}') returns void
 language sql
 as $$
--- Enqueues "text 1", "text 2", … in one batch, so that their order is certain, and lets a millisecond pass: all are due.
+-- Enqueues "text 1", "text 2", … in one batch, so that their order is certain, and lets a
+-- millisecond pass: all are due.
 select autopost.enqueue_messages_and_deliveries_batch('w', 'in', 'api', jsonb_agg(
 	jsonb_build_object('text', p_text || ' ' || n, 'routing', p_routing) order by n))
 from generate_series(1, p_count) n;
 select test.tick('1 millisecond')
 $$;
 
-create function test.claim(p_limit int default 100, p_run_id text default 'run-1') returns setof autopost.claimed_delivery
+create function test.claim(p_limit int default 100, p_run_id text default 'run-1')
+	returns setof autopost.claimed_delivery
 language sql
 as $$
 select c.* from autopost.claim_deliveries('w', p_run_id, p_limit) c
@@ -49,10 +61,10 @@ as $$
 select coalesce(array_agg(c.channel_id), '{}') from test.claim(p_limit, p_run_id) c
 $$;
 
-create function test.ring(p_after text, p_limit int) returns text[]
+create function test.ready_workspaces(p_after text, p_limit int) returns text[]
 language sql
 as $$
--- Whose turn it is, after the one that was served last.
+-- Workspaces with work, after the one that was served last.
 select array(select jsonb_array_elements_text(autopost.ready_work(p_after, p_limit, '[]') -> 'workspaces'))
 $$;
 
@@ -108,7 +120,8 @@ create function test.failure(p_category text, p_scope text, p_code text, p_more 
 language sql
 as $$
 -- The outcome of a failed call.
-select jsonb_build_object('ok', false, 'error', jsonb_build_object('category', p_category, 'scope', p_scope, 'code', p_code, 'known', true) || p_more)
+select jsonb_build_object('ok', false, 'error', jsonb_build_object('category', p_category, 'scope', p_scope, 'code',
+	p_code, 'known', true) || p_more)
 $$;
 
 create function test.round(p_channel_id text, p_outcome jsonb) returns jsonb
@@ -123,8 +136,9 @@ $$;
 create function test.actions(p_channel_id text) returns text[]
 language sql
 as $$
--- What happened to the channel's newest delivery, in the order of writing where the clock stands still.
-select coalesce(array_agg(e.action order by e.ts, e.cmin::text::int, e.ctid), '{}') from autopost.events e, test.row(p_channel_id) r
+-- Event actions of the channel's newest delivery, in the order of writing if the clock stands still.
+select coalesce(array_agg(e.action order by e.ts, e.cmin::text::int, e.ctid), '{}')
+	from autopost.events e, test.row(p_channel_id) r
 where e.workspace_id = 'w' and e.delivery_id = r.delivery_id
 $$;
 

@@ -22,7 +22,7 @@ import (
 
 const token = `42:sec"ret/part value`
 
-func TestRedactorTakesTheSecretOutInEveryForm(t *testing.T) {
+func TestRedactorRemovesEveryFormOfTheSecret(t *testing.T) {
 	hide := adapter.Hide(autopost.NewSecret(token))
 	for _, text := range []string{
 		"call /bot" + token + "/send", `only sec"ret/part value`, `path 42:sec%22ret%2Fpart%20value`,
@@ -89,10 +89,10 @@ func TestWaitsInSecondsAndAsDates(t *testing.T) {
 		header := http.Header{"Retry-After": {text}, "Date": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
 		require.Equal(t, want, adapter.Answer{Header: header}.RetryAfterMS(), text)
 	}
-	require.Zero(t, adapter.Answer{Header: http.Header{"Retry-After": {"Sun, 06 Nov 2094 08:49:37 GMT"}}}.RetryAfterMS(), "nothing to count from")
+	require.Zero(t, adapter.Answer{Header: http.Header{"Retry-After": {"Sun, 06 Nov 2094 08:49:37 GMT"}}}.RetryAfterMS(), "without Date there is no start")
 }
 
-// stream is content that is read in pieces and counts its closings.
+// stream is content that is read in pieces. It counts calls of Close.
 type stream struct {
 	io.ReadSeeker
 	closed int
@@ -167,7 +167,7 @@ func client(t *testing.T) *outbound.Client {
 	return c
 }
 
-func TestExchangeClassifiesWhatTheTransportSays(t *testing.T) {
+func TestExchangeClassifiesTransportErrors(t *testing.T) {
 	hijack := func(answer string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
@@ -212,7 +212,7 @@ type doer func() error
 
 func (d doer) Do(*http.Request) (*http.Response, error) { return nil, d() }
 
-func TestRunSkipsWhatIsDoneAndEmitsAllButTheLast(t *testing.T) {
+func TestRunSkipsDoneStepsAndEmitsAllButTheLast(t *testing.T) {
 	steps := []autopost.Step{{Name: "text", Text: true}, {Name: "m1", Items: []int{0, 1}}, {Name: "m2", Items: []int{2}}}
 	first := time.Unix(1_800_000_000, 0).UTC()
 	var sent []string
@@ -236,7 +236,7 @@ func TestRunSkipsWhatIsDoneAndEmitsAllButTheLast(t *testing.T) {
 	require.JSONEq(t, `{"ids":["7","m1-a","m1-b","m2-a","m2-b"],"steps":{"text":["7"],"m1":["m1-a","m1-b"],"m2":["m2-a","m2-b"]}}`, string(outcome.Raw))
 }
 
-func TestAnAsideIsNoMessage(t *testing.T) {
+func TestAsideStepMakesNoMessage(t *testing.T) {
 	steps := []autopost.Step{{Name: "session", Aside: true}, {Name: "video"}, {Name: "thumbnail", Aside: true}}
 	call := autopost.Call{
 		Delivery: autopost.Delivery{RenderMeta: autopost.RenderMeta{Steps: steps}},
@@ -251,7 +251,7 @@ func TestAnAsideIsNoMessage(t *testing.T) {
 
 	call.Emit = func(context.Context, autopost.Acknowledged) error { return errors.New("lost") }
 	outcome = adapter.Run(t.Context(), call, name)
-	require.True(t, outcome.Error.Known, "it can be made again")
+	require.True(t, outcome.Error.Known, "it may be repeated")
 	require.Equal(t, adapter.CodeNotRecorded, outcome.Error.Code)
 }
 
@@ -267,14 +267,14 @@ func TestRunStops(t *testing.T) {
 		outcome := adapter.Run(t.Context(), call(nil, nil), ok)
 		require.Equal(t, autopost.CodeValidationFailed, outcome.Error.Code)
 	})
-	t.Run("when a step cannot be recorded the outcome is unknown and its ids are told", func(t *testing.T) {
+	t.Run("when a step cannot be recorded the outcome is unknown and its ids are reported", func(t *testing.T) {
 		outcome := adapter.Run(t.Context(), call(steps, func(context.Context, autopost.Acknowledged) error { return errors.New("lost TOPSECRET") }), ok)
 		require.False(t, outcome.Error.Known)
 		require.Equal(t, autopost.CodeUnknownOutcome, outcome.Error.Code)
 		require.JSONEq(t, `{"ids":["a"],"steps":{"a":["a"]}}`, string(outcome.Raw))
 		require.NotContains(t, outcome.Error.Message, "TOPSECRET")
 	})
-	t.Run("when time is over between the steps", func(t *testing.T) {
+	t.Run("when the deadline passes between the steps", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		outcome := adapter.Run(ctx, call(steps, func(context.Context, autopost.Acknowledged) error { cancel(); return nil }), ok)
 		require.True(t, outcome.Error.Known)
@@ -282,7 +282,7 @@ func TestRunStops(t *testing.T) {
 	})
 }
 
-func TestButtonsGoUnderTheTextElseUnderTheFirstStep(t *testing.T) {
+func TestButtonsBelongToTheTextElseToTheFirstStep(t *testing.T) {
 	rows := [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}}
 	media, text := autopost.Step{Name: "m"}, autopost.Step{Name: "t", Text: true}
 	meta := autopost.RenderMeta{Buttons: rows, Steps: []autopost.Step{media, text}}
@@ -290,7 +290,7 @@ func TestButtonsGoUnderTheTextElseUnderTheFirstStep(t *testing.T) {
 	require.Equal(t, rows, adapter.Buttons(meta, text))
 	end := autopost.Step{Name: "e", Text: true}
 	meta.Steps = []autopost.Step{text, end}
-	require.Nil(t, adapter.Buttons(meta, text), "under the end of a text that was split")
+	require.Nil(t, adapter.Buttons(meta, text), "below the last part of a split text")
 	require.Equal(t, rows, adapter.Buttons(meta, end))
 	meta.Steps = []autopost.Step{media, {Name: "n"}}
 	require.Equal(t, rows, adapter.Buttons(meta, media))

@@ -1,8 +1,7 @@
-// Package adapter holds what every adapter needs to keep its contract: one HTTP
-// exchange with its outcome known or unknown, the baseline of error classes,
-// redaction, uploads that stream with an exact length, and the runner of a
+// Package adapter contains the shared parts of adapters: one HTTP exchange with a known or unknown
+// outcome, the default error classes, redaction, uploads with an exact length, and the loop over a
 // delivery's steps.
 //
-// An adapter translates; it decides nothing. It sends each step that is not yet
-// acknowledged once, says what came back, and leaves retries, pauses and limits to SQL.
+// An adapter translates one protocol. It sends each unacknowledged step once and reports the result.
+// The database decides about retries, pauses and limits.
 package adapter

@@ -11,49 +11,50 @@ import (
 	"autopost/internal/outbound"
 )
 
-// maxAnswer caps what is read of an answer, in bytes. Answers about a post are a few kilobytes.
+// maxAnswer bounds the body of an answer that is read, in bytes. Answers about a post have a few
+// kilobytes.
 const maxAnswer = 1 << 20
 
-// Codes of failures on our own side of the line.
+// Codes of failures on our side.
 const (
-	// CodeNotStarted: the call was cancelled or out of time before its first byte.
+	// CodeNotStarted: the call was cancelled, or its deadline passed, before its first byte.
 	CodeNotStarted = "not_started"
-	// CodeNotRecorded: the database did not take what a step came to, which made no message.
+	// CodeNotRecorded: the database did not record a step that makes no message.
 	CodeNotRecorded = "not_recorded"
-	// CodeOriginUnavailable: the media origin or cache did not answer; it may later.
+	// CodeOriginUnavailable: the media store did not answer; it may answer later.
 	CodeOriginUnavailable = "media_origin_unavailable"
-	// CodeTargetRefused: we do not connect to the address that the channel names.
+	// CodeTargetRefused: connections to the channel's address are not allowed.
 	CodeTargetRefused = "target_refused"
 )
 
-// Doer makes one request and reports failures as *outbound.Error. *outbound.Client is one.
+// Doer makes one request. Failures are *outbound.Error. *outbound.Client implements it.
 type Doer interface {
 	Do(req *http.Request) (*http.Response, error)
 }
 
-// Answer is what a platform said, whole as far as it matters.
+// Answer is an answer with its body.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// RetryAfterMS is the wait that the platform asked for, in milliseconds, at most a year; 0 = none.
+// RetryAfterMS is the wait that the platform requests, in milliseconds, at most a year; 0 if none.
 func (a Answer) RetryAfterMS() int64 { return outbound.RetryAfter(a.Header).Milliseconds() }
 
-// Base is the address below which a platform's paths begin. The error never repeats
-// it: there may be a key in it.
+// Base parses the base URL of a platform's API. The error does not contain the address, because it may
+// contain a key.
 func Base(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, errors.New("it is not an http or https address")
+		return nil, errors.New("must be an http or https address")
 	}
 	return u, nil
 }
 
-// Exchange makes one request and reads its answer. An answer of class 4xx counts by
-// its status alone; any other that cannot be read whole leaves the outcome unknown.
-// Nothing is kept of a body that broke off: it may end within a secret.
+// Exchange makes one request and reads its answer. If the body of a 4xx answer cannot be read, the
+// status counts alone. Any other incomplete answer leaves the outcome unknown. An incomplete body is
+// dropped, because it may end within a secret.
 func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.Error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -71,7 +72,7 @@ func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }
 
-// Unknown is the failure after which nobody knows whether the platform has the post.
+// Unknown returns the failure of a call whose outcome is unknown.
 func Unknown(message string) *autopost.Error {
 	return &autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopeDelivery,
@@ -79,7 +80,7 @@ func Unknown(message string) *autopost.Error {
 	}
 }
 
-// Refusal is a definite failure found on our side or stated by the platform.
+// Refusal returns a definite failure, found on our side or stated by the platform.
 func Refusal(category autopost.Category, scope autopost.Scope, code, message string) *autopost.Error {
 	return &autopost.Error{Category: category, Scope: scope, Code: code, Known: true, Message: message}
 }

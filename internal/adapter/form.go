@@ -13,8 +13,8 @@ import (
 	"autopost"
 )
 
-// Form is a multipart/form-data body that streams its files and knows its exact
-// length beforehand: platforms refuse or mishandle chunked uploads.
+// Form is a multipart/form-data body that streams its files with an exact Content-Length. Platforms
+// reject or mishandle chunked uploads.
 type Form struct {
 	head   bytes.Buffer
 	writer *multipart.Writer
@@ -25,7 +25,7 @@ type Form struct {
 	close func() error
 }
 
-// NewForm makes an empty form.
+// NewForm returns an empty form.
 func NewForm() *Form {
 	f := &Form{}
 	f.writer = multipart.NewWriter(&f.head)
@@ -63,8 +63,8 @@ func (f *Form) flush() {
 	f.head.Reset()
 }
 
-// Attach ends the form and makes it the body of req, which closes the files. The
-// form can be sent once and is not to be closed any more.
+// Attach completes the form and makes it the body of req, which closes the files. The form can be sent
+// once. Do not call Close after it.
 func (f *Form) Attach(req *http.Request) {
 	_ = f.writer.Close()
 	f.flush()
@@ -83,12 +83,13 @@ type body struct {
 
 func (b *body) Close() error { return b.form.Close() }
 
-// Exactly reads so many bytes of a content from where it stands, and fails if it ends before.
+// Exactly reads the given number of bytes from the content's current position. It fails if the content
+// ends earlier.
 func Exactly(content *autopost.Content, bytes int64) io.Reader {
 	return &exact{content: content, left: bytes}
 }
 
-// exact reads a file that must have the size it was announced with.
+// exact reads a file that must have the announced size.
 type exact struct {
 	content *autopost.Content
 	left    int64

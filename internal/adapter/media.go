@@ -8,7 +8,7 @@ import (
 	"autopost"
 )
 
-// errContent marks failures of reading the media origin.
+// errContent marks a failure to read the media store.
 var errContent = errors.New("media content")
 
 // Item returns one medium of the delivery's payload.
@@ -20,12 +20,12 @@ func Item(delivery autopost.Delivery, index int) (autopost.Media, *autopost.Erro
 	return delivery.Payload.Media[index], nil
 }
 
-// Cached looks for the platform's id of the medium under kind.
-func Cached(ctx context.Context, materials autopost.Materials, medium autopost.Media, kind string) (string, *autopost.Error) {
+// Cached returns the platform's id of the medium for a kind; "" if there is none.
+func Cached(ctx context.Context, media autopost.MediaAccess, medium autopost.Media, kind string) (string, *autopost.Error) {
 	if medium.BlobRef == "" {
 		return "", nil
 	}
-	id, ok, err := materials.Cached(ctx, medium.BlobRef, kind)
+	id, ok, err := media.Cached(ctx, medium.BlobRef, kind)
 	if err != nil {
 		return "", Refusal(autopost.Transient, autopost.ScopeDelivery, CodeOriginUnavailable,
 			fmt.Sprintf("look up the platform's id of %s", medium.BlobRef))
@@ -36,13 +36,13 @@ func Cached(ctx context.Context, materials autopost.Materials, medium autopost.M
 	return id, nil
 }
 
-// Open opens the medium's content, to be closed by the caller.
-func Open(ctx context.Context, materials autopost.Materials, medium autopost.Media, hide Redactor) (*autopost.Content, *autopost.Error) {
+// Open opens the medium's content. The caller closes it.
+func Open(ctx context.Context, media autopost.MediaAccess, medium autopost.Media, hide Redactor) (*autopost.Content, *autopost.Error) {
 	if medium.BlobRef == "" {
 		return nil, Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaMissingOrigin,
 			"the medium has no content in the media origin")
 	}
-	content, err := materials.Open(ctx, medium.BlobRef)
+	content, err := media.Open(ctx, medium.BlobRef)
 	if err != nil {
 		return nil, contentError(fmt.Errorf("open %s: %w", medium.BlobRef, err), hide)
 	}

@@ -14,23 +14,22 @@ import (
 const (
 	maxRaw     = 2 << 10
 	maxMessage = 500
-	// maxSearched is far more than is ever kept, in bytes.
+	// maxSearched bounds the text that is searched, in bytes. Far less is kept.
 	maxSearched = 64 << 10
-	// widest is how many bytes may stand for one, escaped: \u0041.
+	// widest is the maximum number of bytes of one escaped byte: \u0041.
 	widest = 6
 	hidden = "[redacted]"
 )
 
-// Redactor takes a secret out of what is kept of a call. The zero value takes out nothing.
+// Redactor removes secrets from texts that are kept. The zero value removes nothing.
 type Redactor struct {
-	// needles are what is looked for, the longest first.
+	// needles are the texts to remove, longest first.
 	needles []string
 }
 
-// Hide makes the redactor of a secret, or of several parts of one: each whole, what
-// is after its first colon (of a bot token that is the secret proper), and both in
-// base64, alone or behind whatever else was encoded with them. A platform may give
-// back any of them escaped for a URL, for JSON, for HTML or for Go, twice even.
+// Hide returns a Redactor for a secret, or for several parts of one. It removes each whole part, the
+// part after its first colon (the secret half of a bot token), and both in base64, also with other data
+// encoded in front. It finds them escaped for a URL, JSON, HTML or Go, even twice.
 func Hide(secrets ...autopost.Secret) Redactor {
 	var needles []string
 	for _, secret := range secrets {
@@ -42,16 +41,16 @@ func Hide(secrets ...autopost.Secret) Redactor {
 			}
 		}
 	}
-	// The longest first: a part must not be taken out of the whole.
+	// Longest first, so that a part is not removed from a longer match.
 	slices.SortStableFunc(needles, func(a, b string) int { return len(b) - len(a) })
 	return Redactor{slices.Compact(needles)}
 }
 
-// leastEncoded is how long a form in base64 must be to be told from other text.
+// leastEncoded is the minimum length of a base64 form; shorter forms match other text.
 const leastEncoded = 8
 
-// inBase64 is what a secret certainly contributes to a text in base64, wherever in it
-// the secret begins.
+// inBase64 returns the parts of a base64 text that the secret determines, for each position of the
+// secret in it.
 func inBase64(secret string) []string {
 	var forms []string
 	for before := range 3 {
@@ -66,17 +65,17 @@ func inBase64(secret string) []string {
 	return forms
 }
 
-// Text gives at most 500 bytes of s, fit for any database, without the secret.
+// Text returns at most 500 bytes of s without the secret. PostgreSQL can store it.
 func (r Redactor) Text(s string) string { return cut(r.clean(s), maxMessage) }
 
-// Raw gives an answer as JSON of at most 2 KiB without the secret: as it is where
-// it is JSON and fits, else its beginning as a JSON string. PostgreSQL stores it: no NUL.
+// Raw returns an answer as at most 2 KiB of JSON without the secret: unchanged if it is short JSON,
+// else its start as a JSON string. PostgreSQL can store it.
 func (r Redactor) Raw(body []byte) json.RawMessage {
 	if len(body) == 0 {
 		return nil
 	}
 	if value, ok := decode(body); ok {
-		// Encoded anew, so that no escape in the answer hides the secret.
+		// Encode again, so that no escape in the answer hides the secret.
 		text := r.clean(string(encode(value)))
 		if len(text) <= maxRaw && json.Valid([]byte(text)) && !strings.Contains(text, `\u0000`) {
 			return json.RawMessage(text)
@@ -91,13 +90,13 @@ func (r Redactor) Raw(body []byte) json.RawMessage {
 	}
 }
 
-// clean takes the secret out of a text in which it may be escaped.
+// clean removes the secret from a text, also if it is escaped.
 func (r Redactor) clean(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 	if len(r.needles) == 0 {
 		return s
 	}
-	// What is searched is bounded; the half of a secret that a cut leaves goes with its surroundings.
+	// The search is bounded. Half a secret at the cut is removed with the text around it.
 	whole := len(s) <= maxSearched
 	s = cut(s, maxSearched)
 	cuts := r.find(s)
@@ -116,8 +115,8 @@ func (r Redactor) clean(s string) string {
 	return out.String()
 }
 
-// decode reads JSON keeping its numbers digit by digit. A number beyond a double
-// is refused: PostgreSQL might not take it.
+// decode parses JSON with exact numbers. A number outside the range of a double is an error, because
+// PostgreSQL may reject it.
 func decode(body []byte) (any, bool) {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -128,7 +127,7 @@ func decode(body []byte) (any, bool) {
 	return value, decoder.Decode(&value) == nil
 }
 
-// encode gives JSON without the escaping meant for HTML.
+// encode returns JSON without escapes for HTML.
 func encode(value any) []byte {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
@@ -139,7 +138,7 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// cut shortens s to at most limit bytes, at a character's border.
+// cut shortens s to at most limit bytes, at a character boundary.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -11,17 +11,18 @@ import (
 
 // Rule is one row of a platform's table of error classes.
 type Rule struct {
-	// Status is the HTTP status that the row is about; 0 = any.
+	// Status is the HTTP status; 0 matches any.
 	Status int
-	// Contains are lower-case substrings of which the platform's own words must hold one; none = any words.
+	// Contains are lower-case substrings, one of which must occur in the platform's words; empty
+	// matches any words.
 	Contains []string
 	Category autopost.Category
 	Scope    autopost.Scope
 	Code     string
 }
 
-// Classify returns the first row for the status and the platform's words, else the
-// row of [Baseline]. Case does not matter: platforms change it.
+// Classify returns the first row that matches the status and the platform's words, else the row of
+// [Baseline]. It ignores case, which platforms change.
 func Classify(rules []Rule, prefix string, status int, words string) Rule {
 	words = strings.ToLower(words)
 	for _, rule := range rules {
@@ -35,8 +36,8 @@ func Classify(rules []Rule, prefix string, status int, words string) Rule {
 	return Baseline(prefix, status)
 }
 
-// Baseline is the row for an HTTP status about which a platform's table says
-// nothing. prefix begins the code: "tg" gives "tg_429" and "tg_5xx".
+// Baseline returns the class of an HTTP status without a row in the platform's table. prefix is the
+// start of the code: "tg" gives "tg_429" and "tg_5xx".
 func Baseline(prefix string, status int) Rule {
 	rule := Rule{
 		Status: status, Category: autopost.Permanent, Scope: autopost.ScopeDelivery,
@@ -54,7 +55,7 @@ func Baseline(prefix string, status int) Rule {
 	case status == http.StatusRequestEntityTooLarge:
 		rule.Code = autopost.CodeMediaTooLarge
 	case status == http.StatusTooManyRequests:
-		// Whether the credential is meant, SQL finds out: two of its chats limited at once.
+		// The database extends it to the credential if two of its chats are limited at once.
 		rule.Category, rule.Scope = autopost.Transient, autopost.ScopeChannel
 	case status >= 500:
 		rule.Category, rule.Scope, rule.Code = autopost.Transient, autopost.ScopePlatform, prefix+"_5xx"
@@ -62,7 +63,17 @@ func Baseline(prefix string, status int) Rule {
 	return rule
 }
 
-// Error makes the failure of a row, definite, with the answer's own wait and a snippet of it.
+// Gateway returns the class of an error answer that is not in the platform's own form. A proxy sent
+// it, so it says nothing about the credential, the channel or the post. A size limit, a rate limit and
+// a server error keep the class of [Baseline].
+func Gateway(prefix string, status int) Rule {
+	if status >= 500 || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests {
+		return Baseline(prefix, status)
+	}
+	return Rule{Status: status, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: prefix + "_gateway"}
+}
+
+// Error returns the definite failure of a row, with the wait and a snippet of the answer.
 func (r Rule) Error(answer Answer, message string, hide Redactor) *autopost.Error {
 	e := Refusal(r.Category, r.Scope, r.Code, hide.Text(message))
 	e.RetryAfterMS = answer.RetryAfterMS()

@@ -9,21 +9,21 @@ import (
 	"autopost"
 )
 
-// Receipt is what a platform gave for one step.
+// Receipt is the platform's acknowledgement of a step.
 type Receipt struct {
-	// IDs are the ids of the messages made, at least one; of a step that makes none,
-	// whatever the platform gave.
+	// IDs are the ids of the messages, at least one. For a step without messages they are any ids that
+	// the platform returned.
 	IDs []string
-	// SentAt is the platform's own time; zero when it does not tell.
+	// SentAt is the platform's time; zero if not stated.
 	SentAt time.Time
 }
 
-// SendStep makes the call of one step. answers is the id of the message that it
-// replies to; "" for none.
-type SendStep func(ctx context.Context, step autopost.Step, answers string) (Receipt, *autopost.Error)
+// SendStep makes the call of one step. replyTo is the id of the message to which it replies; "" for
+// none.
+type SendStep func(ctx context.Context, step autopost.Step, replyTo string) (Receipt, *autopost.Error)
 
-// Run sends the delivery's steps that are not acknowledged yet, in order, gives
-// each but the last to call.Emit before the next begins, and assembles the outcome.
+// Run sends the unacknowledged steps of the delivery in order. It passes each step except the last to
+// call.Emit before the next one starts, and returns the outcome.
 func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcome {
 	meta := call.Delivery.RenderMeta
 	if len(meta.Steps) == 0 {
@@ -55,7 +55,7 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 		if err := call.Emit(ctx, ack); err != nil && step.Aside {
 			return done.failed(NotRecorded(step.Name, err, Hide(call.Secret)))
 		} else if err != nil {
-			// The platform has the step and the database may not: sending it again would be blind.
+			// The platform has the step, but the database may not: another send could repeat it.
 			return done.failed(Unknown(Hide(call.Secret).Text(fmt.Sprintf("step %s has ids %v, not recorded: %v", step.Name, receipt.IDs, err))))
 		}
 	}
@@ -65,9 +65,9 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 	return autopost.Sent(done.IDs[0], sentAt, done.raw())
 }
 
-// Missing is the first step of the delivery that is not acknowledged, and the id of
-// the message that it answers; false when there is none.
-func Missing(delivery autopost.Delivery) (step autopost.Step, answers string, ok bool) {
+// Missing returns the first unacknowledged step of the delivery, and the id of the message to which it
+// replies; false if there is none.
+func Missing(delivery autopost.Delivery) (step autopost.Step, replyTo string, ok bool) {
 	progress := delivery.RenderMeta.Progress
 	for _, step := range delivery.RenderMeta.Steps {
 		if !progress.Done(step.Name) {
@@ -78,9 +78,8 @@ func Missing(delivery autopost.Delivery) (step autopost.Step, answers string, ok
 	return autopost.Step{}, "", false
 }
 
-// Found makes the verdict on a delivery whose first missing step the platform turned
-// out to have, as these ids. Where more steps are missing it gives this one to
-// call.Emit and says neither found nor absent.
+// Found returns the verdict for a delivery whose first missing step exists on the platform with these
+// ids. If later steps are missing, it passes this step to call.Emit and returns an empty verdict.
 func Found(ctx context.Context, call autopost.Call, ids []string) autopost.Verdict {
 	meta := call.Delivery.RenderMeta
 	all := made{Steps: map[string][]string{}}
@@ -101,19 +100,18 @@ func Found(ctx context.Context, call autopost.Call, ids []string) autopost.Verdi
 	return autopost.Verdict{Found: true, ProviderMessageID: all.IDs[0], Raw: all.raw()}
 }
 
-// NotRecorded is the failure of a step that made no message and could not be
-// recorded: it can be made again.
+// NotRecorded is the failure of a step without messages that could not be recorded. It may be repeated.
 func NotRecorded(step string, err error, hide Redactor) *autopost.Error {
 	return Refusal(autopost.Transient, autopost.ScopeDelivery, CodeNotRecorded, hide.Text(fmt.Sprintf("step %s is not recorded: %v", step, err)))
 }
 
-// NoID is the failure of an act on a message whose id is none of the platform's.
+// NoID is the failure of a change of a message whose id is invalid on the platform.
 func NoID(id string) *autopost.Error {
-	return Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("%q is no id of a message of this platform", id))
+	return Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("%q is not a message id of this platform", id))
 }
 
-// Buttons are those that go with the step: under the end of the text, or under the
-// first step of a delivery without text.
+// Buttons returns the buttons of a step. They belong to the last step with text, or to the first step
+// of a delivery without text.
 func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {
 	carrier := meta.Steps[0].Name
 	for _, s := range meta.Steps {
@@ -127,7 +125,7 @@ func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {
 	return meta.Buttons
 }
 
-// made is what the platform has of the delivery so far.
+// made lists the steps that the platform has.
 type made struct {
 	IDs   []string            `json:"ids"`
 	Steps map[string][]string `json:"steps"`
@@ -140,7 +138,7 @@ func (m *made) add(step autopost.Step, ids []string) {
 	m.Steps[step.Name] = ids
 }
 
-// first is the id of a step's first message; "" while it has none.
+// first returns the id of a step's first message; "" if it has none.
 func (m *made) first(step string) string {
 	if ids := m.Steps[step]; len(ids) > 0 {
 		return ids[0]
@@ -150,7 +148,7 @@ func (m *made) first(step string) string {
 
 func (m *made) raw() json.RawMessage { return encode(m) }
 
-// failed keeps the ids of a part that was sent with the failure of the rest.
+// failed returns the outcome of a failure. If a part was sent, it contains the ids of that part.
 func (m *made) failed(failure *autopost.Error) autopost.Outcome {
 	outcome := autopost.Failed(*failure)
 	if len(m.IDs) > 0 {

@@ -16,23 +16,26 @@ import (
 	"autopost"
 )
 
-// TokenEndpoint is where an OAuth 2.0 platform gives tokens, for secrets that are
-// JSON objects with client_id, client_secret (unless the app is a public one),
-// refresh_token and access_token. It is an autopost.Refresher.
+// TokenEndpoint is the token endpoint of an OAuth 2.0 platform. Secrets are JSON objects with
+// client_id, client_secret (except for public apps), refresh_token and access_token. It implements
+// autopost.Refresher.
 type TokenEndpoint struct {
 	// URL is the endpoint. Required.
 	URL string
 	// Client makes the calls. Required.
 	Client Doer
-	// SecretInForm puts the app's secret into the form instead of the header.
+	// SecretInForm sends the app's secret in the form instead of the header.
 	SecretInForm bool
-	// Revoked are the names of errors that mean that the grant is worth nothing any
-	// more; RevokedCode and AppCode are our codes for that, and for an app that is not taken.
+	// Revoked lists the errors that mean that the grant is no longer valid. RevokedCode is our code for
+	// them, AppCode our code for rejected app credentials.
 	Revoked              []string
 	RevokedCode, AppCode string
+	// Classify may classify a refusal that is not about the grant, such as a spending limit; nil means
+	// that it does not. Optional.
+	Classify func(answer Answer, hide Redactor) *autopost.Error
 }
 
-// Renewal implements autopost.Refresher. What is no such object is never renewed.
+// Renewal implements autopost.Refresher. A secret of another form is never renewed.
 func (TokenEndpoint) Renewal(secret autopost.Secret) autopost.Renewal {
 	fields, _ := readFields(secret)
 	switch {
@@ -50,20 +53,20 @@ func (t TokenEndpoint) Refresh(ctx context.Context, secret autopost.Secret) (aut
 	return t.ask(ctx, secret, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {fields["refresh_token"]}})
 }
 
-// Exchange gives the secret of an account for the code that the platform gave to its
-// owner; app holds client_id and client_secret. A secret that could not be renewed is refused.
+// Exchange exchanges the code of an owner's consent for the secret of the account. app contains
+// client_id and client_secret. A secret that cannot be renewed is rejected.
 func (t TokenEndpoint) Exchange(ctx context.Context, app autopost.Secret, code, verifier, redirect string) (autopost.Renewed, *autopost.Error) {
 	renewed, failure := t.ask(ctx, app, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect},
 	})
 	if failure == nil && t.Renewal(renewed.Secret) != autopost.RenewLater {
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing,
-			"the platform gave no refresh token: take the app's access away in the account's settings, and link again")
+			"the platform returned no refresh token: remove the app's access in the account's settings, and link again")
 	}
 	return renewed, failure
 }
 
-// ask makes one request for tokens. Of the answer nothing is kept but the error's name and description.
+// ask makes one token request. It keeps only the error's name and description from the answer.
 func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url.Values) (autopost.Renewed, *autopost.Error) {
 	fields, err := readFields(secret)
 	if err != nil {
@@ -78,16 +81,21 @@ func (t TokenEndpoint) ask(ctx context.Context, secret autopost.Secret, form url
 	hide := Hide(secrets...)
 	req, err := t.request(ctx, fields["client_id"], fields["client_secret"], form)
 	if err != nil {
-		return autopost.Renewed{}, t.unavailable("the token endpoint's address cannot be read")
+		return autopost.Renewed{}, t.unavailable("the token endpoint's address is invalid")
 	}
 	answer, failure := Exchange(t.Client, req, hide)
 	if failure != nil {
-		// Nothing was posted, so nothing is unknown about a post.
+		// A token request posts nothing, so its outcome is never unknown.
 		return autopost.Renewed{}, t.unavailable(failure.Message)
 	}
 	refused := "the platform does not renew the credential (%s): link the account again"
 	if form.Has("code") {
-		refused = "the platform does not take the code (%s): it is good once, for a short time and for this request alone: link the account again"
+		refused = "the platform rejects the code (%s), which is valid once and for a short time: link the account again"
+	}
+	if t.Classify != nil && answer.Status >= 300 {
+		if failure := t.Classify(answer, hide); failure != nil {
+			return autopost.Renewed{}, failure
+		}
 	}
 	return t.read(answer, secret, refused, hide)
 }
@@ -112,7 +120,7 @@ func (t TokenEndpoint) request(ctx context.Context, id, secret string, form url.
 	return req, nil
 }
 
-// read takes the tokens out of an answer; refused is what is said where the grant is not taken.
+// read reads the tokens of an answer. refused is the message format for a rejected grant.
 func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, refused string, hide Redactor) (autopost.Renewed, *autopost.Error) {
 	var said struct {
 		AccessToken  string `json:"access_token"`
@@ -129,7 +137,7 @@ func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, refused strin
 		}
 		return autopost.Renewed{Secret: renewed, ValidFor: time.Duration(said.ExpiresIn) * time.Second}, nil
 	}
-	words := "no error of OAuth's form"
+	words := "no OAuth error"
 	if err == nil && said.Error != "" {
 		words = hide.Text(said.Error + ": " + said.Description)
 	}
@@ -138,7 +146,7 @@ func (t TokenEndpoint) read(answer Answer, secret autopost.Secret, refused strin
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.RevokedCode, fmt.Sprintf(refused, words))
 	case said.Error != "" && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden):
 		return autopost.Renewed{}, Refusal(autopost.Permanent, autopost.ScopeChannel, t.AppCode,
-			"the platform does not take the app's client_id and client_secret ("+words+"): correct them")
+			"the platform rejects the app's client_id and client_secret ("+words+"): correct them")
 	}
 	failure := t.unavailable("the token endpoint answers " + strconv.Itoa(answer.Status) + ", " + words)
 	failure.RetryAfterMS = answer.RetryAfterMS()
@@ -149,12 +157,12 @@ func (t TokenEndpoint) unavailable(message string) *autopost.Error {
 	return Refusal(autopost.Transient, autopost.ScopePlatform, autopost.CodeCredentialUnavailable, message)
 }
 
-// readFields reads the text fields of a secret that is a JSON object. The error does
-// not quote the secret, as the decoder's own might.
+// readFields returns the text fields of a secret that is a JSON object. The error does not quote the
+// secret.
 func readFields(secret autopost.Secret) (map[string]string, error) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(secret.Reveal()), &object) != nil {
-		return nil, errors.New("the secret is no JSON object")
+		return nil, errors.New("the secret is not a JSON object")
 	}
 	fields := make(map[string]string, len(object))
 	for name, raw := range object {
@@ -166,12 +174,12 @@ func readFields(secret autopost.Secret) (map[string]string, error) {
 	return fields, nil
 }
 
-// withTokens is the secret with other tokens; all else in it stays, and so does the
-// refresh token where none was given.
+// withTokens returns the secret with new tokens. Other fields stay, also the refresh token if there is
+// no new one.
 func withTokens(secret autopost.Secret, access, refresh string) (autopost.Secret, error) {
 	var object map[string]any
 	if json.Unmarshal([]byte(secret.Reveal()), &object) != nil {
-		return autopost.Secret{}, errors.New("the secret is no JSON object")
+		return autopost.Secret{}, errors.New("the secret is not a JSON object")
 	}
 	object["access_token"] = access
 	if refresh != "" {

@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// layers is how often escaped text may be escaped again and still be seen through.
+// layers is the number of nested escapes that find removes.
 const layers = 3
 
-// span is a part of a text, in bytes.
+// span is a byte range of a text.
 type span struct{ from, to int }
 
-// find gives where a text holds a needle, escaped or not, in the order of their beginnings.
+// find returns the ranges of the text that contain a needle, escaped or not, in order of their start.
 func (r Redactor) find(text string) []span {
 	var found []span
 	seen := legible{text: text}
 	for layer := range layers + 1 {
 		for _, needle := range r.needles {
 			if layer > 0 {
-				needle = strings.ReplaceAll(needle, "+", " ") // as unescape leaves a plus
+				needle = strings.ReplaceAll(needle, "+", " ") // unescape replaces plus
 			}
 			for at := 0; ; {
 				n := strings.Index(seen.text[at:], needle)
@@ -45,7 +45,8 @@ func (r Redactor) find(text string) []span {
 // legible is a text without its escapes.
 type legible struct {
 	text string
-	// places are where each byte began in the original, and its end; nil is a text as it was.
+	// places are the offsets of each byte in the original text, and its end; nil means an unchanged
+	// text.
 	places []int
 }
 
@@ -56,8 +57,8 @@ func (l legible) place(i int) int {
 	return l.places[i]
 }
 
-// unescape takes one layer of escapes off: of URLs, JSON, Go and HTML, whatever comes.
-// A plus becomes a space, as in a query.
+// unescape removes one layer of escapes: of URLs, JSON, Go and HTML. A plus becomes a space, as in a
+// query.
 func (l legible) unescape() legible {
 	var out strings.Builder
 	var places []int
@@ -72,7 +73,7 @@ func (l legible) unescape() legible {
 	return legible{out.String(), append(places, l.place(len(l.text)))}
 }
 
-// escaped reads the character with which a text begins, and how many bytes stand for it.
+// escaped returns the first character of a text, unescaped, and the number of bytes that represent it.
 func escaped(text string) (plain string, width int) {
 	switch text[0] {
 	case '+':

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// block stops the second half of the channels of a workspace, each third of them
-// in another way: by a pause, by hand, by a rate whose next slot is far away.
-const block = `
+// blockHalf stops the second half of the channels of a workspace: a third by a pause, a third by
+// enabled = false, and a third by a rate whose next slot is far away.
+const blockHalf = `
 update autopost.channels c
 set paused_until = case when right(c.channel_id, 6)::int % 3 = 0 then now() + interval '1 day' end,
 	enabled = right(c.channel_id, 6)::int % 3 <> 1,
@@ -17,16 +17,15 @@ set paused_until = case when right(c.channel_id, 6)::int % 3 = 0 then now() + in
 	next_allowed_at = case when right(c.channel_id, 6)::int % 3 = 2 then now() + interval '1 day' else c.next_allowed_at end
 where c.workspace_id = $1 and right(c.channel_id, 6)::int > $2`
 
-// split is a workspace of which half of the channels is blocked.
+// split is a workspace with half of its channels blocked.
 type split struct {
 	*queue
-	open int // of the channels
-	// visited is how long the one visit took that the gates of a new backlog get.
+	open int // number of open channels
+	// visited is the duration of the first claims, which close the gates of the blocked channels.
 	visited time.Duration
 }
 
-// split makes such a workspace in a database of its own, with so many rows waiting
-// in the blocked half.
+// split creates such a workspace in a new database, with a backlog in the blocked half.
 func (b *bench) split(ctx context.Context, s shape, backlog int) (*split, error) {
 	base, err := b.migrated(ctx, "backlog")
 	if err != nil {
@@ -45,11 +44,11 @@ func (b *bench) fillSplit(ctx context.Context, base *base, s shape, backlog int)
 		return nil, err
 	}
 	w := &split{queue: q, open: s.channels / 2}
-	if err := base.exec(ctx, block, q.workspace, w.open); err != nil {
+	if err := base.exec(ctx, blockHalf, q.workspace, w.open); err != nil {
 		return nil, err
 	}
 	if backlog > 0 {
-		if err := w.bury(ctx, backlog); err != nil {
+		if err := w.addBlocked(ctx, backlog); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +62,7 @@ func (b *bench) fillSplit(ctx context.Context, base *base, s shape, backlog int)
 			return nil, err
 		}
 		if found.rows > 0 {
-			return nil, fmt.Errorf("%v deliveries of blocked channels could be claimed", found.rows)
+			return nil, fmt.Errorf("%v deliveries of blocked channels were claimed", found.rows)
 		}
 		ready, err := value[int](ctx, base, `select count(*)::int from autopost.channel_gates g where g.workspace_id = $1 and g.ready_at <= now()`, q.workspace)
 		if err != nil {
@@ -76,13 +75,13 @@ func (b *bench) fillSplit(ctx context.Context, base *base, s shape, backlog int)
 	}
 }
 
-// bury adds rows that are due and blocked.
-func (w *split) bury(ctx context.Context, rows int) error {
+// addBlocked adds rows that are due and blocked.
+func (w *split) addBlocked(ctx context.Context, rows int) error {
 	_, err := w.base.backlog(ctx, w.workspace, w.pattern, max(1, rows/(w.shape.channels-w.open)), fmt.Sprintf("right(t.channel_id, 6)::int > %d", w.open))
 	return err
 }
 
-// due adds so many rows that can be claimed, and returns how many.
+// due adds about rows that can be claimed and returns their number.
 func (w *split) due(ctx context.Context, rows int) (int64, error) {
 	return w.base.backlog(ctx, w.workspace, w.pattern, max(1, rows/w.open), fmt.Sprintf("right(t.channel_id, 6)::int <= %d", w.open))
 }
@@ -98,16 +97,16 @@ func (b *bench) behindBacklog(ctx context.Context) (result Result, err error) {
 }
 
 func (b *bench) behindOf(ctx context.Context, channels int, result *Result) (err error) {
-	b.say("  %d channels, %s rows blocked", channels, thousands(fmt.Sprint(b.blocked)))
-	worlds := map[string]*split{}
+	b.printf("  %d channels, %s rows blocked", channels, thousands(fmt.Sprint(b.blocked)))
+	splits := map[string]*split{}
 	defer func() {
-		for _, w := range worlds {
+		for _, w := range splits {
 			err = errors.Join(err, w.base.close(ctx))
 		}
 	}()
 	for name, backlog := range map[string]int{"empty": 0, "behind": b.blocked} {
-		if worlds[name], err = b.split(ctx, everyLimit(channels), backlog); err != nil {
-			delete(worlds, name)
+		if splits[name], err = b.split(ctx, everyLimit(channels), backlog); err != nil {
+			delete(splits, name)
 			return err
 		}
 	}
@@ -118,7 +117,7 @@ func (b *bench) behindOf(ctx context.Context, channels int, result *Result) (err
 		}}
 	}
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
-		for name, w := range worlds {
+		for name, w := range splits {
 			made, err := w.due(ctx, b.due)
 			if err != nil {
 				return err
@@ -133,13 +132,13 @@ func (b *bench) behindOf(ctx context.Context, channels int, result *Result) (err
 	if err != nil {
 		return err
 	}
-	behind := worlds["behind"]
+	behind := splits["behind"]
 	result.Checks = append(result.Checks, atLeast(0.9, ratio(fmt.Sprintf("%d channels: behind %s blocked / empty backlog",
 		channels, thousands(fmt.Sprint(b.blocked))), samples["behind"], samples["empty"])))
 	result.Figures = append(result.Figures,
 		figure(fmt.Sprintf("%d channels: empty backlog", channels), "rows/s", samples["empty"]...),
-		figure("  behind the blocked", "rows/s", samples["behind"]...),
-		figure("  once, to close the gates of the blocked", "ms", float64(behind.visited.Milliseconds())))
+		figure("  behind the blocked rows", "rows/s", samples["behind"]...),
+		figure("  once, to close the gates of blocked channels", "ms", float64(behind.visited.Milliseconds())))
 	return nil
 }
 
@@ -159,14 +158,14 @@ func (b *bench) claimBuffers(ctx context.Context) (result Result, err error) {
 	}
 	for _, parallel := range []int{1, 10} {
 		all := figure("", "", medians[parallel]...)
-		result.Checks = append(result.Checks, atMost(1.1, figure(fmt.Sprintf("most / least over the backlogs, max_parallel %d", parallel), "x", all.Max/all.Min)))
+		result.Checks = append(result.Checks, atMost(1.1, figure(fmt.Sprintf("largest / smallest over the backlogs, max_parallel %d", parallel), "x", all.Max/all.Min)))
 	}
 	return result, nil
 }
 
-// buffersAt counts the buffers of claims where nine tenths of a backlog are blocked.
+// buffersAt counts the buffers of claims with nine tenths of a backlog blocked.
 func (b *bench) buffersAt(ctx context.Context, rows, parallel int) (samples []float64, err error) {
-	b.say("  backlog of %s rows, max_parallel %d", thousands(fmt.Sprint(rows)), parallel)
+	b.printf("  backlog of %s rows, max_parallel %d", thousands(fmt.Sprint(rows)), parallel)
 	s := everyLimit(2 * b.channels)
 	s.parallel = parallel
 	w, err := b.split(ctx, s, rows*9/10)
@@ -187,5 +186,5 @@ func (b *bench) buffersAt(ctx context.Context, rows, parallel int) (samples []fl
 		}
 		samples = append(samples, claim.buffers/claim.rows)
 	}
-	return samples[1:], nil // the first one filled the caches
+	return samples[1:], nil // the first sample filled the caches
 }

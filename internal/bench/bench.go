@@ -1,10 +1,9 @@
-// Package bench measures the database of autopost by its public functions, against
-// the goals of the project, against what PostgreSQL itself can do with the same
-// rows, and against River, a queue in Go on the same server.
+// Package bench measures autopost against the goals of the project, against bare SQL with
+// the same rows, and against River, a queue in Go on the same server.
 //
-// Absolute figures are worth little on a machine that others use: what is compared
-// runs in the same interleaved rounds, ratios are taken within a round, and where a
-// count (buffers, WAL) says it, the count is taken.
+// Absolute figures mean little on a shared machine. So the sides of a comparison run in the
+// same interleaved rounds, ratios are taken within a round, and counts (buffers, WAL) are
+// preferred over times.
 package bench
 
 import (
@@ -19,50 +18,50 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Options say what to measure, and on which server.
+// Options select the goals, the sizes and the server.
 type Options struct {
-	// URL of a server to use: databases are made there and dropped again. The login
-	// must be allowed to make databases and roles. Empty: a private one is started.
+	// URL is a server to use. The benchmark creates its databases there and drops them again;
+	// the login must be allowed to create databases and roles. Empty means a private server.
 	URL string
-	// BinDir is the folder of initdb and postgres for the private one. Empty: the machine is searched.
+	// BinDir is the folder of initdb and postgres for the private server; empty means search.
 	BinDir string
-	// Only names the goals to measure; none means all.
+	// Only names the goals to measure; empty means all.
 	Only []string
-	// Quick takes small sizes, for a look or a test; Full takes the largest.
+	// Quick selects small sizes, Full the largest.
 	Quick, Full bool
-	// Profile adds to P3 where the time of a drain goes, function by function; its login must be a superuser.
+	// Profile adds the time of each function to P3. The login must be a superuser.
 	Profile bool
-	// Rounds of each interleaved comparison; 0 means that of the sizes.
+	// Rounds of each interleaved comparison; 0 means the number of the sizes.
 	Rounds int
-	// Program is the autopost to run as the daemon, where a goal wants one.
+	// Program is the path of the autopost binary to run as the daemon.
 	Program string
-	// Progress is told what happens. Required.
+	// Progress gets the progress messages. Required.
 	Progress io.Writer
 }
 
-// sizes are what the measurements are done with.
+// sizes are the sizes of the measurements.
 type sizes struct {
 	name     string
 	rounds   int
 	batch    int // of a claim, a start, a commit
-	channels int // of a workspace where nothing else is said
+	channels int // of a workspace
 	drain    int // deliveries of a drain
 
 	fan                        int   // channels of the widest post
-	littleHistory, muchHistory int   // rows sent long ago
-	due, blocked               int   // rows that can be claimed behind rows that cannot
-	spreads                    []int // channels over which those are spread
-	backlogs                   []int // rows behind which the buffers of a claim are counted
+	littleHistory, muchHistory int   // old sent rows
+	due, blocked               int   // rows that can be claimed, and rows that cannot
+	spreads                    []int // numbers of channels of those rows
+	backlogs                   []int // sizes of the backlog for the buffers of a claim
 	workspaces                 int
-	hold, paced                time.Duration // how long a snapshot is held, how long rates bind
-	posts                      int           // whose latency is taken
-	quiet                      time.Duration // how long a daemon is watched that has nothing to do
+	hold, paced                time.Duration // duration of the held snapshot, and of the binding rates
+	posts                      int           // posts for latencies
+	idle                       time.Duration // observation time of an idle daemon
 }
 
 func (o Options) sizes() sizes {
 	size := sizes{name: "usual", rounds: 5, batch: 1000, channels: 1000, drain: 20_000,
 		fan: 20_000, littleHistory: 10_000, muchHistory: 1_000_000, due: 10_000, blocked: 1_000_000, spreads: []int{40, 1000, 20_000},
-		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second, posts: 400, quiet: time.Minute}
+		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second, posts: 400, idle: time.Minute}
 	switch {
 	case o.Full:
 		size.name, size.rounds, size.drain = "full", 9, 100_000
@@ -70,7 +69,7 @@ func (o Options) sizes() sizes {
 	case o.Quick:
 		size = sizes{name: "quick", rounds: 1, batch: 50, channels: 20, drain: 100,
 			fan: 100, littleHistory: 100, muchHistory: 1000, due: 100, blocked: 1000, spreads: []int{20},
-			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond, posts: 10, quiet: time.Second}
+			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond, posts: 10, idle: time.Second}
 	}
 	if o.Rounds > 0 {
 		size.rounds = o.Rounds
@@ -88,32 +87,32 @@ type bench struct {
 }
 
 type goal struct {
-	id, says string
-	measure  func(*bench, context.Context) (Result, error)
+	id, title string
+	measure   func(*bench, context.Context) (Result, error)
 }
 
 var goals = []goal{
 	{"P1", "one post to very many channels, against the bare insert of its rows", (*bench).fanOut},
-	{"P2", "no plan flips above much history", (*bench).history},
-	{"P3", "drain with every limit on, against River tuned", (*bench).drainAgainstRiver},
-	{"P3e", "the same through daemons and HTTP, to a platform", (*bench).drainByDaemons},
-	{"P4", "drain against a bare lifecycle of the same writes", (*bench).drainAgainstBare},
-	{"P5", "due rows behind due but blocked ones", (*bench).behindBacklog},
+	{"P2", "the same plans with much history", (*bench).history},
+	{"P3", "drain with all limits, against tuned River", (*bench).drainAgainstRiver},
+	{"P3e", "the same with daemons, over HTTP to a platform", (*bench).drainByDaemons},
+	{"P4", "drain, against bare statements with the same writes", (*bench).drainAgainstBare},
+	{"P5", "due rows behind blocked due rows", (*bench).behindBacklog},
 	{"P6", "shared buffers of a claimed row", (*bench).claimBuffers},
 	{"P7", "four claimers against one", (*bench).fourClaimers},
-	{"P8", "a post to an idle daemon", (*bench).idleLatency},
+	{"P8", "latency of a post to an idle daemon", (*bench).idleLatency},
 	{"P9", "many workspaces, one in a hundred with work", (*bench).manyWorkspaces},
 	{"P10", "WAL of a delivered row", (*bench).wal},
-	{"P11", "drain under a snapshot that somebody holds", (*bench).heldSnapshot},
-	{"P13", "a daemon with nothing to do", (*bench).idleDaemon},
-	{"fan", "one post to very many channels, until the last was called", (*bench).fanOutLive},
-	{"results", "events that are told to result webhooks", (*bench).tellResults},
-	{"isolation", "posts of calm workspaces while others are in trouble", (*bench).isolation},
-	{"ingress", "posts by webhook to forty channels, against a bare insert of the body", (*bench).ingress},
-	{"rate", "rates that bind: shared ceiling, per channel", (*bench).bindingRates},
+	{"P11", "drain while a transaction holds a snapshot", (*bench).heldSnapshot},
+	{"P13", "an idle daemon", (*bench).idleDaemon},
+	{"fan", "one post to very many channels, until the last call", (*bench).fanOutLive},
+	{"results", "events to result webhooks", (*bench).resultWebhooks},
+	{"isolation", "posts of healthy workspaces while others have failures", (*bench).isolation},
+	{"ingress", "pushed posts to forty channels, against a bare insert of the body", (*bench).ingress},
+	{"rate", "binding rates of channels and groups", (*bench).bindingRates},
 }
 
-// Goals names what can be measured.
+// Goals returns the names of all goals.
 func Goals() []string {
 	var names []string
 	for _, g := range goals {
@@ -122,11 +121,11 @@ func Goals() []string {
 	return names
 }
 
-// Run measures. What was found before an error is in the report.
+// Run measures the goals. After an error the report contains the results so far.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Goals(), name) {
-			return report, fmt.Errorf("no goal is called %q: there are %s", name, strings.Join(Goals(), ", "))
+			return report, fmt.Errorf("goal must be one of %s, got %q", strings.Join(Goals(), ", "), name)
 		}
 	}
 	s, err := openServer(ctx, o)
@@ -145,30 +144,30 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, g.id) {
 			continue
 		}
-		b.say("%s: %s", g.id, g.says)
+		b.printf("%s: %s", g.id, g.title)
 		began := time.Now()
 		result, err := g.measure(b, ctx)
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", g.id, err)
 		}
-		result.Goal, result.Says, result.Seconds = g.id, g.says, time.Since(began).Seconds()
+		result.Goal, result.Says, result.Seconds = g.id, g.title, time.Since(began).Seconds()
 		report.Results = append(report.Results, result)
 	}
 	return report, nil
 }
 
-func (b *bench) say(format string, args ...any) {
+func (b *bench) printf(format string, args ...any) {
 	fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
-// subject is one side of a comparison: each round gives one sample.
+// subject is one side of a comparison. Each round gives one sample.
 type subject struct {
 	name, unit string
 	sample     func(ctx context.Context) (float64, error)
 }
 
-// interleave measures the subjects in rounds, every second one in the opposite
-// order, each time after the round was prepared, and returns the samples of each by its name.
+// interleave measures the subjects in rounds, with the opposite order in every second one.
+// It prepares each round first. It returns the samples by the name of the subject.
 func (b *bench) interleave(ctx context.Context, prepare func(context.Context) error, subjects ...subject) (map[string][]float64, error) {
 	samples := map[string][]float64{}
 	for round := range b.rounds {
@@ -188,7 +187,7 @@ func (b *bench) interleave(ctx context.Context, prepare func(context.Context) er
 			samples[s.name] = append(samples[s.name], sample)
 			line += fmt.Sprintf("  %s %s %s", s.name, number(sample), s.unit)
 		}
-		b.say("%s", line)
+		b.printf("%s", line)
 	}
 	return samples, nil
 }

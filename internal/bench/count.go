@@ -14,9 +14,8 @@ import (
 	"autopost/internal/bench/live"
 )
 
-// walByTable says which table the log of a stretch was written for, by the first
-// page that each record names; full-page images stand apart, since they follow the
-// checkpoints and not the rows.
+// walByTable attributes the WAL between two positions to tables, by the first page of each
+// record. Full-page images are separate, because they depend on the checkpoints.
 const walByTable = `
 select case when c.relname is null then 'commits and other'
 		when coalesce(t.relname, c.relname) like 'events%' then 'events'
@@ -36,32 +35,32 @@ func (b *bench) wal(ctx context.Context) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, base.close(ctx)) }()
 	if _, err := base.admin.Exec(ctx, `create extension pg_walinspect`); err != nil {
-		return result, fmt.Errorf("what is written for whom is read by the extension pg_walinspect, which belongs to PostgreSQL: %w", err)
+		return result, fmt.Errorf("create the extension pg_walinspect, which is part of PostgreSQL: %w", err)
 	}
 	q, err := b.queue(ctx, base, "wal", everyLimit(b.channels))
 	if err != nil {
 		return result, err
 	}
 	tables := map[string][]float64{}
-	var lean, events, whole, images, enqueued []float64
+	var lean, events, all, images, enqueued []float64
 	for round := range b.rounds {
 		s, err := b.walOfRound(ctx, q)
 		if err != nil {
 			return result, err
 		}
-		b.say("  round %d of %d: %s bytes a row, of them events %s", round+1, b.rounds, number(s.bytes+s.tables["events"]), number(s.tables["events"]))
+		b.printf("  round %d of %d: %s bytes per row, %s of them for events", round+1, b.rounds, number(s.bytes+s.tables["events"]), number(s.tables["events"]))
 		lean, events, images = append(lean, s.bytes), append(events, s.tables["events"]), append(images, s.images)
-		whole, enqueued = append(whole, s.bytes+s.tables["events"]), append(enqueued, s.enqueue)
+		all, enqueued = append(all, s.bytes+s.tables["events"]), append(enqueued, s.enqueue)
 		for table, bytes := range s.tables {
 			tables[table] = append(tables[table], bytes)
 		}
 	}
 	result.Checks = []Check{atMost(4096, figure("without events: enqueue, claim, start, commit", "B/row", lean...))}
 	result.Figures = []Figure{
-		figure("with events (send_attempt and sent)", "B/row", whole...),
-		figure("of it events", "B/row", events...),
-		figure("of it the enqueue", "B/row", enqueued...),
-		figure("full-page images beside it", "B/row", images...),
+		figure("with events (send_attempt and sent)", "B/row", all...),
+		figure("  of it events", "B/row", events...),
+		figure("  of it the enqueue", "B/row", enqueued...),
+		figure("full-page images in addition", "B/row", images...),
 	}
 	for _, table := range []string{"deliveries", "channel_gates", "channels", "messages", "commits and other"} {
 		if len(tables[table]) > 0 {
@@ -71,7 +70,7 @@ func (b *bench) wal(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// walSample is in bytes per delivered row.
+// walSample is the WAL per delivered row, in bytes.
 type walSample struct {
 	tables                 map[string]float64
 	bytes, images, enqueue float64
@@ -133,9 +132,9 @@ func (q *queue) attribute(ctx context.Context, s *walSample, begin, end string, 
 	return found.Err()
 }
 
-// lsn is where the log ends, all of it written.
+// lsn flushes the WAL and returns its end.
 func (q *queue) lsn(ctx context.Context) (string, error) {
-	// Claims commit without waiting for the disk; what commits after them and waits takes them along.
+	// Claims commit asynchronously. A later synchronous commit flushes them, too.
 	if _, err := q.base.admin.Exec(ctx, `begin; set local synchronous_commit = on; select pg_logical_emit_message(true, 'autopost bench', ''); commit`); err != nil {
 		return "", fmt.Errorf("flush the log: %w", err)
 	}
@@ -144,8 +143,7 @@ func (q *queue) lsn(ctx context.Context) (string, error) {
 	return at, err
 }
 
-// cost is what one statement took: counted by PostgreSQL itself, with everything
-// that its functions did.
+// cost is the cost of one statement and the functions that it calls, as EXPLAIN counts it.
 type cost struct {
 	ms, buffers, rows float64
 }
@@ -154,7 +152,7 @@ func (c cost) plus(other cost) cost {
 	return cost{c.ms + other.ms, c.buffers + other.buffers, c.rows}
 }
 
-// explain runs a call under EXPLAIN ANALYZE. buffers are all pages asked for, found in memory or not.
+// explain runs a call under EXPLAIN ANALYZE. buffers counts all requested pages, in memory or not.
 func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error) {
 	var raw []byte
 	if err := b.engine.QueryRow(ctx, `explain (analyze, buffers, timing off, format json) `+sql, args...).Scan(&raw); err != nil {
@@ -175,8 +173,8 @@ func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error
 	return cost{ms: p.Time, buffers: p.Plan.Hit + p.Plan.Read, rows: p.Plan.Rows}, nil
 }
 
-// explainClaim claims under EXPLAIN, takes the deliveries through start and commit
-// the same way, and returns the cost of each step.
+// explainClaim claims, starts and commits deliveries under EXPLAIN. It returns the cost of
+// each step.
 func explainClaim(ctx context.Context, q *queue, batch int) (claim, start, commit cost, err error) {
 	run := fmt.Sprintf("explain-%d", lastPost.Add(1))
 	claim, err = explain(ctx, q.base, `select * from autopost.claim_deliveries($1, $2, $3)`, q.workspace, run, batch)
@@ -200,24 +198,23 @@ func errNothingClaimed(c cost) error {
 	if c.rows > 0 {
 		return nil
 	}
-	return errors.New("nothing could be claimed")
+	return errors.New("no delivery could be claimed")
 }
 
-// profile runs one more drain with the functions' clocks on and returns where its
-// time went: microseconds a row inside each function, without those that it calls.
-// SQL that was inlined counts for its caller.
+// profile runs one more drain and returns the own time of each function, in microseconds per
+// row. Inlined SQL counts for its caller.
 func (b *bench) profile(ctx context.Context, q *queue) ([]Figure, error) {
 	rows, err := q.fill(ctx, b.drain)
 	if err != nil {
 		return nil, err
 	}
-	watched := *q.base
-	if watched.engine, err = q.base.pool(ctx, "autopost_engine", "track_functions", "all"); err != nil {
+	profiled := *q.base
+	if profiled.engine, err = q.base.pool(ctx, "autopost_engine", "track_functions", "all"); err != nil {
 		return nil, err
 	}
-	d := b.drainer(&queue{base: &watched, workspace: q.workspace}, rows)
+	d := b.drainer(&queue{base: &profiled, workspace: q.workspace}, rows)
 	_, err = d.run(ctx)
-	watched.engine.Close() // a backend reports when it ends
+	profiled.engine.Close() // a backend reports its statistics when it ends
 	if err := errors.Join(err, pause(ctx, time.Second)); err != nil {
 		return nil, err
 	}
@@ -234,78 +231,79 @@ func (b *bench) profile(ctx context.Context, q *queue) ([]Figure, error) {
 	})
 }
 
-// spent is what a drain took, a sample a drain: processor times of a row in microseconds, and how many rows
-// a claim, a start and a commit had.
+// spent is the processor time of drains in microseconds per row, one sample per drain.
 type spent struct {
 	database, daemons, rest []float64
-	together                [3][]float64
+	// batch is the number of rows per claim, start and commit.
+	batch [3][]float64
 }
 
-// stages are the functions that take rows through.
+// stages are the steps of a delivery in the database.
 var stages = [3]string{"claim", "start", "commit"}
 
-// figures tell them, and how many rows a second the processors would do with nothing else to do.
-func (s *spent) figures(who string) []Figure {
+// figures returns the processor times, and the rate at which all processors are busy.
+func (s *spent) figures(name string) []Figure {
 	var most []float64
 	for i := range s.database {
 		most = append(most, float64(runtime.NumCPU())*1e6/(s.database[i]+s.daemons[i]+s.rest[i]))
 	}
-	all := []Figure{figure(who+": of a processor, the database", "µs/row", s.database...)}
-	all = append(all, figure(who+": the benchmark itself", "µs/row", s.rest...), figure(who+": what the processors have room for", "rows/s", most...))
-	if s.daemons[0] > 0 { // they decide how many rows go together; SQL alone is given a number
-		all = append(all, figure(who+": the daemons", "µs/row", s.daemons...))
+	all := []Figure{figure(name+": processor time of the database", "µs/row", s.database...)}
+	all = append(all, figure(name+": processor time of the benchmark", "µs/row", s.rest...), figure(name+": rate with fully used processors", "rows/s", most...))
+	if s.daemons[0] > 0 { // daemons choose their batches; with SQL only, the batch is fixed
+		all = append(all, figure(name+": processor time of the daemons", "µs/row", s.daemons...))
 		for i, stage := range stages {
-			all = append(all, figure(who+": rows a "+stage, "", s.together[i]...))
+			all = append(all, figure(name+": rows per "+stage, "", s.batch[i]...))
 		}
 	}
 	return all
 }
 
-// spending runs what takes rows through, and notes what that took of the processors.
-func (w *whole) spending(ctx context.Context, daemons []*live.Daemon, s *spent, rows float64, through func() error) error {
-	before, err := w.taken(ctx, daemons)
+// measureSpent runs work and records the processor time per row.
+func (w *endToEnd) measureSpent(ctx context.Context, daemons []*live.Daemon, s *spent, rows float64, work func() error) error {
+	before, err := w.usage(ctx, daemons)
 	if err != nil {
 		return err
 	}
-	if err := through(); err != nil {
+	if err := work(); err != nil {
 		return err
 	}
-	after, err := w.taken(ctx, daemons)
+	after, err := w.usage(ctx, daemons)
 	if err != nil {
 		return err
 	}
 	for i := range stages {
-		s.together[i] = append(s.together[i], rows/max(1, after.calls[i]-before.calls[i]))
+		s.batch[i] = append(s.batch[i], rows/max(1, after.calls[i]-before.calls[i]))
 	}
 	each := func(part int) float64 { return float64((after.times[part] - before.times[part]).Microseconds()) / rows }
 	s.database, s.daemons, s.rest = append(s.database, each(0)), append(s.daemons, each(1)), append(s.rest, each(2))
 	return nil
 }
 
-// taken is what the database, the daemons and this process have taken so far, and how often the stages were called.
-type taken struct {
+// usage is the processor time of the database, the daemons and this process so far, and the
+// number of calls of the stages.
+type usage struct {
 	times [3]time.Duration
 	calls [3]float64
 }
 
-func (w *whole) taken(ctx context.Context, daemons []*live.Daemon) (t taken, err error) {
+func (w *endToEnd) usage(ctx context.Context, daemons []*live.Daemon) (t usage, err error) {
 	backend, err := value[int](ctx, w.base, `select pg_backend_pid()`)
 	if err != nil {
 		return t, err
 	}
 	times, err := live.TimesOf(backend)
 	if err != nil {
-		return t, fmt.Errorf("the server must be one of this machine: %w", err)
+		return t, fmt.Errorf("the server must run on this machine: %w", err)
 	}
 	if t.times[0], err = live.Family(times.Parent); err != nil {
 		return t, err
 	}
 	for _, d := range daemons {
-		usage, err := d.Usage()
+		used, err := d.Usage()
 		if err != nil {
 			return t, err
 		}
-		t.times[1] += usage.Processor
+		t.times[1] += used.Processor
 	}
 	if times, err = live.TimesOf(os.Getpid()); err != nil {
 		return t, err

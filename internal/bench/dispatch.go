@@ -54,7 +54,7 @@ func (b *bench) fourClaimers(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// doubles counts deliveries that two claims got without a start being refused in between.
+// doubles counts deliveries that were claimed twice without a refused start in between.
 func (d *drain) doubles() int {
 	found := d.twice
 	for _, claims := range d.claims {
@@ -75,7 +75,7 @@ func (b *bench) manyWorkspaces(ctx context.Context) (result Result, err error) {
 		return result, err
 	}
 	samples, err := b.interleave(ctx, w.fill,
-		subject{"round", "ms", w.round},
+		subject{"poll", "ms", w.poll},
 		subject{"one call", "ms", w.oneCall})
 	if err != nil {
 		return result, err
@@ -85,26 +85,27 @@ func (b *bench) manyWorkspaces(ctx context.Context) (result Result, err error) {
 		return result, err
 	}
 	result.Checks = []Check{
-		atMost(1.5, ratio(fmt.Sprintf("a round over %d workspaces, %d with work / one claim of the same rows", b.workspaces, len(w.busy)), samples["round"], samples["one call"])),
-		atMost(0, figure("workspaces with work that a round left out", "", w.left...)),
+		atMost(1.5, ratio(fmt.Sprintf("a poll of %d workspaces, %d with work / one claim of the same rows", b.workspaces, len(w.busy)), samples["poll"], samples["one call"])),
+		atMost(0, figure("workspaces with work that a poll left out", "", w.left...)),
 	}
 	result.Figures = []Figure{
-		figure("a dispatch round", "ms", samples["round"]...),
+		figure("a dispatch poll", "ms", samples["poll"]...),
 		figure("  of it ready_workspaces", "ms", w.ready...),
 		figure("one claim", "ms", samples["one call"]...),
-		figure(fmt.Sprintf("%d workspaces with one row each, a claim for each", b.workspaces), "ms", small),
+		figure(fmt.Sprintf("%d workspaces with one row each, one claim per workspace", b.workspaces), "ms", small),
 	}
 	return result, nil
 }
 
-// tenants are many workspaces of which few have work, and one that has as much by itself.
+// tenants are many workspaces with little work in few of them, and one workspace with the same
+// amount of work.
 type tenants struct {
 	bench       *bench
 	base        *base
 	all         []string
 	busy        []*queue
 	one         *queue
-	rows        int // of all that are busy
+	rows        int // of all busy workspaces
 	ready, left []float64
 }
 
@@ -133,7 +134,7 @@ func (b *bench) tenants(ctx context.Context, base *base) (*tenants, error) {
 	return w, w.serveOne(ctx, "paused")
 }
 
-// fill gives the same work to the busy ones together and to the one.
+// fill adds the same number of rows to the busy workspaces together and to the one.
 func (w *tenants) fill(ctx context.Context) error {
 	for _, q := range w.busy {
 		if _, err := q.base.backlog(ctx, q.workspace, q.pattern, max(1, w.rows/len(w.busy)/q.shape.channels), "true"); err != nil {
@@ -144,8 +145,8 @@ func (w *tenants) fill(ctx context.Context) error {
 	return err
 }
 
-// round is what a dispatcher does: who is ready, then a claim for each.
-func (w *tenants) round(ctx context.Context) (float64, error) {
+// poll does one poll of a dispatcher: it lists the ready workspaces and claims from each.
+func (w *tenants) poll(ctx context.Context) (float64, error) {
 	began := time.Now()
 	ready, err := names(ctx, w.base, w.bench.workspaces)
 	if err != nil {
@@ -168,7 +169,7 @@ func names(ctx context.Context, b *base, limit int) ([]string, error) {
 	return list, err
 }
 
-// oneCall claims from the one, which is there for that alone.
+// oneCall activates the one workspace, claims from it and pauses it again.
 func (w *tenants) oneCall(ctx context.Context) (float64, error) {
 	if err := w.serveOne(ctx, "active"); err != nil {
 		return 0, err
@@ -181,7 +182,7 @@ func (w *tenants) serveOne(ctx context.Context, status string) error {
 	return w.base.exec(ctx, `update autopost.workspaces set status = $2 where workspace_id = $1`, w.one.workspace, status)
 }
 
-// claim takes what a workspace has; milliseconds.
+// claim claims from a workspace and returns the time in milliseconds.
 func (w *tenants) claim(ctx context.Context, workspace string, limit int) (float64, error) {
 	conn, err := w.base.engine.Acquire(ctx)
 	if err != nil {
@@ -192,12 +193,12 @@ func (w *tenants) claim(ctx context.Context, workspace string, limit int) (float
 	began := time.Now()
 	got, err := d.claimSome(ctx, conn, "bench")
 	if err == nil && len(got) == 0 {
-		err = errors.New("a workspace that is ready gave nothing")
+		err = errors.New("a ready workspace gave no delivery")
 	}
 	return millis(time.Since(began)), err
 }
 
-// small is what it costs that batches are per workspace: one row in each.
+// small measures batches of one row, one per workspace.
 func (w *tenants) small(ctx context.Context) (float64, error) {
 	for _, workspace := range w.all {
 		if _, err := w.base.post(ctx, workspace, text()); err != nil {
@@ -225,21 +226,21 @@ func (w *tenants) small(ctx context.Context) (float64, error) {
 
 func millis(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
 
-// The ceiling of all groups together, in calls a second, and the groups it is split into.
+// The total rate of all groups in calls per second, and the number of groups.
 const (
 	pacedCeiling = 1000
 	pacedGroups  = 4
 )
 
-// bindingRates shows the branch of the claim that reserves slots while everybody
-// wants one: how much of the ceiling is used, and that nothing is above it.
+// bindingRates measures the reservation of slots under full load: the used part of the rates,
+// and that no rate is exceeded.
 func (b *bench) bindingRates(ctx context.Context) (result Result, err error) {
 	base, err := b.migrated(ctx, "rates")
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, base.close(ctx)) }()
-	// The channels together may do twice what their groups may.
+	// The rates of the channels allow twice the rates of their groups.
 	channels := min(b.channels, 400)
 	s := shape{channels: channels, groups: pacedGroups, parallel: 1000, rate: 2 * pacedCeiling / float64(channels), groupRate: pacedCeiling / pacedGroups}
 	q, err := b.queue(ctx, base, "rates", s)
@@ -264,16 +265,16 @@ func (b *bench) bindingRates(ctx context.Context) (result Result, err error) {
 		return result, err
 	}
 	result.Checks = []Check{
-		atMost(0, figure("calls closer to each other than a rate allows", "", above)),
+		atMost(0, figure("calls closer together than a rate allows", "", above)),
 	}
 	result.Figures = append([]Figure{
-		figure("of a shared ceiling of 1,000 calls/s over 4 groups", "calls/s", rate),
-		figure("starts refused for a rate", "", float64(p.refused.Load())),
+		figure("used of a total rate of 1,000 calls/s over 4 groups", "calls/s", rate),
+		figure("starts refused by a rate", "", float64(p.refused.Load())),
 	}, p.shares()...)
 	return result, nil
 }
 
-// paced is a drain that waits for each slot, as a sender does.
+// paced is a drain that waits for each slot, like a daemon.
 type paced struct {
 	*drain
 	until time.Time
@@ -296,7 +297,7 @@ func (p *paced) work(ctx context.Context, run string) error {
 				return err
 			}
 		}
-		if err := pause(ctx, 10*lookAgain); err != nil {
+		if err := pause(ctx, 10*claimInterval); err != nil {
 			return err
 		}
 	}
@@ -310,7 +311,7 @@ func (c claimed) slot() time.Time {
 	return *c.sendAt
 }
 
-// sendDue waits for the first slot, sends all whose slot has come, and returns the rest.
+// sendDue waits for the first slot, sends all deliveries with a due slot and returns the rest.
 func (p *paced) sendDue(ctx context.Context, conn *pgxpool.Conn, items []claimed) ([]claimed, error) {
 	if err := pause(ctx, time.Until(items[0].slot())); err != nil {
 		return nil, err
@@ -329,7 +330,8 @@ func (p *paced) sendDue(ctx context.Context, conn *pgxpool.Conn, items []claimed
 	return items[due:], err
 }
 
-// above counts, in the slots under which calls began, pairs that are closer than their channel or group allows.
+// above counts the pairs of slots that are closer than the rate of their channel or group
+// allows.
 func (p *paced) above(ctx context.Context) (float64, error) {
 	const slots = `
 		with begun as (
@@ -348,7 +350,7 @@ func (p *paced) above(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	if counted == 0 {
-		return 0, errors.New("no start recorded its slot")
+		return 0, errors.New("no start event contains its slot")
 	}
 	return above, nil
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// lookAgain is how long a claimer that found nothing waits while others still work.
-	lookAgain = time.Millisecond
-	// stuckAfter is how long a drain may go without one delivery sent.
+	// claimInterval is the wait after an empty claim.
+	claimInterval = time.Millisecond
+	// stuckAfter is the longest time without a sent delivery.
 	stuckAfter = 2 * time.Minute
 )
 
-// drain takes deliveries through claim, start and commit until so many are sent.
+// drain claims, starts and commits deliveries until total are sent.
 type drain struct {
 	base      *base
 	workspace string
@@ -35,18 +35,18 @@ type drain struct {
 	lastSent             atomic.Int64
 
 	mu sync.Mutex
-	// tokens are those that were claimed: one that comes twice was given to two.
+	// tokens are the claimed tokens. A token that appears twice was claimed twice.
 	tokens map[string]bool
 	// claims counts the claims of each delivery.
 	claims map[string]int
 	twice  int
 }
 
-// claimed is what a sender needs to know of a delivery.
+// claimed is the part of a claim that start and commit need.
 type claimed struct {
 	DeliveryID string     `json:"delivery_id"`
 	ClaimToken string     `json:"claim_token"`
-	sendAt     *time.Time // its slot
+	sendAt     *time.Time // the slot
 }
 
 // settled is an item of commit_outcome_batch.
@@ -55,7 +55,7 @@ type settled struct {
 	Outcome map[string]any `json:"outcome"`
 }
 
-// run drains and returns how long it took.
+// run drains the queue and returns the duration.
 func (d *drain) run(ctx context.Context) (time.Duration, error) {
 	d.tokens, d.claims = map[string]bool{}, map[string]int{}
 	d.lastSent.Store(time.Now().UnixNano())
@@ -86,9 +86,9 @@ func (d *drain) work(ctx context.Context, conn *pgxpool.Conn, run string) error 
 		if len(items) == 0 {
 			d.empty.Add(1)
 			if time.Since(time.Unix(0, d.lastSent.Load())) > stuckAfter {
-				return fmt.Errorf("stuck: %d of %d are sent, and nothing can be claimed", d.sent.Load(), d.total)
+				return fmt.Errorf("stuck: %d of %d deliveries are sent, and no other can be claimed", d.sent.Load(), d.total)
 			}
-			if err := pause(ctx, lookAgain); err != nil {
+			if err := pause(ctx, claimInterval); err != nil {
 				return err
 			}
 			continue
@@ -111,7 +111,7 @@ func (d *drain) work(ctx context.Context, conn *pgxpool.Conn, run string) error 
 	return nil
 }
 
-// claimSome reads all that a daemon reads of a claim, and keeps what a commit needs.
+// claimSome reads the same columns as a daemon.
 func (d *drain) claimSome(ctx context.Context, conn *pgxpool.Conn, run string) ([]claimed, error) {
 	rows, err := conn.Query(ctx, `select delivery_id::text, claim_token, send_at, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt,
 		sending_lease_until, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at, last_provider_message_id
@@ -121,19 +121,19 @@ func (d *drain) claimSome(ctx context.Context, conn *pgxpool.Conn, run string) (
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (claimed, error) {
 		var c claimed
-		into := make([]any, len(row.FieldDescriptions())) // nil: read and left alone
+		into := make([]any, len(row.FieldDescriptions())) // nil: read and discarded
 		into[0], into[1], into[2] = &c.DeliveryID, &c.ClaimToken, &c.sendAt
 		return c, row.Scan(into...)
 	})
 }
 
-// startAll begins the calls, as close before their platform as a batch can be, and returns those that may go on.
+// startAll starts the calls and returns those that the database allowed.
 func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claimed) ([]settled, error) {
 	var answers []struct {
 		Applied bool
 		Reason  string
 	}
-	if err := ask(ctx, conn, &answers, `select autopost.start_call_batch($1, $2)`, d.workspace, items); err != nil {
+	if err := callJSON(ctx, conn, &answers, `select autopost.start_call_batch($1, $2)`, d.workspace, items); err != nil {
 		return nil, err
 	}
 	begun := make([]settled, 0, len(items))
@@ -142,7 +142,7 @@ func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claime
 		case answer.Applied:
 			begun = append(begun, settled{items[i], map[string]any{"ok": true, "provider_message_id": fmt.Sprint(i + 1)}})
 		case answer.Reason == "stale":
-			return nil, errors.New("a claim was stale at once")
+			return nil, errors.New("a new claim was stale")
 		default:
 			d.refused.Add(1)
 		}
@@ -155,12 +155,12 @@ func (d *drain) commitAll(ctx context.Context, conn *pgxpool.Conn, items []settl
 		Applied bool
 		Status  string
 	}
-	if err := ask(ctx, conn, &answers, `select autopost.commit_outcome_batch($1, $2)`, d.workspace, items); err != nil {
+	if err := callJSON(ctx, conn, &answers, `select autopost.commit_outcome_batch($1, $2)`, d.workspace, items); err != nil {
 		return err
 	}
 	for _, answer := range answers {
 		if !answer.Applied || answer.Status != "sent" {
-			return fmt.Errorf("a delivery that was sent is %+v", answer)
+			return fmt.Errorf("a sent delivery must be committed as sent, got %+v", answer)
 		}
 	}
 	return nil
@@ -178,18 +178,18 @@ func (d *drain) note(items []claimed) {
 	}
 }
 
-// shares are what one delivery cost in each step, in microseconds of a connection.
+// shares returns the time of each step per delivery, in microseconds of a connection.
 func (d *drain) shares() []Figure {
 	each := func(ns *atomic.Int64) float64 { return float64(ns.Load()) / 1e3 / float64(d.sent.Load()) }
 	return []Figure{
-		figure("claim, of a connection's time", "µs/row", each(&d.claim)),
+		figure("claim", "µs/row", each(&d.claim)),
 		figure("start_call_batch", "µs/row", each(&d.start)),
 		figure("commit_outcome_batch", "µs/row", each(&d.commit)),
 	}
 }
 
-// ask calls a function that answers one jsonb.
-func ask(ctx context.Context, conn *pgxpool.Conn, into any, sql string, args ...any) error {
+// callJSON calls a function that returns one jsonb value.
+func callJSON(ctx context.Context, conn *pgxpool.Conn, into any, sql string, args ...any) error {
 	var raw []byte
 	if err := conn.QueryRow(ctx, sql, args...).Scan(&raw); err != nil {
 		return err
@@ -213,16 +213,15 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// drainByDaemons is P3e: the drain of P3 through daemons, adapters and real HTTP. What
-// each part takes of the processors says how fast it could be at most where all of
-// them share the machine.
+// drainByDaemons is P3e: the drain of P3 with daemons, adapters and HTTP. The processor time
+// of each part gives the largest possible rate on a machine that all of them share.
 func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
-	w, err := b.whole(ctx, "whole")
+	w, err := b.endToEnd(ctx, "live")
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	const workspace = "whole"
+	const workspace = "live"
 	q, err := b.queue(ctx, w.base, workspace, everyLimit(b.channels))
 	if err != nil {
 		return result, err
@@ -238,14 +237,14 @@ func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
 		return func(ctx context.Context) (float64, error) { return w.drained(ctx, q, daemons, s) }
 	}
 	samples, err := b.interleave(ctx, func(context.Context) error { return nil },
-		subject{"SQL alone", "rows/s", func(ctx context.Context) (float64, error) {
+		subject{"SQL only", "rows/s", func(ctx context.Context) (float64, error) {
 			made, err := q.fill(ctx, b.drain)
 			if err != nil {
 				return 0, err
 			}
 			d := b.drainer(q, made)
 			rate := 0.0
-			err = w.spending(ctx, nil, &bySQL, float64(made), func() (err error) {
+			err = w.measureSpent(ctx, nil, &bySQL, float64(made), func() (err error) {
 				rate, err = perSecond(d.total)(d.run(ctx))
 				return err
 			})
@@ -259,46 +258,46 @@ func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
 	for i := range best {
 		best[i] = max(samples["one daemon"][i], samples["two daemons"][i])
 	}
-	result.Checks = []Check{atLeast(0.7, ratio("from end to end / SQL alone", best, samples["SQL alone"]))}
+	result.Checks = []Check{atLeast(0.7, ratio("end to end / SQL only", best, samples["SQL only"]))}
 	result.Figures = []Figure{
-		figure(fmt.Sprintf("SQL alone, %d connections, batches of %d", claimers, b.batch), "rows/s", samples["SQL alone"]...),
+		figure(fmt.Sprintf("SQL only, %d connections, batches of %d", claimers, b.batch), "rows/s", samples["SQL only"]...),
 		figure("one daemon", "rows/s", samples["one daemon"]...),
 		figure("two daemons", "rows/s", samples["two daemons"]...),
 	}
-	result.Figures = append(result.Figures, bySQL.figures("SQL alone")...)
+	result.Figures = append(result.Figures, bySQL.figures("SQL only")...)
 	result.Figures = append(result.Figures, byOne.figures("one daemon")...)
 	result.Figures = append(result.Figures, byTwo.figures("two daemons")...)
-	result.Notes = []string{fmt.Sprintf("daemons and platform run on the %d processors that the database runs on; the rest of a drain with SQL alone is its client", runtime.NumCPU())}
+	result.Notes = []string{fmt.Sprintf("daemons, platform and database share %d processors; with SQL only, the benchmark is the client", runtime.NumCPU())}
 	return result, nil
 }
 
-// drained starts daemons and gives them rows that are due, when they have sent some and
-// their connections have compiled what they call: calls a second from the first to the last.
-func (w *whole) drained(ctx context.Context, q *queue, daemons int, s *spent) (rate float64, err error) {
+// drained starts daemons, sends some deliveries to warm their connections up, and then
+// measures a drain in calls per second from the first call to the last.
+func (w *endToEnd) drained(ctx context.Context, q *queue, daemons int, s *spent) (rate float64, err error) {
 	running, stop, err := w.serve(ctx, daemons, q.workspace)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	patience, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(w.bench.drain)*10*time.Millisecond)
+	limited, cancel := context.WithTimeout(ctx, stuckAfter+time.Duration(w.bench.drain)*10*time.Millisecond)
 	defer cancel()
 	warm, err := w.fillAtOnce(ctx, q, q.shape.channels)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := w.platform.Arrivals(patience, "", warm); err != nil {
+	if _, err := w.platform.Arrivals(limited, "", warm); err != nil {
 		return 0, err
 	}
 	rows, err := w.fillAtOnce(ctx, q, w.bench.drain)
 	if err != nil {
 		return 0, err
 	}
-	calls, err := w.platform.Arrivals(patience, "", 1)
+	calls, err := w.platform.Arrivals(limited, "", 1)
 	if err != nil {
 		return 0, err
 	}
-	err = w.spending(ctx, running, s, float64(rows-len(calls)), func() (err error) {
-		calls, err = w.platform.Arrivals(patience, "", rows)
+	err = w.measureSpent(ctx, running, s, float64(rows-len(calls)), func() (err error) {
+		calls, err = w.platform.Arrivals(limited, "", rows)
 		return err
 	})
 	if err != nil {
@@ -307,8 +306,9 @@ func (w *whole) drained(ctx context.Context, q *queue, daemons int, s *spent) (r
 	return float64(rows-1) / calls[rows-1].At.Sub(calls[0].At).Seconds(), nil
 }
 
-// fillAtOnce gives daemons that run all rows at the same moment, and forgets the calls of before.
-func (w *whole) fillAtOnce(ctx context.Context, q *queue, rows int) (int, error) {
+// fillAtOnce makes all rows visible to the running daemons at the same moment. It resets the
+// recorded calls.
+func (w *endToEnd) fillAtOnce(ctx context.Context, q *queue, rows int) (int, error) {
 	const status = `update autopost.workspaces set status = $2 where workspace_id = $1`
 	if err := w.exec(ctx, status, q.workspace, "paused"); err != nil {
 		return 0, err

@@ -20,8 +20,8 @@ import (
 	"autopost/internal/pg"
 )
 
-// leanTable is the least that could hold the rows: what has no primary key and no
-// references is no queue.
+// leanTable is the smallest table for the rows: a queue needs at least a primary key and
+// references.
 const leanTable = `
 create table bench.lean (like autopost.deliveries including defaults including generated);
 alter table bench.lean add primary key (workspace_id, delivery_id),
@@ -49,7 +49,7 @@ func (b *bench) fanOut(ctx context.Context) (result Result, err error) {
 	}
 	var events []float64
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
-		// As after a drain: every gate is closed, and the post has to open them all.
+		// After a drain all gates are closed, and the post has to open them.
 		if err := base.exec(ctx, `update autopost.channel_gates set ready_at = 'infinity' where workspace_id = $1`, workspace); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (b *bench) fanOut(ctx context.Context) (result Result, err error) {
 			return 0, err
 		}
 		if int(made[0]) != b.fan {
-			return 0, fmt.Errorf("the post is for %d channels, and %v deliveries wait", b.fan, made[0])
+			return 0, fmt.Errorf("the post must have %d deliveries, got %v", b.fan, made[0])
 		}
 		events = append(events, made[1])
 		return micros(took, b.fan), nil
@@ -89,34 +89,34 @@ func (b *bench) fanOut(ctx context.Context) (result Result, err error) {
 	result.Checks = []Check{atMost(2, ratio("autopost / bare insert into PK + 2 FK", samples["autopost"], samples["bare"]))}
 	result.Figures = []Figure{
 		figure(fmt.Sprintf("one post to %d channels", b.fan), "µs/delivery", samples["autopost"]...),
-		figure("the same rows, bare", "µs/row", samples["bare"]...),
-		figure("events that it wrote", "rows", events...),
+		figure("the same rows, bare insert", "µs/row", samples["bare"]...),
+		figure("written events", "rows", events...),
 	}
-	result.Notes = []string{"its audit is those few events: with and without them is the same ratio"}
+	result.Notes = []string{"the few events do not change the ratio"}
 	return result, nil
 }
 
-// history is P2: the whole life of a delivery above little and much history. The
-// content was posted before, so that the dedup has to look.
+// history is P2: enqueue and delivery with little and much history. The content was posted
+// before, so that the dedup must search.
 func (b *bench) history(ctx context.Context) (result Result, err error) {
-	worlds := []*aged{
+	databases := []*aged{
 		{name: "little history", rows: b.littleHistory},
 		{name: "much history", rows: b.muchHistory},
-		{name: "much history, unknown to ANALYZE", rows: b.muchHistory, unknown: true},
+		{name: "much history, not analyzed", rows: b.muchHistory, unknown: true},
 	}
-	for _, w := range worlds {
+	for _, w := range databases {
 		if err := w.make(ctx, b); err != nil {
-			return result, errors.Join(err, closeAll(ctx, worlds))
+			return result, errors.Join(err, closeAll(ctx, databases))
 		}
 	}
-	defer func() { err = errors.Join(err, closeAll(ctx, worlds)) }()
+	defer func() { err = errors.Join(err, closeAll(ctx, databases)) }()
 	var subjects []subject
-	for _, w := range worlds {
-		subjects = append(subjects, subject{w.name, "µs/delivery", w.life})
+	for _, w := range databases {
+		subjects = append(subjects, subject{w.name, "µs/delivery", w.deliver})
 	}
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
-		for _, w := range worlds {
-			if err := w.forget(ctx); err != nil {
+		for _, w := range databases {
+			if err := w.moveOutOfWindow(ctx); err != nil {
 				return err
 			}
 		}
@@ -125,13 +125,13 @@ func (b *bench) history(ctx context.Context) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	little := worlds[0]
-	for _, w := range worlds[1:] {
+	little := databases[0]
+	for _, w := range databases[1:] {
 		result.Checks = append(result.Checks,
 			atMost(1.3, ratio(w.name+" / little: time", samples[w.name], samples[little.name])),
 			atMost(1.3, ratio(w.name+" / little: buffers", w.buffers, little.buffers)))
 	}
-	for _, w := range worlds {
+	for _, w := range databases {
 		result.Figures = append(result.Figures,
 			figure(fmt.Sprintf("%s (%s rows)", w.name, thousands(fmt.Sprint(w.rows))), "µs/delivery", samples[w.name]...),
 			figure("  buffers", "per delivery", w.buffers...),
@@ -140,10 +140,11 @@ func (b *bench) history(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// aged is a workspace with history, in a database of its own.
+// aged is a database with a workspace that has history.
 type aged struct {
-	name    string
-	rows    int
+	name string
+	rows int
+	// unknown means that the statistics do not include the history.
 	unknown bool
 
 	base             *base
@@ -153,11 +154,11 @@ type aged struct {
 }
 
 func (w *aged) make(ctx context.Context, b *bench) (err error) {
-	b.say("  %s: %s rows", w.name, thousands(fmt.Sprint(w.rows)))
+	b.printf("  %s: %s rows", w.name, thousands(fmt.Sprint(w.rows)))
 	if w.base, err = b.migrated(ctx, "history"); err != nil {
 		return err
 	}
-	// The statistics are as old as this makes them: nobody may analyze in between.
+	// Autovacuum must not update the statistics in between.
 	if err := w.base.exec(ctx, `alter table autopost.deliveries set (autovacuum_enabled = false);
 		alter table autopost.messages set (autovacuum_enabled = false); alter table autopost.channels set (autovacuum_enabled = false);
 		alter table autopost.channel_gates set (autovacuum_enabled = false)`); err != nil {
@@ -190,19 +191,20 @@ func (w *aged) make(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = w.life(ctx) // the first one fills the caches and makes the content a repeated one
+	_, err = w.deliver(ctx) // the first one fills the caches and makes the content a duplicate
 	w.buffers, w.enqueue = nil, nil
 	return err
 }
 
-// forget moves what was sent out of the dedup window.
-func (w *aged) forget(ctx context.Context) error {
+// moveOutOfWindow moves sent deliveries out of the dedup window.
+func (w *aged) moveOutOfWindow(ctx context.Context) error {
 	return w.base.exec(ctx, `update autopost.deliveries set sent_at = now() - interval '200 days'
 		where workspace_id = $1 and status = 'sent' and sent_at > now() - interval '199 days'`, w.queue.workspace)
 }
 
-// life enqueues the content again to all channels and delivers it; microseconds a delivery.
-func (w *aged) life(ctx context.Context) (float64, error) {
+// deliver enqueues the content to all channels and delivers it. It returns microseconds per
+// delivery.
+func (w *aged) deliver(ctx context.Context) (float64, error) {
 	enqueue, err := explain(ctx, w.base, `select autopost.enqueue_messages_and_deliveries($1, 'bench', 'api', jsonb_build_object('text', $2::text))`,
 		w.queue.workspace, w.text)
 	if err != nil {
@@ -222,9 +224,9 @@ func (w *aged) life(ctx context.Context) (float64, error) {
 	return sum.ms * 1000 / rows, nil
 }
 
-func closeAll(ctx context.Context, worlds []*aged) error {
+func closeAll(ctx context.Context, databases []*aged) error {
 	var errs []error
-	for _, w := range worlds {
+	for _, w := range databases {
 		if w.base != nil {
 			errs = append(errs, w.base.close(ctx))
 		}
@@ -237,29 +239,16 @@ func micros(took time.Duration, rows int) float64 {
 }
 
 const (
-	// pushChannels is how many channels get each post.
+	// pushChannels is the number of channels of each post.
 	pushChannels = 40
-	// senders push at the same time.
+	// senders is the number of concurrent clients.
 	senders = 8
 )
 
-// doorStore introduces the store to the door, as the daemon does.
-type doorStore struct{ *pg.Store }
+// bareHandler inserts the body of a request as one row.
+type bareHandler struct{ pool *pgxpool.Pool }
 
-func (s doorStore) ResolveEndpoint(ctx context.Context, kind, secretHash string) (*push.Endpoint, error) {
-	endpoint, err := s.Store.ResolveEndpoint(ctx, kind, secretHash)
-	return (*push.Endpoint)(endpoint), err
-}
-
-func (s doorStore) GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (push.Verdict, error) {
-	verdict, err := s.Store.GuardIngress(ctx, workspace, endpoint, bytes, items)
-	return push.Verdict(verdict), err
-}
-
-// bareDoor reads a post and inserts its row: what any webhook that keeps what it is told does.
-type bareDoor struct{ pool *pgxpool.Pool }
-
-func (d bareDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d bareHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		_, err = d.pool.Exec(r.Context(), `insert into bench.posts (workspace_id, payload) values ('ingress', $1)`, json.RawMessage(body))
@@ -271,8 +260,7 @@ func (d bareDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// ingress measures the door for posts: from the request to the answer, which is
-// given after the commit.
+// ingress measures pushed posts from the request to the answer, which follows the commit.
 func (b *bench) ingress(ctx context.Context) (result Result, err error) {
 	base, err := b.migrated(ctx, "ingress")
 	if err != nil {
@@ -290,11 +278,11 @@ func (b *bench) ingress(ctx context.Context) (result Result, err error) {
 		received_at timestamptz not null default now(), payload jsonb not null, primary key (workspace_id, post_id))`); err != nil {
 		return result, err
 	}
-	ours, err := pg.Open(ctx, pg.Options{URL: b.at(base.name), MaxConns: senders})
+	store, err := pg.Open(ctx, pg.Options{URL: b.at(base.name), MaxConns: senders})
 	if err != nil {
 		return result, err
 	}
-	defer ours.Close()
+	defer store.Close()
 	bare, err := base.pool(ctx, "autopost_owner")
 	if err != nil {
 		return result, err
@@ -302,7 +290,7 @@ func (b *bench) ingress(ctx context.Context) (result Result, err error) {
 	defer bare.Close()
 	posts := max(2*senders, b.drain/pushChannels)
 	waits := map[string][]float64{}
-	door := func(name string, handler http.Handler) subject {
+	pushed := func(name string, handler http.Handler) subject {
 		return subject{name, "posts/s", func(ctx context.Context) (float64, error) {
 			took, answers, err := sendAll(ctx, handler, workspace, posts)
 			if err != nil {
@@ -314,28 +302,28 @@ func (b *bench) ingress(ctx context.Context) (result Result, err error) {
 		}}
 	}
 	samples, err := b.interleave(ctx, base.settle,
-		door("autopost", push.New(doorStore{ours}, slog.New(slog.DiscardHandler))), door("bare", bareDoor{bare}))
+		pushed("autopost", push.New(store, slog.New(slog.DiscardHandler))), pushed("bare", bareHandler{bare}))
 	if err != nil {
 		return result, err
 	}
 	made, err := value[int](ctx, base, `select count(*)::int from autopost.deliveries where workspace_id = $1 and status = 'queued'`, workspace)
 	if want := posts * pushChannels * b.rounds; err != nil || made != want {
-		return result, errors.Join(err, fmt.Errorf("%d deliveries wait, and %d were pushed", made, want))
+		return result, errors.Join(err, fmt.Errorf("%d deliveries must wait, got %d", want, made))
 	}
-	// A tripwire and no goal: what else is done for a post depends on its channels, not on the body.
+	// The bound only detects a breakdown: most of the work for a post depends on its channels.
 	result.Checks = []Check{atLeast(0.01, ratio("autopost / bare insert of the body", samples["autopost"], samples["bare"]))}
 	result.Figures = []Figure{
 		figure(fmt.Sprintf("posts accepted, each for %d channels", pushChannels), "posts/s", samples["autopost"]...),
-		figure("  p99 of an answer", "ms", waits["autopost"]...),
-		figure("bodies inserted, bare", "posts/s", samples["bare"]...),
-		figure("  p99 of an answer", "ms", waits["bare"]...),
+		figure("  p99 of the answer", "ms", waits["autopost"]...),
+		figure("bodies, bare insert", "posts/s", samples["bare"]...),
+		figure("  p99 of the answer", "ms", waits["bare"]...),
 	}
-	result.Notes = []string{fmt.Sprintf("%d senders over loopback; one of our posts is guard, run, receipt, message, %d deliveries and their gates", senders, pushChannels)}
+	result.Notes = []string{fmt.Sprintf("%d clients over loopback; a post writes guard, run, receipt, message, %d deliveries and their gates", senders, pushChannels)}
 	return result, nil
 }
 
-// sendAll pushes so many posts by all senders, and returns how long it took and how
-// long each waited for its answer.
+// sendAll pushes posts with all senders. It returns the total duration and the time to each
+// answer.
 func sendAll(ctx context.Context, handler http.Handler, secret string, posts int) (took time.Duration, answers []time.Duration, err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -387,7 +375,7 @@ func sendOne(ctx context.Context, client *http.Client, url, secret, text string)
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusAccepted {
-		err = fmt.Errorf("the door answered %d: %.200s", response.StatusCode, answer)
+		err = fmt.Errorf("the endpoint answered %d: %.200s", response.StatusCode, answer)
 	}
 	return err
 }

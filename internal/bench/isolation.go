@@ -12,60 +12,63 @@ import (
 )
 
 const (
-	// calmWorkspaces share the steady load, a channel each.
+	// calmWorkspaces is the number of workspaces with the steady load, one channel each.
 	calmWorkspaces = 8
-	// steadyPeriod is between two posts of that load.
+	// steadyPeriod is the time between two posts of the steady load.
 	steadyPeriod = 30 * time.Millisecond
-	// callTimeout is how long a call of the dead platform is waited for, and slowAnswer how long for one of the slow.
+	// callTimeout limits a call to the dead platform. slowAnswer is the delay of the slow one.
 	callTimeout = 10 * time.Second
 	slowAnswer  = 2 * time.Second
-	// rampUp is how long a trouble lasts before the posts that it may delay come: it is to have all the places that it gets.
+	// rampUp is the time between the start of a disturbance and the measurement. The
+	// disturbance then has all the capacity that it can get.
 	rampUp = 2 * time.Second
 )
 
-// house is a database and a daemon: calm workspaces, and what can be going on beside them.
-type house struct {
-	*whole
+// scene is a database and a daemon with calm workspaces and a disturbance.
+type scene struct {
+	*endToEnd
 	name   string
 	daemon *live.Daemon
 	stop   func() error
-	// loud are the workspaces with the backlog of the trouble.
+	// loud are the workspaces of the disturbance.
 	loud []string
-	// dead and slow are platforms; nil where there are none.
+	// dead and slow are the failing platforms; nil in a scene without them.
 	dead, slow *live.Platform
 }
 
-// stretch is a part of the run with the steady load.
-type stretch struct {
+// block is one measurement of the steady load.
+type block struct {
 	delays []live.Delay
-	// beside is how many calls a second came from the others; busy is how much of the processors was not idle.
-	beside, busy float64
+	// others is the rate of the calls of the disturbance, per second.
+	others float64
+	// busy is the used processor time of the machine in percent.
+	busy float64
 }
 
-// isolationRun is what isolation has made and measured.
+// isolationRun is one run of the goal isolation.
 type isolationRun struct {
 	*bench
-	houses []*house
-	blocks map[string][]stretch
+	scenes []*scene
+	blocks map[string][]block
 	order  []string
 }
 
-// isolation measures how long posts of calm workspaces wait for their calls: alone,
-// while there is trouble in the same house, and while the same trouble goes on in another
-// house of the machine, which is what processors and disk do to them.
+// isolation measures the delay of the posts of calm workspaces: alone, with a disturbance in
+// the same installation, and with the same disturbance in another installation on this
+// machine. The last one shows the effect of shared processors and disks.
 func (b *bench) isolation(ctx context.Context) (result Result, err error) {
-	r := &isolationRun{bench: b, blocks: map[string][]stretch{}}
+	r := &isolationRun{bench: b, blocks: map[string][]block{}}
 	defer func() { err = errors.Join(err, r.close(ctx)) }()
 	if err := r.open(ctx); err != nil {
 		return result, err
 	}
-	alone := r.houses[0]
-	subjects := []subject{r.stretch("alone", alone, nil)}
-	for i, h := range r.houses[1:] {
+	alone := r.scenes[0]
+	subjects := []subject{r.measure("alone", alone, nil)}
+	for i, h := range r.scenes[1:] {
 		if i == 1 {
-			subjects = append(subjects, r.stretch("alone again", alone, nil))
+			subjects = append(subjects, r.measure("alone again", alone, nil))
 		}
-		subjects = append(subjects, r.stretch(h.name, h, h), r.stretch(h.name+", elsewhere", alone, h))
+		subjects = append(subjects, r.measure(h.name, h, h), r.measure(h.name+", elsewhere", alone, h))
 	}
 	if _, err := b.interleave(ctx, func(context.Context) error { return nil }, subjects...); err != nil {
 		return result, err
@@ -73,30 +76,30 @@ func (b *bench) isolation(ctx context.Context) (result Result, err error) {
 	return r.result(), nil
 }
 
-// open makes the houses.
+// open creates the scenes.
 func (r *isolationRun) open(ctx context.Context) error {
-	million := thousands(fmt.Sprint(r.blocked)) + " due"
+	backlog := thousands(fmt.Sprint(r.blocked)) + " due"
 	for _, kind := range []struct {
 		name    string
-		furnish func(*house, context.Context) error
+		disturb func(*scene, context.Context) error
 	}{
-		{"alone", func(*house, context.Context) error { return nil }},
-		{"a dead and a slow platform", (*house).failing},
-		{million + ", limited", func(h *house, ctx context.Context) error {
+		{"alone", func(*scene, context.Context) error { return nil }},
+		{"a dead and a slow platform", (*scene).failing},
+		{backlog + ", limited", func(h *scene, ctx context.Context) error {
 			return h.crowded(ctx, shape{channels: r.channels, groups: 2, parallel: 1, rate: 1, groupRate: 30})
 		}},
-		{million + ", unlimited", func(h *house, ctx context.Context) error {
+		{backlog + ", unlimited", func(h *scene, ctx context.Context) error {
 			return h.crowded(ctx, shape{channels: r.channels, groups: 8, parallel: 1000})
 		}},
 	} {
-		w, err := r.whole(ctx, fmt.Sprintf("house%d", len(r.houses)))
+		w, err := r.endToEnd(ctx, fmt.Sprintf("scene%d", len(r.scenes)))
 		if err != nil {
 			return err
 		}
-		h := &house{whole: w, name: kind.name}
-		r.houses = append(r.houses, h)
-		r.say("  house: %s", h.name)
-		if err := errors.Join(h.settleIn(ctx), kind.furnish(h, ctx)); err != nil {
+		h := &scene{endToEnd: w, name: kind.name}
+		r.scenes = append(r.scenes, h)
+		r.printf("  scene: %s", h.name)
+		if err := errors.Join(h.addCalm(ctx), kind.disturb(h, ctx)); err != nil {
 			return err
 		}
 		if err := h.start(ctx); err != nil {
@@ -108,18 +111,18 @@ func (r *isolationRun) open(ctx context.Context) error {
 
 func (r *isolationRun) close(ctx context.Context) error {
 	var errs []error
-	for _, h := range r.houses {
+	for _, h := range r.scenes {
 		errs = append(errs, h.close(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *isolationRun) stretchPosts() int { return max(calmWorkspaces, r.posts/4) }
+func (r *isolationRun) blockPosts() int { return max(calmWorkspaces, r.posts/4) }
 
 func calm(n int) string { return fmt.Sprintf("calm%d", n%calmWorkspaces) }
 
-// settleIn makes the calm workspaces.
-func (h *house) settleIn(ctx context.Context) error {
+// addCalm adds the calm workspaces.
+func (h *scene) addCalm(ctx context.Context) error {
 	for n := range calmWorkspaces {
 		if err := h.workspace(ctx, calm(n), shape{channels: 1, parallel: 10}); err != nil {
 			return err
@@ -128,9 +131,9 @@ func (h *house) settleIn(ctx context.Context) error {
 	return h.exec(ctx, `update autopost.workspace_endpoints set ingress_rps = 1000000`)
 }
 
-// failing gives two of the calm workspaces and two others channels of a platform that never
-// answers and of one that answers late, with backlogs. No breaker stops them.
-func (h *house) failing(ctx context.Context) (err error) {
+// failing adds channels with a backlog to two calm and two loud workspaces: on a platform that
+// never answers, and on a platform that answers late. No circuit breaker stops them.
+func (h *scene) failing(ctx context.Context) (err error) {
 	const channels = 20
 	if h.dead, err = live.NewPlatform(ctx); err != nil {
 		return err
@@ -146,33 +149,33 @@ func (h *house) failing(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	troubled := append([]string{calm(0), calm(1)}, h.loud...)
+	disturbed := append([]string{calm(0), calm(1)}, h.loud...)
 	err = h.exec(ctx, `insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, max_parallel)
 		select w, p || '-' || n, p, case p when 'max' then (-70000000 - n)::text else (4200000 + n)::text end, p, p, 10
-		from unnest($1::text[]) w, unnest('{max,x}'::text[]) p, generate_series(1, $2::int) n`, troubled, channels)
+		from unnest($1::text[]) w, unnest('{max,x}'::text[]) p, generate_series(1, $2::int) n`, disturbed, channels)
 	if err != nil {
 		return err
 	}
-	for _, name := range troubled {
-		message, err := h.post(ctx, name, "Of many.")
+	for _, name := range disturbed {
+		message, err := h.post(ctx, name, "One of many.")
 		if err != nil {
 			return err
 		}
-		posts := max(1, h.bench.blocked/10/len(troubled)/(2*channels))
+		posts := max(1, h.bench.blocked/10/len(disturbed)/(2*channels))
 		if _, err := h.backlog(ctx, name, message, posts, `t.channel_id like 'max-%' or t.channel_id like 'x-%'`); err != nil {
 			return err
 		}
 	}
-	// The steady posts go to the healthy platform alone.
+	// The steady posts use only the healthy platform.
 	return errors.Join(
 		h.exec(ctx, `update autopost.channels set route_filter = '{"include_any": ["backlog"]}' where platform <> 'telegram'`),
 		h.exec(ctx, `insert into autopost.platform_limits (workspace_id, platform, rate_group)
-			select w, p, p from unnest($1::text[]) w, unnest('{max,x}'::text[]) p`, troubled),
+			select w, p, p from unnest($1::text[]) w, unnest('{max,x}'::text[]) p`, disturbed),
 		h.exec(ctx, `update autopost.settings set value = '1000000' where key = 'breaker_channels'`))
 }
 
-// crowded adds a workspace with very many due deliveries.
-func (h *house) crowded(ctx context.Context, s shape) error {
+// crowded adds a loud workspace with very many due deliveries.
+func (h *scene) crowded(ctx context.Context, s shape) error {
 	const name = "loud0"
 	h.loud = []string{name}
 	if err := h.workspace(ctx, name, s); err != nil {
@@ -186,8 +189,8 @@ func (h *house) crowded(ctx context.Context, s shape) error {
 	return err
 }
 
-// start starts the daemon, with the trouble off.
-func (h *house) start(ctx context.Context) (err error) {
+// start starts the daemon without the disturbance.
+func (h *scene) start(ctx context.Context) (err error) {
 	names := slices.Clone(h.loud)
 	for n := range calmWorkspaces {
 		names = append(names, calm(n))
@@ -203,45 +206,45 @@ func (h *house) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.engine.Close() // its connections are wanted by the daemons
+	h.engine.Close() // the daemons need its connections
 	h.env = append(h.env, fmt.Sprintf("ADAPTER_TIMEOUT_MS=%d", callTimeout.Milliseconds()))
 	running, stop, err := h.serve(ctx, 1, names...)
 	if err != nil {
 		return err
 	}
 	h.daemon, h.stop = running[0], stop
-	_, err = h.steady(ctx, calmWorkspaces) // so that it has done everything once
+	_, err = h.steady(ctx, calmWorkspaces) // warms the daemon up
 	return err
 }
 
-// toggle lets the loud workspaces and the failing platforms go on, or stops them.
-func (h *house) toggle(ctx context.Context, on bool) error {
+// toggle starts or stops the loud workspaces and the failing platforms.
+func (h *scene) toggle(ctx context.Context, on bool) error {
 	return errors.Join(
 		h.exec(ctx, `update autopost.workspaces set status = case when $1 then 'active' else 'paused' end where workspace_id = any ($2)`, on, h.loud),
 		h.exec(ctx, `update autopost.platform_limits set cooldown_until = case when not $1 then now() + interval '1 day' end where platform <> 'telegram'`, on))
 }
 
-// platforms are those of the house.
-func (h *house) platforms() []*live.Platform {
+// platforms returns the platforms of the scene.
+func (h *scene) platforms() []*live.Platform {
 	return slices.DeleteFunc([]*live.Platform{h.platform, h.dead, h.slow}, func(p *live.Platform) bool { return p == nil })
 }
 
-func (h *house) calls() (n int) {
+func (h *scene) calls() (n int) {
 	for _, p := range h.platforms() {
 		n += p.Calls()
 	}
 	return n
 }
 
-func (h *house) delay(dead, slow time.Duration) {
+func (h *scene) delay(dead, slow time.Duration) {
 	if h.dead != nil {
 		h.dead.Delay(dead)
 		h.slow.Delay(slow)
 	}
 }
 
-// begin lets the trouble go on until it is under way.
-func (h *house) begin(ctx context.Context) error {
+// begin starts the disturbance and waits for rampUp.
+func (h *scene) begin(ctx context.Context) error {
 	h.delay(live.Never, slowAnswer)
 	if err := h.toggle(ctx, true); err != nil {
 		return err
@@ -249,8 +252,8 @@ func (h *house) begin(ctx context.Context) error {
 	return pause(ctx, min(rampUp, h.bench.hold))
 }
 
-// end stops the trouble and waits until nothing of it is in hand.
-func (h *house) end(ctx context.Context) error {
+// end stops the disturbance and waits until no delivery is in flight.
+func (h *scene) end(ctx context.Context) error {
 	err := h.toggle(ctx, false)
 	h.delay(0, 0)
 	for err == nil {
@@ -267,16 +270,16 @@ func (h *house) end(ctx context.Context) error {
 	return err
 }
 
-// steady pushes so many posts to the calm workspaces in turn.
-func (h *house) steady(ctx context.Context, posts int) ([]live.Delay, error) {
+// steady pushes posts to the calm workspaces in turn.
+func (h *scene) steady(ctx context.Context, posts int) ([]live.Delay, error) {
 	ctx, cancel := context.WithTimeout(ctx, stuckAfter)
 	defer cancel()
 	return h.platform.Steady(ctx, steadyPeriod, posts, func(ctx context.Context, n int, mark string) error {
-		return sendOne(ctx, pusher, h.daemon.URL+"/hooks/push", calm(n), mark+" "+text())
+		return sendOne(ctx, pushClient, h.daemon.URL+"/hooks/push", calm(n), mark+" "+text())
 	})
 }
 
-func (h *house) close(ctx context.Context) error {
+func (h *scene) close(ctx context.Context) error {
 	var errs []error
 	if h.stop != nil {
 		errs = append(errs, h.stop())
@@ -286,29 +289,30 @@ func (h *house) close(ctx context.Context) error {
 			errs = append(errs, p.Close())
 		}
 	}
-	return errors.Join(append(errs, h.whole.close(ctx))...)
+	return errors.Join(append(errs, h.endToEnd.close(ctx))...)
 }
 
-// stretch measures the steady load in a house, while the trouble of another, or of the same, goes on.
-func (r *isolationRun) stretch(name string, in, beside *house) subject {
+// measure measures the steady load of one scene during the disturbance of another scene, or of
+// the same one. other may be nil.
+func (r *isolationRun) measure(name string, in, other *scene) subject {
 	r.order = append(r.order, name)
 	return subject{name, "ms", func(ctx context.Context) (_ float64, err error) {
-		if beside != nil {
-			defer func() { err = errors.Join(err, beside.end(ctx)) }()
-			if err := beside.begin(ctx); err != nil {
+		if other != nil {
+			defer func() { err = errors.Join(err, other.end(ctx)) }()
+			if err := other.begin(ctx); err != nil {
 				return 0, err
 			}
 		}
-		var made stretch
+		var made block
 		before, began := 0, time.Now()
-		if beside != nil {
-			before = beside.calls()
+		if other != nil {
+			before = other.calls()
 		}
 		idle, all, err := live.Processors()
 		if err != nil {
 			return 0, err
 		}
-		if made.delays, err = in.steady(ctx, r.stretchPosts()); err != nil {
+		if made.delays, err = in.steady(ctx, r.blockPosts()); err != nil {
 			return 0, err
 		}
 		idleThen, allThen, err := live.Processors()
@@ -316,12 +320,12 @@ func (r *isolationRun) stretch(name string, in, beside *house) subject {
 			return 0, err
 		}
 		made.busy = 100 * (1 - (idleThen-idle)/(allThen-all))
-		if beside != nil {
-			calls := beside.calls() - before
-			if in == beside {
+		if other != nil {
+			calls := other.calls() - before
+			if in == other {
 				calls -= len(made.delays)
 			}
-			made.beside = float64(calls) / time.Since(began).Seconds()
+			made.others = float64(calls) / time.Since(began).Seconds()
 		}
 		r.blocks[name] = append(r.blocks[name], made)
 		return fromAnswer(made).at(0.99), nil
@@ -333,7 +337,7 @@ type spread []float64
 
 func (s spread) at(q float64) float64 { return quantile(s, q) }
 
-func fromAnswer(blocks ...stretch) (s spread) {
+func fromAnswer(blocks ...block) (s spread) {
 	for _, b := range blocks {
 		for _, d := range b.delays {
 			s = append(s, milliseconds(d.FromAnswer))
@@ -342,7 +346,7 @@ func fromAnswer(blocks ...stretch) (s spread) {
 	return s
 }
 
-func fromRequest(blocks ...stretch) (s spread) {
+func fromRequest(blocks ...block) (s spread) {
 	for _, b := range blocks {
 		for _, d := range b.delays {
 			s = append(s, milliseconds(d.FromRequest))
@@ -351,11 +355,12 @@ func fromRequest(blocks ...stretch) (s spread) {
 	return s
 }
 
-// tails divides p99s. Each sample is of all rounds but one, so that the range shows what a single round does.
-func tails(name string, rounds int, above, below func(round int) []stretch) Figure {
+// tails divides p99s. Each sample leaves out one round, so that the range shows the influence
+// of a single round.
+func tails(name string, rounds int, above, below func(round int) []block) Figure {
 	var samples []float64
 	for without := range rounds {
-		var a, b []stretch
+		var a, b []block
 		for round := range rounds {
 			if round != without || rounds == 1 {
 				a, b = append(a, above(round)...), append(b, below(round)...)
@@ -366,8 +371,8 @@ func tails(name string, rounds int, above, below func(round int) []stretch) Figu
 	return figure(name, "x", samples...)
 }
 
-func (r *isolationRun) of(names ...string) func(round int) []stretch {
-	return func(round int) (found []stretch) {
+func (r *isolationRun) of(names ...string) func(round int) []block {
+	return func(round int) (found []block) {
 		for _, name := range names {
 			found = append(found, r.blocks[name][round])
 		}
@@ -393,32 +398,32 @@ func (r *isolationRun) result() (result Result) {
 		result.Figures = append(result.Figures, r.figures(name)...)
 	}
 	result.Notes = []string{
-		fmt.Sprintf("%d posts a stretch, one each %s to %d workspaces; p50, p99 and most are of stretches", r.stretchPosts(), steadyPeriod, calmWorkspaces),
-		"elsewhere: the same trouble under another daemon and in another database of the same server, for what processors and disk do",
+		fmt.Sprintf("%d posts per block, one each %s to %d workspaces; p50, p99 and maximum are per block", r.blockPosts(), steadyPeriod, calmWorkspaces),
+		"elsewhere: the same disturbance with another daemon and database on the same server, to show the effect of processors and disk",
 	}
 	return result
 }
 
-// figures are those of the blocks of a name.
+// figures returns the figures of the blocks of a name.
 func (r *isolationRun) figures(name string) []Figure {
-	each := func(of func(stretch) float64) (samples []float64) {
+	each := func(of func(block) float64) (samples []float64) {
 		for _, b := range r.blocks[name] {
 			samples = append(samples, of(b))
 		}
 		return samples
 	}
-	quantileOf := func(s func(...stretch) spread, q float64) []float64 {
-		return each(func(b stretch) float64 { return s(b).at(q) })
+	quantileOf := func(s func(...block) spread, q float64) []float64 {
+		return each(func(b block) float64 { return s(b).at(q) })
 	}
 	figures := []Figure{
 		figure(name+", p50", "ms", quantileOf(fromAnswer, 0.5)...),
 		figure("  p99", "ms", quantileOf(fromAnswer, 0.99)...),
-		figure("  most", "ms", quantileOf(fromAnswer, 1)...),
+		figure("  maximum", "ms", quantileOf(fromAnswer, 1)...),
 		figure("  p99 from the request", "ms", quantileOf(fromRequest, 0.99)...),
-		figure("  processors busy", "%", each(func(b stretch) float64 { return b.busy })...),
+		figure("  processors busy", "%", each(func(b block) float64 { return b.busy })...),
 	}
 	if !strings.HasPrefix(name, "alone") {
-		figures = append(figures, figure("  calls beside", "/s", each(func(b stretch) float64 { return b.beside })...))
+		figures = append(figures, figure("  calls of the disturbance", "/s", each(func(b block) float64 { return b.others })...))
 	}
 	return figures
 }

@@ -4,27 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 	"golang.org/x/sync/errgroup"
 )
 
-// queue is a workspace that is filled again before every drain.
+// queue is a workspace whose queue is refilled before every drain.
 type queue struct {
 	base               *base
 	workspace, pattern string
 	shape              shape
 }
 
-// queue makes a workspace of that shape, with nothing in it.
+// queue creates a workspace with an empty queue.
 func (b *bench) queue(ctx context.Context, on *base, workspace string, s shape) (*queue, error) {
 	if err := on.workspace(ctx, workspace, s); err != nil {
 		return nil, err
@@ -38,7 +32,7 @@ func (b *bench) queue(ctx context.Context, on *base, workspace string, s shape) 
 	return q, err
 }
 
-// fill adds about so many deliveries that are due, spread over all channels.
+// fill adds about rows due deliveries to all channels. It returns their number.
 func (q *queue) fill(ctx context.Context, rows int) (int64, error) {
 	made, err := q.base.backlog(ctx, q.workspace, q.pattern, max(1, rows/q.shape.channels), "true")
 	if err != nil {
@@ -47,52 +41,62 @@ func (q *queue) fill(ctx context.Context, rows int) (int64, error) {
 	return made, q.base.settle(ctx)
 }
 
-// drainer is a drain of so many deliveries by the usual claimers.
+// drainer returns a drain of total deliveries with the usual claimers.
 func (b *bench) drainer(q *queue, total int64) *drain {
 	return &drain{base: q.base, workspace: q.workspace, claimers: claimers, batch: b.batch, total: total}
 }
 
-// drainAgainstRiver is P3.
+// drainAgainstRiver is P3. A build without River measures only the drain of autopost.
 func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error) {
-	ours, err := b.migrated(ctx, "drain")
+	own, err := b.migrated(ctx, "drain")
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, ours.close(ctx)) }()
-	theirs, err := b.peer(ctx)
+	defer func() { err = errors.Join(err, own.close(ctx)) }()
+	other, err := b.openPeer(ctx)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, theirs.close(ctx)) }()
-	q, err := b.queue(ctx, ours, "drain", everyLimit(b.channels))
+	if other != nil {
+		defer func() { err = errors.Join(err, other.close(ctx)) }()
+	}
+	q, err := b.queue(ctx, own, "drain", everyLimit(b.channels))
 	if err != nil {
 		return result, err
 	}
 	var d *drain
 	var inserted []float64
+	subjects := []subject{{"autopost", "rows/s", func(ctx context.Context) (float64, error) {
+		return perSecond(d.total)(d.run(ctx))
+	}}}
+	if other != nil {
+		subjects = append(subjects, subject{"River", "jobs/s", func(ctx context.Context) (float64, error) {
+			return perSecond(int64(b.drain))(other.drain(ctx, b.drain))
+		}})
+	}
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
-		rate, err := perSecond(int64(b.drain))(theirs.insert(ctx, b.drain))
-		inserted = append(inserted, rate)
-		if err != nil {
-			return err
+		if other != nil {
+			rate, err := perSecond(int64(b.drain))(other.insert(ctx, b.drain))
+			if err != nil {
+				return err
+			}
+			inserted = append(inserted, rate)
 		}
 		made, err := q.fill(ctx, b.drain)
 		d = b.drainer(q, made)
 		return err
-	}, subject{"autopost", "rows/s", func(ctx context.Context) (float64, error) {
-		return perSecond(d.total)(d.run(ctx))
-	}}, subject{"River", "jobs/s", func(ctx context.Context) (float64, error) {
-		return perSecond(int64(b.drain))(theirs.drain(ctx, b.drain))
-	}})
+	}, subjects...)
 	if err != nil {
 		return result, err
 	}
-	result.Checks = []Check{atLeast(1.3, ratio("autopost / River, rows kept", samples["autopost"], samples["River"]))}
-	result.Figures = append([]Figure{
-		figure("autopost drains, every limit on", "rows/s", samples["autopost"]...),
-		figure("River drains", "jobs/s", samples["River"]...),
-		figure("River inserts", "jobs/s", inserted...),
-	}, d.shares()...)
+	result.Figures = []Figure{figure("autopost drains with all limits", "rows/s", samples["autopost"]...)}
+	if other == nil {
+		result.Notes = []string{noPeer}
+	} else {
+		result.Checks = []Check{atLeast(1.3, ratio("autopost / River, rows kept", samples["autopost"], samples["River"]))}
+		result.Figures = append(result.Figures, figure("River drains", "jobs/s", samples["River"]...), figure("River inserts", "jobs/s", inserted...))
+	}
+	result.Figures = append(result.Figures, d.shares()...)
 	if b.profiled {
 		functions, err := b.profile(ctx, q)
 		result.Figures = append(result.Figures, functions...)
@@ -135,8 +139,8 @@ func (b *bench) drainAgainstBare(ctx context.Context) (result Result, err error)
 	}
 	result.Checks = []Check{atLeast(0.85, ratio("autopost / bare lifecycle", samples["autopost"], samples["bare"]))}
 	result.Figures = append([]Figure{
-		figure("autopost drains, every limit on", "rows/s", samples["autopost"]...),
-		figure("bare: two UPDATEs and the insert of the start", "rows/s", samples["bare"]...),
+		figure("autopost drains with all limits", "rows/s", samples["autopost"]...),
+		figure("bare: two UPDATEs and one INSERT per row", "rows/s", samples["bare"]...),
 	}, d.shares()...)
 	return result, nil
 }
@@ -150,14 +154,13 @@ func perSecond(rows int64) func(time.Duration, error) (float64, error) {
 	}
 }
 
-// bareTables have the shape and the indexes of ours, without triggers, references,
-// partitions and row-level security.
+// bareTables have the columns and indexes of the autopost tables, but no triggers,
+// references, partitions or row-level security.
 const bareTables = `
 create table bench.deliveries (like autopost.deliveries including all) with (fillfactor = 80);
 create table bench.events (like autopost.events including all);`
 
-// The lifecycle of a delivery without anything that decides: what the claim, the
-// start and the commit write.
+// The writes of claim, start and commit without any decision.
 const (
 	bareClaim = `update bench.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = now(), claimed_by = $3, claim_token = md5($3 || d.delivery_id),
@@ -174,8 +177,8 @@ const (
 		where d.workspace_id = $1 and d.delivery_id = any ($2::uuid[]) and d.claimed_by = $3`
 )
 
-// bareLifecycle runs the same writes over the waiting rows of the bare table, by as
-// many connections and in batches of the same size, and returns how long it took.
+// bareLifecycle runs the same writes on the bare tables, with the same number of connections
+// and the same batches. It returns the duration.
 func bareLifecycle(ctx context.Context, b *base, workspace string, batch int) (time.Duration, error) {
 	ids, err := value[[]string](ctx, b, `select coalesce(array_agg(d.delivery_id::text order by d.due_at, d.delivery_id), '{}')
 		from bench.deliveries d where d.workspace_id = $1 and d.status = 'queued'`, workspace)
@@ -217,124 +220,8 @@ func bareLifecycle(ctx context.Context, b *base, workspace string, batch int) (t
 	return time.Since(began), nil
 }
 
-// riverInsertBatch is the one of its fastest insert.
-const riverInsertBatch = 5000
-
-// peer is River in a database of its own, tuned as its own benchmark tunes it:
-// many workers, a fetch every two milliseconds, jobs completed in batches.
-type peer struct {
-	server *server
-	name   string
-	pool   *pgxpool.Pool
-}
-
-// jobArgs are as small as they can be; ours carry the rendered post.
-type jobArgs struct {
-	N int `json:"n"`
-}
-
-func (jobArgs) Kind() string { return "bench" }
-
-type worker struct {
-	river.WorkerDefaults[jobArgs]
-}
-
-func (*worker) Work(context.Context, *river.Job[jobArgs]) error { return nil }
-
-func (s *server) peer(ctx context.Context) (*peer, error) {
-	name, err := s.create(ctx, "river", "template1")
-	if err != nil {
-		return nil, err
-	}
-	p := &peer{server: s, name: name}
-	config, err := pgxpool.ParseConfig(s.at(name))
-	if err != nil {
-		return nil, err
-	}
-	// One more than ours: River keeps one for LISTEN.
-	config.MaxConns = claimers + 1
-	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, err
-	}
-	migrator, err := rivermigrate.New(riverpgxv5.New(p.pool), &rivermigrate.Config{Logger: quiet()})
-	if err == nil {
-		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("migrate River: %w", err), p.close(ctx))
-	}
-	return p, nil
-}
-
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-func (p *peer) close(ctx context.Context) error {
-	p.pool.Close()
-	return p.server.drop(context.WithoutCancel(ctx), p.name)
-}
-
-func (p *peer) client() (*river.Client[pgx.Tx], error) {
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &worker{})
-	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		FetchCooldown:               2 * time.Millisecond,
-		FetchPollInterval:           20 * time.Millisecond,
-		JobTimeout:                  -1,
-		CompletedJobRetentionPeriod: -1,
-		Logger:                      quiet(),
-		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}},
-		Workers:                     workers,
-	})
-}
-
-// insert adds jobs and returns how long it took.
-func (p *peer) insert(ctx context.Context, total int) (time.Duration, error) {
-	client, err := p.client()
-	if err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	for left := total; left > 0; left -= riverInsertBatch {
-		batch := make([]river.InsertManyParams, min(left, riverInsertBatch))
-		for i := range batch {
-			batch[i] = river.InsertManyParams{Args: jobArgs{i}}
-		}
-		if _, err := client.InsertManyFast(ctx, batch); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(began), nil
-}
-
-// drain works what waits and returns how long it took, from the start of the
-// client until the last job is recorded as completed. The rows stay.
-func (p *peer) drain(ctx context.Context, total int) (time.Duration, error) {
-	client, err := p.client()
-	if err != nil {
-		return 0, err
-	}
-	done, cancel := client.SubscribeConfig(&river.SubscribeConfig{ChanSize: total + 1, Kinds: []river.EventKind{river.EventKindJobCompleted}})
-	defer cancel()
-	began := time.Now()
-	if err := client.Start(ctx); err != nil {
-		return 0, err
-	}
-	for range total {
-		select {
-		case <-done:
-		case <-time.After(stuckAfter):
-			return 0, errors.Join(errors.New("river is stuck"), client.StopAndCancel(context.WithoutCancel(ctx)))
-		case <-ctx.Done():
-			return 0, errors.Join(ctx.Err(), client.StopAndCancel(context.WithoutCancel(ctx)))
-		}
-	}
-	took := time.Since(began)
-	return took, client.Stop(ctx)
-}
-
-// heldSnapshot is P11: the same work in two databases by turns; in one of them a
-// transaction sees, all the while, what was there when it began, so that nothing
-// that was outdated since can be cleared away.
+// heldSnapshot is P11: the same work alternates between two databases. In one of them an open
+// transaction holds a snapshot, so that vacuum cannot remove dead rows.
 func (b *bench) heldSnapshot(ctx context.Context) (result Result, err error) {
 	queues := map[string]*queue{}
 	defer func() {
@@ -367,7 +254,7 @@ func (b *bench) heldSnapshot(ctx context.Context) (result Result, err error) {
 			slices.Reverse(order)
 		}
 		for _, name := range order {
-			rate, err := b.turn(ctx, queues[name])
+			rate, err := b.postAndDrain(ctx, queues[name])
 			if err != nil {
 				return result, err
 			}
@@ -376,7 +263,7 @@ func (b *bench) heldSnapshot(ctx context.Context) (result Result, err error) {
 	}
 	last := len(rates["free"]) * 2 / 3
 	held, free := rates["held"][last:], rates["free"][last:]
-	result.Checks = []Check{atLeast(0.9, ratio(fmt.Sprintf("held for %s / free, last third of the turns", time.Since(began).Round(time.Second)), held, free))}
+	result.Checks = []Check{atLeast(0.9, ratio(fmt.Sprintf("held for %s / free, last third of the rounds", time.Since(began).Round(time.Second)), held, free))}
 	result.Figures = []Figure{
 		figure("free: enqueue and drain", "rows/s", free...),
 		figure("held", "rows/s", held...),
@@ -385,8 +272,8 @@ func (b *bench) heldSnapshot(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// turn posts to all channels and drains; rows a second over both.
-func (b *bench) turn(ctx context.Context, q *queue) (float64, error) {
+// postAndDrain posts to all channels and drains. It returns rows per second over both.
+func (b *bench) postAndDrain(ctx context.Context, q *queue) (float64, error) {
 	began := time.Now()
 	if _, err := q.base.post(ctx, q.workspace, text()); err != nil {
 		return 0, err

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// Report is what a run of the benchmark found.
+// Report is the result of a run.
 type Report struct {
 	Server  string   `json:"server"`
 	Sizes   string   `json:"sizes"`
@@ -18,7 +18,7 @@ type Report struct {
 	Results []Result `json:"results"`
 }
 
-// Result is what was found about one goal.
+// Result is the result of one goal.
 type Result struct {
 	Goal    string   `json:"goal"`
 	Says    string   `json:"says"`
@@ -28,7 +28,7 @@ type Result struct {
 	Seconds float64  `json:"seconds"`
 }
 
-// Figure is a measured value: its samples over the rounds.
+// Figure is a measured value with its samples.
 type Figure struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
@@ -38,8 +38,8 @@ type Figure struct {
 	Samples []float64 `json:"samples"`
 }
 
-// Check is a figure with a bound. A ratio is taken within each round, so that what
-// disturbs the machine disturbs both of its sides.
+// Check is a figure with a bound. Ratios are taken within a round, so that other load on the
+// machine affects both sides.
 type Check struct {
 	Figure
 	Bound   float64 `json:"bound"`
@@ -66,7 +66,7 @@ func atMost(bound float64, f Figure) Check {
 	return Check{Figure: f, Bound: bound, Met: len(f.Samples) > 0 && f.Median <= bound}
 }
 
-// ratio divides sample by sample: those of one index are of one round.
+// ratio divides sample by sample. Samples with the same index are from the same round.
 func ratio(name string, above, below []float64) Figure {
 	samples := make([]float64, 0, len(above))
 	for i := range min(len(above), len(below)) {
@@ -75,26 +75,26 @@ func ratio(name string, above, below []float64) Figure {
 	return figure(name, "x", samples...)
 }
 
-// Met reports whether every check of every goal is met.
+// Met reports whether all checks are met.
 func (r Report) Met() bool {
 	return !slices.ContainsFunc(r.Results, func(result Result) bool {
 		return slices.ContainsFunc(result.Checks, func(c Check) bool { return !c.Met })
 	})
 }
 
-// JSON writes the report for a machine.
+// JSON writes the report as JSON.
 func (r Report) JSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
 }
 
-// Table writes the report for a person.
+// Table writes the report as a table.
 func (r Report) Table(w io.Writer) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetOutputMirror(w)
-	t.SetTitle(fmt.Sprintf("%s, %s sizes, %d rounds: medians (least to most)", r.Server, r.Sizes, r.Rounds))
+	t.SetTitle(fmt.Sprintf("%s, %s sizes, %d rounds: medians and ranges", r.Server, r.Sizes, r.Rounds))
 	t.AppendHeader(table.Row{"goal", "figure", "median", "range", "bound", "met"})
 	for _, result := range r.Results {
 		t.AppendSeparator()
@@ -128,7 +128,7 @@ func (f Figure) spread() string {
 	return number(f.Min) + " to " + number(f.Max)
 }
 
-// number keeps three digits that mean something.
+// number formats a value with three significant digits.
 func number(v float64) string {
 	switch {
 	case v >= 100 || v <= -100:

@@ -12,15 +12,15 @@ func TestChecks(t *testing.T) {
 	require.InDelta(t, 2.5, f.Median, 0)
 	require.InDelta(t, 1, f.Min, 0)
 	require.InDelta(t, 10, f.Max, 0)
-	require.Equal(t, []float64{3, 1, 2, 10}, f.Samples, "in the order of the rounds")
+	require.Equal(t, []float64{3, 1, 2, 10}, f.Samples, "samples keep the order of the rounds")
 	require.True(t, atLeast(2.5, f).Met)
 	require.False(t, atLeast(2.6, f).Met)
 	require.True(t, atMost(2.5, f).Met)
 	require.False(t, atMost(2.4, f).Met)
-	require.False(t, atMost(1, figure("nothing was measured", "x")).Met)
-	require.False(t, atLeast(0, figure("nothing was measured", "x")).Met)
+	require.False(t, atMost(1, figure("no samples", "x")).Met)
+	require.False(t, atLeast(0, figure("no samples", "x")).Met)
 
-	require.Equal(t, []float64{0.5, 2}, ratio("r", []float64{1, 4}, []float64{2, 2}).Samples, "round by round")
+	require.Equal(t, []float64{0.5, 2}, ratio("r", []float64{1, 4}, []float64{2, 2}).Samples, "one ratio per round")
 
 	met, unmet := Result{Checks: []Check{atMost(9, f)}}, Result{Checks: []Check{atMost(9, f), atMost(1, f)}}
 	require.True(t, Report{Results: []Result{met}}.Met())

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,25 +17,25 @@ import (
 	"autopost/internal/pg/schema"
 )
 
-// claimers is the number of connections of every drain, ours and the peer's.
+// claimers is the number of connections of a drain, for autopost and for the peer.
 const claimers = 4
 
-// serverSettings are those of every figure of this project: the rest is PostgreSQL's
-// default, so that a commit is durable.
+// serverSettings are the settings of all figures of this project. All others are the defaults
+// of PostgreSQL, so commits are durable.
 var serverSettings = []string{"shared_buffers=1GB", "max_connections=100"}
 
-// server is the PostgreSQL that is measured. Its databases are the benchmark's own.
+// server is the measured PostgreSQL with the databases of the benchmark.
 type server struct {
 	url     *url.URL
 	admin   *pgx.Conn
 	private *localpg.Instance
 	dir     string
 	made    []string
-	// template is migrated; every other database with the schema is its copy.
+	// template is a migrated database. The other databases with the schema are its copies.
 	template string
 }
 
-// openServer starts a private PostgreSQL, or takes the one of the options.
+// openServer starts a private PostgreSQL, or connects to the one of the options.
 func openServer(ctx context.Context, o Options) (s *server, err error) {
 	s = &server{}
 	defer func() {
@@ -47,7 +48,7 @@ func openServer(ctx context.Context, o Options) (s *server, err error) {
 		if s.dir, err = os.MkdirTemp("", "autopost-bench-"); err != nil {
 			return s, err
 		}
-		// PostgreSQL runs as another user when we are root.
+		// For root, PostgreSQL runs as another user.
 		if err = os.Chmod(s.dir, 0o711); err != nil {
 			return s, err
 		}
@@ -58,7 +59,7 @@ func openServer(ctx context.Context, o Options) (s *server, err error) {
 		address = s.private.URL()
 	}
 	if s.url, err = url.Parse(address); err != nil {
-		return s, fmt.Errorf("the database URL must be a URL: %w", err)
+		return s, fmt.Errorf("DATABASE_URL must be a URL: %w", err)
 	}
 	if s.admin, err = pgx.Connect(ctx, address); err != nil {
 		return s, fmt.Errorf("connect: %w", err)
@@ -66,7 +67,7 @@ func openServer(ctx context.Context, o Options) (s *server, err error) {
 	return s, nil
 }
 
-// close drops what was made, also when the benchmark was interrupted.
+// close drops the databases, also after an interrupt.
 func (s *server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -87,7 +88,7 @@ func (s *server) close() error {
 	return errors.Join(errs...)
 }
 
-// drop has a connection of its own: that of the preparations ends with an interrupt.
+// drop uses a new connection, because an interrupt ends the others.
 func (s *server) drop(ctx context.Context, name string) error {
 	conn, err := pgx.Connect(ctx, s.url.String())
 	if err != nil {
@@ -104,9 +105,12 @@ func (s *server) at(name string) string {
 	return u.String()
 }
 
-// create makes a database of the benchmark, a copy of the given one.
+// created numbers the databases of this process: several runs may share a server.
+var created atomic.Int64
+
+// create makes a database as a copy of the template.
 func (s *server) create(ctx context.Context, kind, template string) (string, error) {
-	name := fmt.Sprintf("autopost_bench_%d_%d_%s", os.Getpid(), len(s.made), kind)
+	name := fmt.Sprintf("autopost_bench_%d_%d_%s", os.Getpid(), created.Add(1), kind)
 	_, err := s.admin.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()+" template "+pgx.Identifier{template}.Sanitize())
 	if err != nil {
 		return "", fmt.Errorf("create database %s: %w", name, err)
@@ -115,16 +119,16 @@ func (s *server) create(ctx context.Context, kind, template string) (string, err
 	return name, nil
 }
 
-// base is a migrated database: prepared as its owner, measured as the engine.
+// base is a migrated database. The owner prepares it; the engine is measured.
 type base struct {
 	server *server
 	name   string
-	// admin is whoever the server's URL says; owner and engine have that login and another role.
+	// admin has the login of the server's URL. owner and engine have other roles.
 	admin, owner *pgx.Conn
 	engine       *pgxpool.Pool
 }
 
-// migrated makes a database with the schema in it.
+// migrated creates a database with the schema.
 func (s *server) migrated(ctx context.Context, kind string) (*base, error) {
 	if s.template == "" {
 		made, err := s.create(ctx, "template", "template1")
@@ -160,7 +164,7 @@ func (s *server) migrated(ctx context.Context, kind string) (*base, error) {
 	return b, nil
 }
 
-// pool opens the connections of a drain, in a role, with further settings as pairs of name and value.
+// pool opens the connections of a drain in a role. settings are pairs of name and value.
 func (b *base) pool(ctx context.Context, role string, settings ...string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(b.server.at(b.name))
 	if err != nil {
@@ -187,7 +191,7 @@ func (b *base) close(ctx context.Context) error {
 	return b.server.drop(context.WithoutCancel(ctx), b.name)
 }
 
-// exec runs statements of the preparation, as the owner.
+// exec runs a statement as the owner.
 func (b *base) exec(ctx context.Context, sql string, args ...any) error {
 	if _, err := b.owner.Exec(ctx, sql, args...); err != nil {
 		return fmt.Errorf("%.60s…: %w", sql, err)
@@ -195,8 +199,8 @@ func (b *base) exec(ctx context.Context, sql string, args ...any) error {
 	return nil
 }
 
-// settle ends a preparation: statistics are known and what it wrote is on disk,
-// so that the measured part does not pay for it.
+// settle ends a preparation: it updates the statistics and writes all pages to disk, so that
+// the measured part does not pay for them.
 func (b *base) settle(ctx context.Context) error {
 	if err := b.exec(ctx, `analyze autopost.channels, autopost.channel_gates, autopost.messages, autopost.deliveries, autopost.events`); err != nil {
 		return err
@@ -204,7 +208,7 @@ func (b *base) settle(ctx context.Context) error {
 	return b.checkpoint(ctx)
 }
 
-// checkpoint needs rights that the login of a given server may lack; the figures are then noisier.
+// checkpoint does nothing if the login lacks the right. The figures are then noisier.
 func (b *base) checkpoint(ctx context.Context) error {
 	_, err := b.admin.Exec(ctx, `checkpoint`)
 	if lacksRights(err) {
@@ -213,7 +217,7 @@ func (b *base) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// value asks for one value, as the owner.
+// value queries one value as the owner.
 func value[T any](ctx context.Context, b *base, sql string, args ...any) (T, error) {
 	rows, err := b.owner.Query(ctx, sql, args...)
 	if err != nil {

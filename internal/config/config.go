@@ -1,11 +1,10 @@
-// Package config turns the environment, and the file named by AUTOPOST_CONFIG,
-// into a checked Config. It is the only package that reads either; every variable
-// is listed once, in variables.go.
+// Package config reads the environment and the file of AUTOPOST_CONFIG into a checked
+// Config. No other package reads them. Every variable is listed once, in variables.go.
 //
-// A variable of the environment wins over the same name in the file, and an empty
-// one counts as not set. A file that ends in .yaml or .yml is a flat YAML mapping,
-// any other has lines NAME=value. Names that the file should not hold are errors:
-// a misspelt limit must not pass for a default.
+// A variable of the environment wins over the same name in the file. An empty variable is
+// not set. A file that ends in .yaml or .yml is a flat YAML mapping; any other file has
+// lines NAME=value. An unknown name in the file is an error, so that a misspelt limit does
+// not silently become a default.
 package config
 
 import (
@@ -26,81 +25,83 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Config is how this process was told to run. Load fills every field; names,
-// defaults and limits stand in variables.go.
+// Config is the configuration of this process. Load fills every field. Names, defaults and
+// bounds are in variables.go.
 type Config struct {
 	// DatabaseURL is the PostgreSQL to use; zero means a private one under DataDir.
 	DatabaseURL DSN
-	// ListenURL is a direct connection for LISTEN and migrations. It is DatabaseURL
-	// unless set, so zero only together with it.
+	// ListenURL is a direct connection for LISTEN and migrations. Its default is
+	// DatabaseURL, so it is zero only together with it.
 	ListenURL DSN
 	// PostgresBin is the folder of initdb and postgres; empty means search.
 	PostgresBin string
-	// DataDir is absolute. Nothing is made there before it is needed.
+	// DataDir is an absolute path. It is created when it is first needed.
 	DataDir string
 	// Listen is the host:port of ingress, API, pages and health.
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
-	// PublicURL is where platforms reach Listen, without a trailing slash; "" when nobody said.
+	// PublicURL is the base URL by which platforms reach Listen, without a trailing slash;
+	// empty means unknown.
 	PublicURL string
-	// TracesEndpoint is the base URL of an OTLP collector for traces; empty means that there are none.
+	// TracesEndpoint is the base URL of an OTLP collector; empty means no traces.
 	TracesEndpoint string
-	// MasterKeyFile holds the keys that wrap sealed credentials. It is made when it is
-	// first needed, unless the operator named it.
+	// MasterKeyFile contains the keys that wrap sealed credentials. The default file is
+	// created when it is first needed; a file that the operator named is not.
 	MasterKeyFile string
-	// BlobURL is the media origin, in the form of gocloud.dev/blob.
+	// BlobURL is the media store, in the format of gocloud.dev/blob.
 	BlobURL string
 	// TelegramAPIURL, MAXAPIURL, XAPIURL and YouTubeAPIURL are base URLs without a trailing slash.
 	TelegramAPIURL string
 	MAXAPIURL      string
 	XAPIURL        string
 	YouTubeAPIURL  string
-	// GoogleTokenURL is where refresh tokens are exchanged, without a trailing slash.
+	// GoogleTokenURL is the token endpoint of Google, without a trailing slash.
 	GoogleTokenURL string
-	// SMTPURL is the mail server for alerts, and SMTPFrom the sender; empty means none.
+	// SMTPURL is the mail server for alerts, and SMTPFrom the sender; empty means no mail.
 	SMTPURL  string
 	SMTPFrom string
-	// MAXCAFile is a PEM bundle trusted for MAX besides the system's; empty means none.
+	// MAXCAFile is a PEM bundle that is trusted for MAX in addition to the system's; empty
+	// means none.
 	MAXCAFile string
-	// OutboundAllow are networks that the guarded client may reach although they are not public.
+	// OutboundAllow lists private networks that the guarded HTTP client may reach.
 	OutboundAllow []netip.Prefix
-	// LogLevel is the least that is logged.
+	// LogLevel is the lowest level that is logged.
 	LogLevel slog.Level
-	// Migrate says whether serve brings the schema up to date by itself.
+	// Migrate makes serve bring the schema up to date.
 	Migrate bool
-	// PullChunkSize is how many items of a source go into one transaction.
+	// PullChunkSize is the number of items of a source in one transaction.
 	PullChunkSize int
-	// DispatcherLimitPerWorkspace bounds one claim.
+	// DispatcherLimitPerWorkspace is the largest number of deliveries in one claim.
 	DispatcherLimitPerWorkspace int
-	// DispatcherSenders bounds the deliveries in hand.
+	// DispatcherSenders is the largest number of deliveries in flight in this daemon.
 	DispatcherSenders int
-	// MaxMediaBytesImage and MaxMediaBytesVideo bound a download, in bytes.
+	// MaxMediaBytesImage and MaxMediaBytesVideo limit a download, in bytes.
 	MaxMediaBytesImage int64
 	MaxMediaBytesVideo int64
-	// DownloadTimeout bounds one download of a medium as a whole.
+	// DownloadTimeout limits the whole download of one medium.
 	DownloadTimeout time.Duration
-	// SendingLease and ClaimedLease are what the database grants, in whole seconds.
+	// SendingLease and ClaimedLease are the leases of the database, in whole seconds.
 	SendingLease time.Duration
 	ClaimedLease time.Duration
-	// AlertDeadThreshold, AlertFailedPerm10M and AlertPausedChannels are from when on people are told.
+	// AlertDeadThreshold, AlertFailedPerm10M and AlertPausedChannels are alert thresholds;
+	// 0 means no alert.
 	AlertDeadThreshold  int
 	AlertFailedPerm10M  int
 	AlertPausedChannels int
-	// MonitorInterval is the time between two rounds of the monitor.
+	// MonitorInterval is the time between two polls of the monitor.
 	MonitorInterval time.Duration
-	// AdapterTimeout bounds one attempt. It always fits SendingLease.
+	// AdapterTimeout limits one attempt. It always fits SendingLease.
 	AdapterTimeout time.Duration
 
 	explicit map[string]bool
 }
 
-// Explicit reports whether the variable was set rather than left to its default.
+// Explicit reports whether the variable was set.
 func (c Config) Explicit(name string) bool { return c.explicit[name] }
 
-// Settings returns the rows of autopost.settings, key to value, that this
-// process was explicitly told. The database decides by these, so a daemon that was
-// told nothing must not overwrite them.
+// Settings returns the rows of autopost.settings that the environment sets explicitly, as
+// key and value. A default must not overwrite a row of the database.
 func (c Config) Settings() map[string]int {
 	settings := map[string]int{}
 	for name, value := range map[string]time.Duration{
@@ -123,16 +124,32 @@ func (c Config) Settings() map[string]int {
 	return settings
 }
 
-// Fingerprint is a digest of what all daemons of an installation should be told alike.
+// Fingerprint is a digest of the variables that all daemons of an installation must share.
 func (c Config) Fingerprint() string {
 	sum := sha256.Sum256(fmt.Append(nil, c.BlobURL, c.TelegramAPIURL, c.MAXAPIURL, c.XAPIURL, c.YouTubeAPIURL, c.GoogleTokenURL, c.SMTPURL, c.SMTPFrom, c.OutboundAllow,
 		c.MaxMediaBytesImage, c.MaxMediaBytesVideo, c.DownloadTimeout, c.SendingLease, c.ClaimedLease, c.AdapterTimeout))
 	return hex.EncodeToString(sum[:6])
 }
 
-// Load reads environ, in the form of os.Environ, and the file that it names. The
-// error lists everything that is wrong, each with the variable and the remedy.
+// Error reports variables with missing, unknown or wrong values.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the joined errors, one per variable.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Load reads environ, in the form of os.Environ, and the file that it names. An error
+// has type *Error and lists every wrong variable with its remedy.
 func Load(environ []string) (Config, error) {
+	config, err := load(environ)
+	if err != nil {
+		return config, &Error{err}
+	}
+	return config, nil
+}
+
+func load(environ []string) (Config, error) {
 	known := make(map[string]bool, len(variables))
 	for _, v := range variables {
 		known[v.Name] = true
@@ -177,7 +194,7 @@ func loadFile(values *koanf.Koanf, path string, known map[string]bool) error {
 	slices.Sort(names)
 	for _, name := range names {
 		if !known[name] {
-			wrong = append(wrong, fmt.Errorf("%s is no variable of autopost: correct the name or remove it", name))
+			wrong = append(wrong, fmt.Errorf("%s must be a variable of autopost: correct the name or remove it", name))
 		}
 		if values.Raw()[name] == nil {
 			values.Delete(name)
@@ -199,7 +216,7 @@ func build(values *koanf.Koanf) (Config, error) {
 			continue
 		}
 		if err := v.set(&config, text); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", v.Name, err))
+			wrong = append(wrong, fmt.Errorf("%s %w", v.Name, err))
 		}
 	}
 	if len(wrong) == 0 {
@@ -211,7 +228,7 @@ func build(values *koanf.Koanf) (Config, error) {
 	return config, nil
 }
 
-// asText writes a value of the file as the environment would.
+// asText formats a value of the file like a variable of the environment.
 func asText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -226,13 +243,13 @@ func asText(value any) string {
 	return strings.TrimSpace(fmt.Sprint(value))
 }
 
-// complete fills what follows from other fields and checks them against each other.
+// complete fills the fields that depend on others and checks fields against each other.
 func (c *Config) complete() error {
 	if c.ListenURL.IsZero() {
 		c.ListenURL = c.DatabaseURL
 	}
 	if c.DatabaseURL.IsZero() && c.Explicit(listenURL) {
-		return fmt.Errorf("%s: it is set but %s is not: set both, or neither for the private PostgreSQL", listenURL, databaseURL)
+		return fmt.Errorf("%s must be set together with %s: set both, or neither for a private PostgreSQL", listenURL, databaseURL)
 	}
 	if c.BlobURL == "" {
 		c.BlobURL = "file://" + filepath.ToSlash(filepath.Join(c.DataDir, "media")) + "?create_dir=true&no_tmp_dir=true"
@@ -241,17 +258,19 @@ func (c *Config) complete() error {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	if (c.SMTPURL == "") != (c.SMTPFrom == "") {
-		return fmt.Errorf("%s and %s go together: set both, or neither", smtpURL, smtpFrom)
+		return fmt.Errorf("%s must be set together with %s: set both, or neither", smtpURL, smtpFrom)
 	}
 	return c.fit()
 }
 
-// UnderLease is the configuration under the lease that the database grants, which
-// another daemon or a person may have set. AdapterTimeout must fit that one too.
+// UnderLease returns the configuration with the sending lease of the database, which
+// another daemon or an operator may have set. AdapterTimeout must fit that lease, too.
 func (c Config) UnderLease(lease time.Duration) (Config, error) {
 	c.SendingLease = lease
-	err := c.fit()
-	return c, err
+	if err := c.fit(); err != nil {
+		return c, &Error{err}
+	}
+	return c, nil
 }
 
 func (c *Config) fit() error {
@@ -263,13 +282,13 @@ func (c *Config) fit() error {
 		c.AdapterTimeout = longest
 		return nil
 	}
-	return fmt.Errorf("%s: %d ms does not fit %s=%d, where a post could go out twice: "+
-		"set it to at most %d, or lengthen the lease", adapterTimeoutMS, c.AdapterTimeout.Milliseconds(),
-		sendingLeaseSeconds, int(c.SendingLease/time.Second), longest.Milliseconds())
+	return fmt.Errorf("%s must be at most %d with %s=%d, got %d, because a post could be sent twice: "+
+		"lower it, or lengthen the lease", adapterTimeoutMS, longest.Milliseconds(),
+		sendingLeaseSeconds, int(c.SendingLease/time.Second), c.AdapterTimeout.Milliseconds())
 }
 
-// longestAttempt is the time that an attempt may take under a lease: what remains
-// is for its commit. Short leases, of tests, keep half.
+// longestAttempt returns the longest attempt that fits a lease. The rest of the lease is for
+// the commit of the outcome. Leases below a minute, as in tests, leave half.
 func longestAttempt(lease time.Duration) time.Duration {
 	if lease < time.Minute {
 		return lease / 2

@@ -25,7 +25,7 @@ func write(t *testing.T, name, text string) string {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := config.Load([]string{"PATH=/bin", "AUTOPOST_UNHEARD_OF=1", "AUTOPOST_LOG=", "DATABASE_URL="})
+	c, err := config.Load([]string{"PATH=/bin", "AUTOPOST_UNKNOWN=1", "AUTOPOST_LOG=", "DATABASE_URL="})
 	require.NoError(t, err)
 	data, err := filepath.Abs("autopost-data")
 	require.NoError(t, err)
@@ -56,6 +56,8 @@ func TestDefaults(t *testing.T) {
 	for _, v := range config.Variables() {
 		require.False(t, c.Explicit(v.Name), v.Name)
 		require.NotEmpty(t, v.Meaning, v.Name)
+		require.NotEmpty(t, v.Unit, v.Name)
+		require.NotEmpty(t, v.Danger, v.Name)
 	}
 }
 
@@ -63,7 +65,7 @@ func TestEnvironmentWinsOverFile(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
 		"yaml":  write(t, "a.yaml", "DATABASE_URL: postgres://u:p@h/d\nPULL_CHUNK_SIZE: 50\nAUTOPOST_OUTBOUND_ALLOW: [10.0.0.0/8, 127.0.0.1]\nAUTOPOST_LOG:\n"),
-		"lines": write(t, "a.env", "# ours\nDATABASE_URL='postgres://u:p@h/d'\n\nexport PULL_CHUNK_SIZE=\"50\"\nAUTOPOST_OUTBOUND_ALLOW = 10.0.0.0/8, 127.0.0.1\n"),
+		"lines": write(t, "a.env", "# a comment\nDATABASE_URL='postgres://u:p@h/d'\n\nexport PULL_CHUNK_SIZE=\"50\"\nAUTOPOST_OUTBOUND_ALLOW = 10.0.0.0/8, 127.0.0.1\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,23 +82,23 @@ func TestEnvironmentWinsOverFile(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestWrongValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ setting, want string }{
 		{"DATABASE_URL=mysql://root:hunter2@h/d", "postgres://user:password@host"},
 		{"DATABASE_URL=postgres://u:hunter2%zz@h/d", "percent-encode"},
-		{"DATABASE_URL=hunter2", "no connection string"},
-		{"AUTOPOST_LISTEN_URL=postgres://u:hunter2@h/d", "DATABASE_URL is not: set both"},
+		{"DATABASE_URL=hunter2", "must be a connection string"},
+		{"AUTOPOST_LISTEN_URL=postgres://u:hunter2@h/d", "set together with DATABASE_URL"},
 		{"AUTOPOST_LISTEN=8080", "like 127.0.0.1:8080"},
 		{"AUTOPOST_METRICS_LISTEN=localhost:http", "like 127.0.0.1:8080"},
-		{"AUTOPOST_BLOB_URL=ftp://x", "use file, s3, gs or azblob"},
+		{"AUTOPOST_BLOB_URL=ftp://x", "file, s3, gs or azblob"},
 		{"AUTOPOST_BLOB_URL=file://relative/path", "three slashes"},
-		{"AUTOPOST_BLOB_URL=folder", "no URL"},
-		{"AUTOPOST_TELEGRAM_API_URL=api.telegram.org", "no base URL"},
-		{"AUTOPOST_MAX_API_URL=https://u:hunter2@h/?a=b", "no base URL"},
-		{"AUTOPOST_OUTBOUND_ALLOW=10.0.0.0/8,all", `"all" is no network`},
-		{"AUTOPOST_LOG=loud", "use debug, info, warn or error"},
-		{"AUTOPOST_MIGRATE=no", "use auto or never"},
+		{"AUTOPOST_BLOB_URL=folder", "must be a URL"},
+		{"AUTOPOST_TELEGRAM_API_URL=api.telegram.org", "must be a base URL"},
+		{"AUTOPOST_MAX_API_URL=https://u:hunter2@h/?a=b", "must be a base URL"},
+		{"AUTOPOST_OUTBOUND_ALLOW=10.0.0.0/8,all", `must list networks, got "all"`},
+		{"AUTOPOST_LOG=loud", "must be debug, info, warn or error"},
+		{"AUTOPOST_MIGRATE=no", "must be auto or never"},
 		{"PULL_CHUNK_SIZE=0", "from 1 to 200"},
 		{"PULL_CHUNK_SIZE=many", "from 1 to 200"},
 		{"DISPATCHER_LIMIT_PER_WORKSPACE=1001", "from 1 to 1000"},
@@ -111,14 +113,14 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			name, _, _ := strings.Cut(c.setting, "=")
 			_, err := config.Load([]string{c.setting})
-			require.ErrorContains(t, err, name+": ")
+			require.ErrorContains(t, err, name+" must ")
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "hunter2")
 		})
 	}
 }
 
-func TestAllFaultsAreNamedAtOnce(t *testing.T) {
+func TestAllWrongVariablesAreReported(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load([]string{"PULL_CHUNK_SIZE=0", "AUTOPOST_LOG=loud"})
 	require.ErrorContains(t, err, "PULL_CHUNK_SIZE")
@@ -149,24 +151,24 @@ func TestAdapterTimeoutFitsTheLease(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, got.AdapterTimeout, c)
 	}
-	// The lease may stand in the database alone.
+	// The lease may come from the database.
 	fallback, err := config.Load(nil)
 	require.NoError(t, err)
 	got, err := fallback.UnderLease(20 * time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 10*time.Second, got.AdapterTimeout)
-	told, err := config.Load([]string{"ADAPTER_TIMEOUT_MS=60000"})
+	explicit, err := config.Load([]string{"ADAPTER_TIMEOUT_MS=60000"})
 	require.NoError(t, err)
-	_, err = told.UnderLease(20 * time.Second)
-	require.ErrorContains(t, err, "ADAPTER_TIMEOUT_MS: 60000 ms does not fit SENDING_LEASE_SECONDS=20")
+	_, err = explicit.UnderLease(20 * time.Second)
+	require.ErrorContains(t, err, "ADAPTER_TIMEOUT_MS must be at most 10000 with SENDING_LEASE_SECONDS=20, got 60000")
 }
 
 func TestFileIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, want string }{
-		"misspelt":       {write(t, "a.yaml", "PULL_CHUNKSIZE: 50\n"), "PULL_CHUNKSIZE is no variable"},
-		"misspelt, .env": {write(t, "b", "PATH=/bin\n"), "PATH is no variable"},
-		"another file":   {write(t, "c", "AUTOPOST_CONFIG=/etc/other\n"), "AUTOPOST_CONFIG is no variable"},
+		"misspelt":       {write(t, "a.yaml", "PULL_CHUNKSIZE: 50\n"), "PULL_CHUNKSIZE must be a variable"},
+		"misspelt, .env": {write(t, "b", "PATH=/bin\n"), "PATH must be a variable"},
+		"another file":   {write(t, "c", "AUTOPOST_CONFIG=/etc/other\n"), "AUTOPOST_CONFIG must be a variable"},
 		"not a mapping":  {write(t, "d.yaml", "- DATABASE_URL\n"), "d.yaml"},
 		"not a line":     {write(t, "e", "hello\n"), "line 1"},
 		"absent":         {"/does/not/exist", "no such file"},

@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// DSN is a PostgreSQL connection string, in URL or keyword form, that prints
-// without its password.
+// DSN is a PostgreSQL connection string, in URL or keyword form. It prints without its
+// password.
 type DSN struct{ text string }
 
 var keywordPassword = regexp.MustCompile(`(?i)\b((?:ssl)?password)\s*=\s*('(?:[^'\\]|\\.)*'?|\S*)`)
 
-// parseDSN checks the form only; whether it connects shows later. Its errors do
-// not repeat the text.
+// parseDSN checks only the form. Its errors do not contain the text.
 func parseDSN(text string) (DSN, error) {
 	if scheme, _, isURL := strings.Cut(text, "://"); isURL {
 		if scheme != "postgres" && scheme != "postgresql" {
-			return DSN{}, errors.New("it is no PostgreSQL URL: write it like postgres://user:password@host:5432/database")
+			return DSN{}, errors.New("must be a PostgreSQL URL: write it like postgres://user:password@host:5432/database")
 		}
 		if _, err := url.Parse(text); err != nil {
-			return DSN{}, errors.New("it cannot be read as a URL: percent-encode special characters of the password")
+			return DSN{}, errors.New("must be a valid URL: percent-encode special characters of the password")
 		}
 		return DSN{text}, nil
 	}
 	if !strings.Contains(text, "=") {
-		return DSN{}, errors.New("it is no connection string: write it like postgres://user:password@host:5432/database")
+		return DSN{}, errors.New("must be a connection string: write it like postgres://user:password@host:5432/database")
 	}
 	return DSN{text}, nil
 }
@@ -35,7 +34,7 @@ func parseDSN(text string) (DSN, error) {
 // Reveal returns the connection string with its password, for the driver.
 func (d DSN) Reveal() string { return d.text }
 
-// IsZero reports whether there is none.
+// IsZero reports whether the connection string is empty.
 func (d DSN) IsZero() bool { return d.text == "" }
 
 // String returns the connection string with its password masked.

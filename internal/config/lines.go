@@ -9,8 +9,8 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// lines reads files of lines NAME=value, as systemd and container runtimes do: a
-// value may stand in single or double quotes, # begins a comment line.
+// lines parses files with lines NAME=value, like systemd and container runtimes do. A value
+// may have single or double quotes. A line that starts with # is a comment.
 type lines struct{}
 
 // Unmarshal implements koanf.Parser.
@@ -24,7 +24,7 @@ func (lines) Unmarshal(text []byte) (map[string]any, error) {
 		}
 		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
 		if !ok {
-			return nil, fmt.Errorf("line %d is not of the form NAME=value", n)
+			return nil, fmt.Errorf("line %d must be NAME=value", n)
 		}
 		value = strings.TrimSpace(value)
 		if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[0] == value[len(value)-1] {

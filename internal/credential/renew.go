@@ -9,27 +9,26 @@ import (
 )
 
 const (
-	// storing bounds how long a new secret is tried to be stored, by whoever got it:
-	// what it was renewed from may be worth nothing any more.
-	storing = 2 * time.Minute
-	// telling bounds how long a failure is tried to be recorded; the lease ends without it, too.
-	telling = 10 * time.Second
+	// storeTimeout bounds the attempts to store a new secret. The old one may already be invalid.
+	storeTimeout = 2 * time.Minute
+	// recordTimeout bounds the attempts to record a failure. The lease ends without it too.
+	recordTimeout = 10 * time.Second
 	// queryTimeout bounds one call to the database.
 	queryTimeout = 10 * time.Second
 	leastPause   = 50 * time.Millisecond
 	mostPause    = time.Second
 )
 
-// renew renews a secret, or waits until another daemon has.
+// renew renews a secret, or waits until another daemon has renewed it.
 func (v *Vault) renew(ctx context.Context, h held, failure *autopost.Error) (autopost.Secret, error) {
-	// Without a key nothing could be stored, and a token that is good for one use would be spent.
+	// Without a key the result could not be stored, and a single-use token would be lost.
 	if err := v.EnsureKey(ctx); err != nil {
 		return autopost.Secret{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.cfg.Patience)
 	defer cancel()
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
-		lease, err := v.cfg.Refreshes.BeginRefresh(ctx, h.workspace, h.InUse, failure)
+		lease, err := v.cfg.Store.BeginRefresh(ctx, h.workspace, h.InUse, failure)
 		if err != nil {
 			return autopost.Secret{}, err
 		}
@@ -37,7 +36,7 @@ func (v *Vault) renew(ctx context.Context, h held, failure *autopost.Error) (aut
 		case lease.Granted:
 			return v.refresh(ctx, h, lease)
 		case lease.Reason == "newer":
-			fresh, err := v.present(ctx, h.workspace, h.AuthRef)
+			fresh, err := v.load(ctx, h.workspace, h.AuthRef)
 			return fresh.secret, err
 		case lease.Reason == "other":
 			return autopost.Secret{}, nil
@@ -45,19 +44,19 @@ func (v *Vault) renew(ctx context.Context, h held, failure *autopost.Error) (aut
 		case lease.Error != nil:
 			again := *lease.Error
 			again.RetryAfterMS = max(again.RetryAfterMS, lease.WaitMS)
-			return autopost.Secret{}, &Refused{again}
+			return autopost.Secret{}, &autopost.RenewalError{Failure: again}
 		default:
-			return autopost.Secret{}, fmt.Errorf("%w: %s: %s", ErrNone, h.AuthRef, lease.Reason)
+			return autopost.Secret{}, fmt.Errorf("%w: %s: %s", autopost.ErrNoCredential, h.AuthRef, lease.Reason)
 		}
 		select {
 		case <-ctx.Done():
-			return autopost.Secret{}, &Refused{unavailable("another daemon renews the credential and is not done yet")}
+			return autopost.Secret{}, &autopost.RenewalError{Failure: unavailable("another daemon is still renewing the credential")}
 		case <-time.After(min(pause, time.Duration(lease.WaitMS)*time.Millisecond+time.Millisecond)):
 		}
 	}
 }
 
-// refresh asks the platform and stores what it gave.
+// refresh requests a new secret and stores it.
 func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secret, error) {
 	log := v.cfg.Log.With("workspace_id", h.workspace, "auth_ref", h.AuthRef, "platform", h.bound.Platform)
 	began := time.Now()
@@ -65,13 +64,13 @@ func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secr
 	if failure != nil {
 		log.Warn("credential.refresh_failed", "code", failure.Code, "category", failure.Category, "message", failure.Message,
 			"duration_ms", time.Since(began).Milliseconds())
-		err := v.insist(ctx, telling, func(ctx context.Context) error {
-			return v.cfg.Refreshes.FailRefresh(ctx, h.workspace, h.InUse, lease.Token, *failure)
+		err := v.retryUntil(ctx, recordTimeout, func(ctx context.Context) error {
+			return v.cfg.Store.FailRefresh(ctx, h.workspace, h.InUse, lease.Token, *failure)
 		})
 		if err != nil {
 			log.Error("credential.refresh_unrecorded", "error", err)
 		}
-		return autopost.Secret{}, &Refused{*failure}
+		return autopost.Secret{}, &autopost.RenewalError{Failure: *failure}
 	}
 	row, err := v.Seal(ctx, h.workspace, h.AuthRef, lease.Version, renewed.Secret)
 	if err != nil {
@@ -79,28 +78,28 @@ func (v *Vault) refresh(ctx context.Context, h held, lease Lease) (autopost.Secr
 	}
 	row.Source = h.Source
 	var applied bool
-	err = v.insist(ctx, storing, func(ctx context.Context) error {
+	err = v.retryUntil(ctx, storeTimeout, func(ctx context.Context) error {
 		var err error
-		applied, err = v.cfg.Refreshes.FinishRefresh(ctx, h.workspace, h.AuthRef, row, renewed.ValidFor)
+		applied, err = v.cfg.Store.FinishRefresh(ctx, h.workspace, h.AuthRef, row, renewed.ValidFor)
 		return err
 	})
 	if err != nil {
 		return autopost.Secret{}, fmt.Errorf("store the renewed credential: %w", err)
 	}
 	if !applied {
-		fresh, err := v.present(ctx, h.workspace, h.AuthRef)
+		fresh, err := v.load(ctx, h.workspace, h.AuthRef)
 		return fresh.secret, err
 	}
 	log.Info("credential.refreshed", "version", row.Version, "valid_seconds", int(renewed.ValidFor.Seconds()), "duration_ms", time.Since(began).Milliseconds())
 	return renewed.Secret, nil
 }
 
-// ask is the one call to the platform. It ends with its caller's patience, not with
-// its caller: the platform may have spent the token by then.
+// ask makes the call to the platform. The caller's cancellation does not stop it: the platform may
+// already have used up the token.
 func (v *Vault) ask(ctx context.Context, h held) (autopost.Renewed, *autopost.Error) {
 	refresher := v.cfg.Refreshers[autopost.Platform(h.bound.Platform)]
 	if refresher == nil || refresher.Renewal(h.secret) == autopost.RenewNever {
-		failure := unavailable("this credential holds nothing to renew it with")
+		failure := unavailable("the credential has no refresh token")
 		return autopost.Renewed{}, &failure
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.cfg.Patience)
@@ -108,18 +107,19 @@ func (v *Vault) ask(ctx context.Context, h held) (autopost.Renewed, *autopost.Er
 	renewed, failure := refresher.Refresh(ctx, h.secret)
 	if failure == nil && renewed.Secret.IsZero() {
 		failure = new(autopost.Error)
-		*failure = unavailable("the platform gave no credential")
+		*failure = unavailable("the platform returned no credential")
 	}
 	return renewed, failure
 }
 
-// insist asks the database with growing pauses, also when the caller is gone.
-func (v *Vault) insist(ctx context.Context, most time.Duration, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+// retryUntil repeats a database call with growing pauses until it succeeds or timeout ends. The
+// caller's cancellation does not stop it.
+func (v *Vault) retryUntil(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		query, done := context.WithTimeout(ctx, queryTimeout)
-		err := ask(query)
+		err := call(query)
 		done()
 		if err == nil {
 			return nil
@@ -132,7 +132,7 @@ func (v *Vault) insist(ctx context.Context, most time.Duration, ask func(context
 	}
 }
 
-// unavailable is a failure on the way to a renewal; nothing was posted.
+// unavailable is a failure of a renewal. No post was sent.
 func unavailable(message string) autopost.Error {
 	return autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: autopost.CodeCredentialUnavailable, Known: true, Message: message,

@@ -1,9 +1,9 @@
-// Package credential gives the engine its credentials: the sealed one where there
-// is one in force, else the first one, of env: or file:. It renews those that their
-// platform renews, one daemon at a time, and stores what it got before anybody uses it.
+// Package credential gives the engine its credentials: the sealed secret if one is current, else the
+// first one, from env: or file:. It renews secrets, one daemon at a time, and stores a new secret
+// before its first use.
 //
-// Whether a renewal may begin, whose answer counts and what becomes of a credential
-// that is refused is decided in the database.
+// The database decides whether a renewal may start, which result counts, and what happens to a
+// credential that the platform rejects.
 package credential
 
 import (
@@ -20,101 +20,86 @@ import (
 	"autopost/internal/secret"
 )
 
-// ErrNone says that a credential is not bound, or bound to nothing.
-var ErrNone = errors.New("no such credential")
-
-// Refused says that a credential could not be renewed. Failure is what the
-// platform said, or that it could not be asked.
-type Refused struct{ Failure autopost.Error }
-
-// Error implements error.
-func (r *Refused) Error() string { return "renew the credential: " + r.Failure.String() }
-
-// Row is a sealed secret as the database keeps it.
-type Row struct {
-	AuthRef    string
-	Version    int
-	KeyID      string
-	WrappedKey []byte
-	Sealed     []byte
-	// Source is the digest of the first secret that it was renewed from, "" where there is none.
-	Source string
+// SealedSecret is a row of autopost.sealed_secrets. In JSON the bytes are base64.
+type SealedSecret struct {
+	AuthRef    string `json:"auth_ref,omitempty"`
+	Version    int    `json:"version"`
+	KeyID      string `json:"key_id"`
+	WrappedKey []byte `json:"wrapped_key"`
+	Sealed     []byte `json:"sealed"`
+	// Source is the digest of the first secret that this one was renewed from; "" if there is none.
+	Source string `json:"source"`
 }
 
-// Bound is what the database knows of a credential.
+// Bound is what the database stores about a credential.
 type Bound struct {
-	Platform    string
-	SecretRef   string
-	LastVersion int
-	// Stale says that what is in force has expired.
-	Stale bool
-	// Sealed is nil where nothing is sealed.
-	Sealed *Row
+	Platform    string `json:"platform"`
+	SecretRef   string `json:"secret_ref"`
+	LastVersion int    `json:"last_version"`
+	// Stale means that the present secret has expired.
+	Stale bool `json:"stale"`
+	// Sealed is nil if no secret is sealed.
+	Sealed *SealedSecret `json:"sealed"`
 }
 
-// Bindings tells where a credential's secret is kept.
-type Bindings interface {
-	// GetCredential returns nil for a credential that is not bound.
-	GetCredential(ctx context.Context, workspace, authRef string) (*Bound, error)
-	// ListMasterKeys counts the sealed secrets by master key.
-	ListMasterKeys(ctx context.Context) (map[string]int, error)
-}
-
-// Lease is the database's answer to "may I renew it?".
+// Lease is the answer of begin_refresh.
 type Lease struct {
-	Granted bool
-	// Reason says why not: unknown, other, newer, leased, waiting or lost.
-	Reason string
-	Token  string
-	// Version is what the new secret is sealed under.
-	Version int
-	// WaitMS is how long the lease lasts, or when to look again, in milliseconds.
-	WaitMS int64
-	// Error is the last failure, where Reason is waiting or lost.
-	Error *autopost.Error
+	Granted bool `json:"granted"`
+	// Reason is unknown, other, newer, leased, waiting or lost if Granted is false.
+	Reason string `json:"reason"`
+	Token  string `json:"token"`
+	// Version is the version of the new secret.
+	Version int `json:"version"`
+	// WaitMS is the length of the lease, or the time until the next try, in milliseconds.
+	WaitMS int64 `json:"wait_ms"`
+	// Error is the last failure if Reason is waiting or lost.
+	Error *autopost.Error `json:"error"`
 }
 
-// InUse says which secret of a credential is meant.
+// InUse identifies a secret of a credential.
 type InUse struct {
 	AuthRef string
-	// Version is 0 for the first one, of the digest Source.
+	// Version is 0 for the first secret, which is identified by Source.
 	Version int
 	Source  string
 }
 
-// Refreshes keeps the record of a renewal.
-type Refreshes interface {
+// Store is what the vault needs from the database. *pg.Store implements it.
+type Store interface {
+	// GetCredential returns nil for a credential that is not bound.
+	GetCredential(ctx context.Context, workspace, authRef string) (*Bound, error)
+	// ListMasterKeys counts the sealed secrets by master key.
+	ListMasterKeys(ctx context.Context) (map[string]int, error)
 	BeginRefresh(ctx context.Context, workspace string, use InUse, refused *autopost.Error) (Lease, error)
-	// FinishRefresh puts the new secret in force; false means that another one came first. It may be repeated.
-	FinishRefresh(ctx context.Context, workspace, authRef string, sealed Row, validFor time.Duration) (bool, error)
+	// FinishRefresh makes the new secret current; false means that another one was first. It may be
+	// repeated.
+	FinishRefresh(ctx context.Context, workspace, authRef string, sealed SealedSecret, validFor time.Duration) (bool, error)
 	FailRefresh(ctx context.Context, workspace string, use InUse, token string, failure autopost.Error) error
 }
 
-// Config is what a Vault works with. All but MayMakeKey, Refreshers and Patience are required.
+// Config configures a Vault. MayMakeKey, Refreshers and Patience are optional.
 type Config struct {
-	Bindings  Bindings
-	Refreshes Refreshes
-	Ring      *secret.Keyring
-	// MayMakeKey allows to make the file of the master key when nothing is sealed yet.
+	Store Store
+	Ring  *secret.Keyring
+	// MayMakeKey allows a Vault to create the master key file if there are no sealed secrets yet.
 	MayMakeKey bool
-	// Refreshers are by platform; one without has credentials that nobody renews.
+	// Refreshers by platform. Credentials of other platforms are never renewed.
 	Refreshers map[autopost.Platform]autopost.Refresher
-	// Patience is how long one waits while another renews, and how long the platform
-	// may take. Default 20 s.
+	// Patience bounds the wait for another daemon's renewal, and the platform's answer. Default 20 s.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Vault gives credentials. It keeps none, and is safe for concurrent use.
+// Vault returns credentials. It caches none and is safe for concurrent use.
 type Vault struct{ cfg Config }
 
-// New makes a Vault without effect.
+// New returns a Vault. It has no effects.
 func New(cfg Config) *Vault {
 	cfg.Patience = cmp.Or(cfg.Patience, 20*time.Second)
 	return &Vault{cfg: cfg}
 }
 
-// held is a secret, and which one it is.
+// held is a secret with its identity.
 type held struct {
 	InUse
 
@@ -123,15 +108,15 @@ type held struct {
 	secret    autopost.Secret
 }
 
-// Credential returns a secret that can be used, renewed if need be. The error is
-// ErrNone, a *Refused, or that it could not be looked up just now.
+// Credential returns a usable secret and renews it if needed. The error is autopost.ErrNoCredential, a
+// *autopost.RenewalError, or a failed lookup.
 func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error) {
-	h, err := v.present(ctx, workspace, authRef)
+	h, err := v.load(ctx, workspace, authRef)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
 	if h.bound.Platform != string(platform) {
-		return autopost.Secret{}, fmt.Errorf("%w: %s is bound for %s", ErrNone, authRef, h.bound.Platform)
+		return autopost.Secret{}, fmt.Errorf("%w: %s is bound to platform %s", autopost.ErrNoCredential, authRef, h.bound.Platform)
 	}
 	refresher := v.cfg.Refreshers[platform]
 	if refresher == nil {
@@ -149,29 +134,29 @@ func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platf
 	return v.renew(ctx, h, nil)
 }
 
-// Renew returns a secret in place of the one that a call with it came to failure
-// for; a zero one when no other secret helps. Errors are as Credential's.
+// Renew returns a new secret after a call with the used one failed; a zero secret if another secret
+// does not help. Errors are those of Credential.
 func (v *Vault) Renew(ctx context.Context, d autopost.Delivery, used autopost.Secret, failure autopost.Error) (autopost.Secret, error) {
 	refresher := v.cfg.Refreshers[d.Platform]
 	if refresher == nil || refresher.Renewal(used) == autopost.RenewNever {
 		return autopost.Secret{}, nil
 	}
-	h, err := v.present(ctx, d.WorkspaceID, d.AuthRef)
+	h, err := v.load(ctx, d.WorkspaceID, d.AuthRef)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
 	if h.secret.Reveal() != used.Reveal() {
 		if h.Version == 0 {
-			return autopost.Secret{}, nil // a first secret that was just put there: the next attempt finds it
+			return autopost.Secret{}, nil // The first secret has just been replaced: the next attempt reads it.
 		}
-		h.Version-- // what was used is older than what is in force
+		h.Version-- // the used secret is older than the current one
 	}
 	return v.renew(ctx, h, &failure)
 }
 
-// Refresh renews a credential ahead of time.
+// Refresh renews a credential before it expires.
 func (v *Vault) Refresh(ctx context.Context, workspace, authRef string) error {
-	h, err := v.present(ctx, workspace, authRef)
+	h, err := v.load(ctx, workspace, authRef)
 	if err != nil {
 		return err
 	}
@@ -179,21 +164,21 @@ func (v *Vault) Refresh(ctx context.Context, workspace, authRef string) error {
 	return err
 }
 
-// Open returns the secret as it is in force, whatever it is good for.
+// Open returns the current secret, even if it has expired.
 func (v *Vault) Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error) {
-	h, err := v.present(ctx, workspace, authRef)
+	h, err := v.load(ctx, workspace, authRef)
 	return h.secret, err
 }
 
-// present reads the secret in force. A sealed one wins over the first secret that it
-// was renewed from; a first secret that is another one by now wins over it.
-func (v *Vault) present(ctx context.Context, workspace, authRef string) (held, error) {
-	bound, err := v.cfg.Bindings.GetCredential(ctx, workspace, authRef)
+// load reads the current secret. A sealed secret wins over the first secret from which it was renewed.
+// A replaced first secret wins over the sealed one.
+func (v *Vault) load(ctx context.Context, workspace, authRef string) (held, error) {
+	bound, err := v.cfg.Store.GetCredential(ctx, workspace, authRef)
 	if err != nil {
 		return held{}, err
 	}
 	if bound == nil {
-		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", ErrNone, authRef)
+		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", autopost.ErrNoCredential, authRef)
 	}
 	first, missing := secret.Resolve(bound.SecretRef)
 	source := ""
@@ -201,40 +186,40 @@ func (v *Vault) present(ctx context.Context, workspace, authRef string) (held, e
 		source = digest(first)
 	}
 	if row := bound.Sealed; row != nil && (missing != nil || row.Source == source) {
-		at := secret.Place{Workspace: workspace, AuthRef: authRef, Version: row.Version}
+		at := secret.Binding{Workspace: workspace, AuthRef: authRef, Version: row.Version}
 		opened, err := v.cfg.Ring.Open(at, secret.Sealed{KeyID: row.KeyID, WrappedKey: row.WrappedKey, Text: row.Sealed})
 		return held{InUse{authRef, row.Version, row.Source}, workspace, bound, opened}, err
 	}
 	if missing != nil {
-		return held{}, errors.Join(ErrNone, missing)
+		return held{}, errors.Join(autopost.ErrNoCredential, missing)
 	}
 	return held{InUse{authRef, 0, source}, workspace, bound, first}, nil
 }
 
-// digest tells one first secret from another.
+// digest identifies a first secret.
 func digest(s autopost.Secret) string {
 	sum := sha256.Sum256([]byte(s.Reveal()))
 	return hex.EncodeToString(sum[:])
 }
 
-// Seal encrypts a secret as the given version of a credential. The file of the
-// master key is made for the very first secret.
-func (v *Vault) Seal(ctx context.Context, workspace, authRef string, version int, s autopost.Secret) (Row, error) {
+// Seal encrypts a secret as the given version of a credential. It creates the master key file for the
+// very first secret.
+func (v *Vault) Seal(ctx context.Context, workspace, authRef string, version int, s autopost.Secret) (SealedSecret, error) {
 	if err := v.EnsureKey(ctx); err != nil {
-		return Row{}, err
+		return SealedSecret{}, err
 	}
-	sealed, err := v.cfg.Ring.Seal(secret.Place{Workspace: workspace, AuthRef: authRef, Version: version}, s)
-	return Row{AuthRef: authRef, Version: version, KeyID: sealed.KeyID, WrappedKey: sealed.WrappedKey, Sealed: sealed.Text}, err
+	sealed, err := v.cfg.Ring.Seal(secret.Binding{Workspace: workspace, AuthRef: authRef, Version: version}, s)
+	return SealedSecret{AuthRef: authRef, Version: version, KeyID: sealed.KeyID, WrappedKey: sealed.WrappedKey, Sealed: sealed.Text}, err
 }
 
-// EnsureKey makes the file of the master key, unless it is there. It is never made
-// anew for secrets that another key has sealed.
+// EnsureKey creates the master key file if it does not exist. It fails if secrets exist that another
+// key has sealed.
 func (v *Vault) EnsureKey(ctx context.Context) error {
 	_, missing := v.cfg.Ring.IDs()
 	if !errors.Is(missing, secret.ErrNoMasterKey) {
 		return missing
 	}
-	used, err := v.cfg.Bindings.ListMasterKeys(ctx)
+	used, err := v.cfg.Store.ListMasterKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -243,11 +228,11 @@ func (v *Vault) EnsureKey(ctx context.Context) error {
 		total += n
 	}
 	if total > 0 {
-		return fmt.Errorf("%w, and %d secrets are sealed: put the file back from where it is kept; "+
-			"if it is lost, autopost credential rewrap --new-key makes another, and each credential must be given anew", missing, total)
+		return fmt.Errorf("%w, and %d secrets are sealed: restore the file from its backup; "+
+			"if it is lost, run autopost credential rewrap --new-key and set each credential again", missing, total)
 	}
 	if !v.cfg.MayMakeKey {
-		return fmt.Errorf("%w: put it there, or make it by autopost credential rewrap --new-key", missing)
+		return fmt.Errorf("%w: restore it, or create one with autopost credential rewrap --new-key", missing)
 	}
 	return v.cfg.Ring.Make()
 }

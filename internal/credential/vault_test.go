@@ -16,10 +16,10 @@ import (
 
 	"autopost"
 	"autopost/internal/credential"
-	"autopost/internal/pgtest"
 	"autopost/internal/secret"
 	"autopost/internal/sim"
 	simx "autopost/internal/sim/twitter"
+	"autopost/internal/testing/pgtest"
 )
 
 func TestTwoDaemonsRenewOnce(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTwoDaemonsRenewOnce(t *testing.T) {
 	require.NotEqual(t, parts(t, used)["access_token"], parts(t, got[0])["access_token"])
 	again, err := daemons[1].Credential(t.Context(), "w", "x", autopost.X)
 	require.NoError(t, err)
-	require.Equal(t, got[0].Reveal(), again.Reveal(), "what was renewed wins over the file")
+	require.Equal(t, got[0].Reveal(), again.Reveal(), "the renewed secret wins over the file")
 }
 
 func TestGoogleCredentialIsRenewedBeforeItsFirstUse(t *testing.T) {
@@ -69,12 +69,12 @@ func TestGoogleCredentialIsRenewedBeforeItsFirstUse(t *testing.T) {
 	h.Exec(`update autopost.credential_health set valid_until = now()`)
 	later, err := v.Credential(t.Context(), "w", "youtube", autopost.YouTube)
 	require.NoError(t, err)
-	require.NotEqual(t, first.Reveal(), later.Reveal(), "what has expired is not tried")
+	require.NotEqual(t, first.Reveal(), later.Reveal(), "an expired secret is not used")
 	require.NoError(t, v.Refresh(t.Context(), "w", "youtube"))
 	require.Equal(t, 3, h.asked("youtube"))
 }
 
-func TestFirstSecretAndWhatWasRenewedFromIt(t *testing.T) {
+func TestFirstSecretAndItsRenewals(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	old := h.x()
@@ -89,7 +89,7 @@ func TestFirstSecretAndWhatWasRenewedFromIt(t *testing.T) {
 	path := h.put(autopost.X, other)
 	s, err := v.Credential(t.Context(), "w", "x", autopost.X)
 	require.NoError(t, err)
-	require.Equal(t, other, parts(t, s), "another file is another secret")
+	require.Equal(t, other, parts(t, s), "a changed file replaces the secret")
 	require.NoError(t, v.Refresh(t.Context(), "w", "x"))
 	s, err = v.Credential(t.Context(), "w", "x", autopost.X)
 	require.NoError(t, err)
@@ -97,20 +97,20 @@ func TestFirstSecretAndWhatWasRenewedFromIt(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	without, err := v.Credential(t.Context(), "w", "x", autopost.X)
 	require.NoError(t, err)
-	require.Equal(t, s.Reveal(), without.Reveal(), "the file may go when it has done its work")
+	require.Equal(t, s.Reveal(), without.Reveal(), "the file may be deleted after the renewal")
 
 	_, err = v.Credential(t.Context(), "w", "none", autopost.X)
-	require.ErrorIs(t, err, credential.ErrNone)
+	require.ErrorIs(t, err, autopost.ErrNoCredential)
 	_, err = v.Credential(t.Context(), "w", "x", autopost.YouTube)
-	require.ErrorIs(t, err, credential.ErrNone)
+	require.ErrorIs(t, err, autopost.ErrNoCredential)
 	h.Exec(`update autopost.credential_bindings set secret_ref = 'env:CREDENTIAL_TEST_NOWHERE'`)
 	_, err = v.Credential(t.Context(), "w", "x", autopost.X)
-	require.ErrorIs(t, err, credential.ErrNone)
+	require.ErrorIs(t, err, autopost.ErrNoCredential)
 	require.ErrorContains(t, err, "CREDENTIAL_TEST_NOWHERE")
 	require.Empty(t, pgtest.Column[string](h.DB, `select auth_ref from autopost.sealed_secrets where retired_at is null`))
 }
 
-func TestRenewOnlyWhereItHelps(t *testing.T) {
+func TestRenewOnlyIfAnotherSecretHelps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.bind(autopost.X, h.x())
@@ -121,13 +121,13 @@ func TestRenewOnlyWhereItHelps(t *testing.T) {
 	suspended.Code = "x_suspended"
 	none, err := v.Renew(t.Context(), of("x"), used, suspended)
 	require.NoError(t, err)
-	require.True(t, none.IsZero(), "another secret mends no suspension")
+	require.True(t, none.IsZero(), "another secret does not end a suspension")
 	require.Zero(t, h.asked(simx.Platform))
 	fresh, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
 	late, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
-	require.Equal(t, fresh.Reveal(), late.Reveal(), "who held the old one gets the new one")
+	require.Equal(t, fresh.Reveal(), late.Reveal(), "a caller with the old secret gets the new one")
 	none, err = v.Renew(t.Context(), of("x"), used, suspended)
 	require.NoError(t, err)
 	require.True(t, none.IsZero())
@@ -141,9 +141,9 @@ func TestRenewOnlyWhereItHelps(t *testing.T) {
 }
 
 // dying is a daemon that gets the answer of the platform and dies before it stores it.
-type dying struct{ credential.Refreshes }
+type dying struct{ credential.Store }
 
-func (dying) FinishRefresh(ctx context.Context, _, _ string, _ credential.Row, _ time.Duration) (bool, error) {
+func (dying) FinishRefresh(ctx context.Context, _, _ string, _ credential.SealedSecret, _ time.Duration) (bool, error) {
 	<-ctx.Done()
 	return false, ctx.Err()
 }
@@ -155,20 +155,22 @@ func TestDeathBetweenTheAnswerAndItsStorage(t *testing.T) {
 	h.bind(autopost.YouTube, h.google())
 	for _, platform := range []autopost.Platform{autopost.X, autopost.YouTube} {
 		died := make(chan struct{})
-		v := h.vault(func(r credential.Refreshes) credential.Refreshes { return signal{dying{r}, died} })
+		v := h.vault(func(r credential.Store) credential.Store {
+			return signal{dying{r}, sync.OnceFunc(func() { close(died) })}
+		})
 		go func() { _ = v.Refresh(context.Background(), "w", string(platform)) }()
 		<-died
 	}
 	h.expireLease()
 	v := h.vault(nil)
 	_, err := v.Credential(t.Context(), "w", "youtube", autopost.YouTube)
-	require.NoError(t, err, "Google's refresh token is as good as before")
+	require.NoError(t, err, "Google's refresh token stays valid")
 	require.False(t, h.paused(autopost.YouTube))
 
 	err = v.Refresh(t.Context(), "w", "x")
-	refused, ok := errors.AsType[*credential.Refused](err)
+	refused, ok := errors.AsType[*autopost.RenewalError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, "x_token_revoked", refused.Failure.Code, "X's was good for one use")
+	require.Equal(t, "x_token_revoked", refused.Failure.Code, "X's refresh token was used up")
 	require.True(t, h.paused(autopost.X))
 	require.Equal(t, []string{"credential:x"}, pgtest.Column[string](h.DB, `select subject from autopost.alerts where kind = 'auth_lost' and ended_at is null`))
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'auth_lost'`))
@@ -178,48 +180,48 @@ func TestDeathBetweenTheAnswerAndItsStorage(t *testing.T) {
 	require.Equal(t, before, h.asked(simx.Platform), "X is not asked again for a secret that it refused")
 }
 
-// signal tells that the storing has begun: the platform has answered.
+// signal calls begun when storing starts: the platform has answered. The vault may repeat the call.
 type signal struct {
-	credential.Refreshes
-	begun chan struct{}
+	credential.Store
+	begun func()
 }
 
-func (s signal) FinishRefresh(ctx context.Context, workspace, authRef string, row credential.Row, validFor time.Duration) (bool, error) {
-	close(s.begun)
-	return s.Refreshes.FinishRefresh(ctx, workspace, authRef, row, validFor)
+func (s signal) FinishRefresh(ctx context.Context, workspace, authRef string, row credential.SealedSecret, validFor time.Duration) (bool, error) {
+	s.begun()
+	return s.Store.FinishRefresh(ctx, workspace, authRef, row, validFor)
 }
 
 // flaky loses the connection before the first answers, and once after the work is done.
 type flaky struct {
-	credential.Refreshes
+	credential.Store
 	calls *int
 }
 
-func (f flaky) FinishRefresh(ctx context.Context, workspace, authRef string, row credential.Row, validFor time.Duration) (bool, error) {
+func (f flaky) FinishRefresh(ctx context.Context, workspace, authRef string, row credential.SealedSecret, validFor time.Duration) (bool, error) {
 	*f.calls++
 	if *f.calls == 1 {
 		return false, errors.New("connection refused")
 	}
-	applied, err := f.Refreshes.FinishRefresh(ctx, workspace, authRef, row, validFor)
+	applied, err := f.Store.FinishRefresh(ctx, workspace, authRef, row, validFor)
 	if *f.calls == 2 {
 		return false, errors.New("connection reset")
 	}
 	return applied, err
 }
 
-func TestNewSecretIsStoredWhateverTheConnectionDoes(t *testing.T) {
+func TestNewSecretIsStoredDespiteLostConnections(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.bind(autopost.X, h.x())
 	calls := 0
-	v := h.vault(func(r credential.Refreshes) credential.Refreshes { return flaky{r, &calls} })
+	v := h.vault(func(r credential.Store) credential.Store { return flaky{r, &calls} })
 	require.NoError(t, v.Refresh(t.Context(), "w", "x"))
 	require.Equal(t, 3, calls)
 	require.Equal(t, []int{1}, pgtest.Column[int](h.DB, `select version from autopost.sealed_secrets`))
 	require.NoError(t, h.vault(nil).Refresh(t.Context(), "w", "x"))
 }
 
-func TestRowsThatWereTamperedWith(t *testing.T) {
+func TestChangedRowsAreRejected(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.bind(autopost.X, h.x())
@@ -237,7 +239,7 @@ func TestRowsThatWereTamperedWith(t *testing.T) {
 		h.Exec(edit)
 		_, err := v.Credential(t.Context(), "w", "x", autopost.X)
 		require.ErrorContains(t, err, "changed, or moved here from elsewhere", name)
-		require.NotErrorIs(t, err, credential.ErrNone, "%s: the queue waits, it does not fail", name)
+		require.NotErrorIs(t, err, autopost.ErrNoCredential, "%s: the queue waits, it does not fail", name)
 		h.Exec(`delete from autopost.sealed_secrets; insert into autopost.sealed_secrets select * from public.kept`)
 	}
 	_, err := v.Credential(t.Context(), "w", "x", autopost.X)
@@ -257,15 +259,15 @@ func TestLostMasterKey(t *testing.T) {
 	for _, err := range []error{v.Refresh(t.Context(), "w", "x"), v.EnsureKey(t.Context())} {
 		require.ErrorIs(t, err, secret.ErrNoMasterKey)
 	}
-	require.ErrorContains(t, v.EnsureKey(t.Context()), "put the file back")
-	require.NoFileExists(t, h.keyFile(), "a new one would hide that the old one is lost")
-	require.Equal(t, before, h.asked(simx.Platform), "no token is spent that could not be stored")
+	require.ErrorContains(t, v.EnsureKey(t.Context()), "restore the file")
+	require.NoFileExists(t, h.keyFile(), "a new file would hide the loss")
+	require.Equal(t, before, h.asked(simx.Platform), "no token is used up that could not be stored")
 	require.NoError(t, os.WriteFile(h.keyFile(), key, 0o600))
 	require.NoError(t, v.Refresh(t.Context(), "w", "x"))
 }
 
-// A secret goes through all that can happen to it, and is found nowhere but in the file that it came from.
-func TestNoSecretIsTold(t *testing.T) {
+// The secret never appears outside its file, in all situations of its life.
+func TestSecretIsNeverRevealed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.x()
@@ -279,12 +281,12 @@ func TestNoSecretIsTold(t *testing.T) {
 			}
 		}
 	}
-	var told strings.Builder
-	tell := func(s autopost.Secret, err error) {
-		fmt.Fprintf(&told, "%v %+v %#v %s\n", err, err, err, s)
+	var output strings.Builder
+	record := func(s autopost.Secret, err error) {
+		fmt.Fprintf(&output, "%v %+v %#v %s\n", err, err, err, s)
 	}
 	used, err := v.Credential(t.Context(), "w", "x", autopost.X)
-	tell(used, err)
+	record(used, err)
 	remember(used)
 	for _, fault := range []sim.Fault{
 		{Effect: sim.EffectStatus, Status: 503, Description: first["refresh_token"]},
@@ -292,36 +294,36 @@ func TestNoSecretIsTold(t *testing.T) {
 	} {
 		fault.Platform, fault.To = simx.Platform, 1
 		require.NoError(t, h.world.Faults.Add(fault))
-		tell(v.Renew(t.Context(), of("x"), used, unauthorized))
+		record(v.Renew(t.Context(), of("x"), used, unauthorized))
 		h.Exec(`update autopost.credential_health set next_refresh_at = now() - interval '1 second', failures = 0, lost_version = null, lost_at = null`)
 	}
 	h.world.Faults.Clear()
 	fresh, err := v.Renew(t.Context(), of("x"), used, unauthorized)
 	require.NoError(t, err)
-	tell(fresh, err)
+	record(fresh, err)
 	remember(fresh)
 	h.world.X.Disconnect("42")
-	tell(v.Renew(t.Context(), of("x"), fresh, unauthorized))
+	record(v.Renew(t.Context(), of("x"), fresh, unauthorized))
 	require.True(t, h.paused(autopost.X))
-	h.Exec(`update autopost.sealed_secrets set key_id = 'nobody'`)
-	tell(v.Credential(t.Context(), "w", "x", autopost.X))
+	h.Exec(`update autopost.sealed_secrets set key_id = 'unknown'`)
+	record(v.Credential(t.Context(), "w", "x", autopost.X))
 	require.NoError(t, os.Chmod(h.keyFile(), 0o644))
-	tell(v.Credential(t.Context(), "w", "x", autopost.X))
+	record(v.Credential(t.Context(), "w", "x", autopost.X))
 
-	told.WriteString(h.logs.String())
+	output.WriteString(h.logs.String())
 	for _, table := range pgtest.Column[string](h.DB, `select c.oid::regclass::text from pg_class c where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'v')`) {
 		for _, row := range pgtest.Column[string](h.DB, `select to_jsonb(t)::text from `+table+` t`) {
-			told.WriteString(row)
+			output.WriteString(row)
 		}
 	}
-	require.Contains(t, told.String(), "credential.refresh_failed")
-	require.Contains(t, told.String(), "auth_lost")
+	require.Contains(t, output.String(), "credential.refresh_failed")
+	require.Contains(t, output.String(), "auth_lost")
 	require.GreaterOrEqual(t, len(secrets), 5)
 	for s := range secrets {
 		quoted, err := json.Marshal(s)
 		require.NoError(t, err)
 		for _, form := range []string{s, string(quoted[1 : len(quoted)-1]), base64.StdEncoding.EncodeToString([]byte(s)), fmt.Sprintf("%x", s)} {
-			require.NotContains(t, told.String(), form)
+			require.NotContains(t, output.String(), form)
 		}
 	}
 }

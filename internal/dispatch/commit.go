@@ -7,58 +7,58 @@ import (
 	"log/slog"
 	"sync"
 
-	"autopost/internal/crash"
-	"autopost/internal/service"
+	"autopost"
+	"autopost/internal/failpoint"
+	"autopost/internal/worker"
 )
 
-// commit records the outcome, for as long as the lease lives: an accepted post
-// whose commit is lost would be sent again. A stale answer is never repeated,
-// another claim owns the delivery.
-func (d *Dispatcher) commit(l life, p *pass, rep report) {
+// commit repeats the request until the lease ends: an accepted post whose commit is lost would be sent again. A
+// stale answer is final, because another claim owns the delivery.
+func (d *Dispatcher) commit(p phases, a *attempt, res result) {
 	var answer Commit
 	stalled := false
-	err := d.insist(l.settle, p.leaseEnd, func() (err error) {
-		crash.During(crash.InsideCommit)
-		answer, err = d.outcomes.Do(l.settle, partOf(p.Delivery), Settlement{p.DeliveryID, p.ClaimToken, rep.outcome})
-		if err != nil && !errors.Is(err, service.ErrRefused) && !stalled {
+	err := d.retryUntil(p.commit, a.leaseEnd, func() (err error) {
+		failpoint.Within(failpoint.InsideCommit)
+		answer, err = d.outcomes.Do(p.commit, claimKeyOf(a.Delivery), ClaimResult{a.DeliveryID, a.ClaimToken, res.outcome})
+		if err != nil && !errors.Is(err, worker.ErrRefused) && !stalled {
 			stalled = true
-			d.room.stall(p.WorkspaceID)
+			d.inFlight.stall(a.WorkspaceID)
 		}
 		return err
 	})
 	if stalled {
-		d.room.resume(p.WorkspaceID)
+		d.inFlight.resume(a.WorkspaceID)
 	}
-	crash.Here(crash.Committed)
-	p.seen.Ended(p.Delivery, rep.outcome, answer.Status, answer.Applied, err)
-	d.deps.Watch.Attempted(&p.seen)
-	d.logAttempt(p, rep, answer, err)
+	failpoint.Hit(failpoint.Committed)
+	a.record.Ended(a.Delivery, res.outcome, answer.Status, answer.Applied, err)
+	d.deps.Recorder.Attempted(&a.record)
+	d.logAttempt(a, res, answer, err)
 }
 
-// commitBatch records outcomes of a part.
-func (d *Dispatcher) commitBatch(ctx context.Context, in Part, settlements []Settlement) ([]Commit, error) {
-	return d.deps.Commits.CommitOutcomeBatch(ctx, in.WorkspaceID, settlements)
+func (d *Dispatcher) commitBatch(ctx context.Context, key ClaimKey, results []ClaimResult) ([]Commit, error) {
+	d.deps.Recorder.Batch("commit_outcome_batch", len(results))
+	return d.deps.Store.CommitOutcomeBatch(ctx, key.WorkspaceID, results)
 }
 
-// logAttempt writes the one line that tells an attempt's whole story.
-func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
+// logAttempt writes the one log line of an attempt.
+func (d *Dispatcher) logAttempt(a *attempt, res result, answer Commit, err error) {
 	level := slog.LevelInfo
-	attrs := append(ids(p),
-		"ok", rep.outcome.OK,
+	attrs := append(ids(a),
+		"ok", res.outcome.OK,
 		"outcome", answer.Status,
-		"duration_ms", rep.took.Milliseconds(),
-		"slot_late_ms", rep.late.Milliseconds(),
+		"duration_ms", res.took.Milliseconds(),
+		"slot_late_ms", res.late.Milliseconds(),
 	)
-	attrs = append(attrs, p.seen.Fields()...)
-	if rep.outcome.OK {
-		attrs = append(attrs, "provider_message_id", rep.outcome.ProviderMessageID)
+	attrs = append(attrs, a.record.Fields()...)
+	if res.outcome.OK {
+		attrs = append(attrs, "provider_message_id", res.outcome.ProviderMessageID)
 	}
-	if e := rep.outcome.Error; e != nil {
+	if e := res.outcome.Error; e != nil {
 		level = slog.LevelWarn
-		attrs = append(attrs, "code", e.Code, "category", e.Category, "scope", e.Scope, "known", e.Known, "message", e.Message)
+		attrs = append(attrs, failureFields(e)...)
 	}
-	if p.verdict != "" {
-		attrs = append(attrs, "reconciled", p.verdict)
+	if a.verdict != "" {
+		attrs = append(attrs, "reconciled", a.verdict)
 	}
 	if answer.NextRetryAt != nil {
 		attrs = append(attrs, "next_retry_at", *answer.NextRetryAt)
@@ -66,7 +66,7 @@ func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
 	switch {
 	case err != nil:
 		level = slog.LevelError
-		attrs = append(attrs, "error", fmt.Errorf("commit outcome ws=%s delivery=%s: %w", p.WorkspaceID, p.DeliveryID, err))
+		attrs = append(attrs, "error", fmt.Errorf("commit outcome ws=%s delivery=%s: %w", a.WorkspaceID, a.DeliveryID, err))
 	case !answer.Applied:
 		level = slog.LevelWarn
 		attrs = append(attrs, "refused", answer.Reason)
@@ -74,54 +74,58 @@ func (d *Dispatcher) logAttempt(p *pass, rep report, answer Commit, err error) {
 	d.log.Log(context.Background(), level, "delivery.attempted", attrs...)
 }
 
-func ids(p *pass) []any {
+func ids(a *attempt) []any {
 	return []any{
-		"workspace_id", p.WorkspaceID,
-		"delivery_id", p.DeliveryID,
-		"message_id", p.MessageID,
-		"channel_id", p.ChannelID,
-		"platform", p.Platform,
-		"trace_id", p.TraceID,
-		"attempt", p.Attempt,
+		"workspace_id", a.WorkspaceID,
+		"delivery_id", a.DeliveryID,
+		"message_id", a.MessageID,
+		"channel_id", a.ChannelID,
+		"platform", a.Platform,
+		"trace_id", a.TraceID,
+		"attempt", a.Attempt,
 	}
 }
 
-// unsent collects the claims that were given up before their call began.
-type unsent struct {
+func failureFields(e *autopost.Error) []any {
+	return []any{"code", e.Code, "category", e.Category, "scope", e.Scope, "known", e.Known, "message", e.Message}
+}
+
+// unstarted collects the claims that were given up before their call started.
+type unstarted struct {
 	mu     sync.Mutex
 	tokens map[string][]string
 }
 
-func (u *unsent) add(p *pass) {
+func (u *unstarted) add(a *attempt) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.tokens == nil {
 		u.tokens = map[string][]string{}
 	}
-	u.tokens[p.WorkspaceID] = append(u.tokens[p.WorkspaceID], p.ClaimToken)
+	u.tokens[a.WorkspaceID] = append(u.tokens[a.WorkspaceID], a.ClaimToken)
 }
 
-func (u *unsent) byWorkspace() map[string][]string {
+func (u *unstarted) byWorkspace() map[string][]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.tokens
 }
 
-// handBack returns what was claimed and not started, so that another daemon can
-// have it now and not when the lease is over. Nothing may be added any more.
-func (d *Dispatcher) handBack(ctx context.Context) {
+// release returns unstarted claims, so that another daemon gets them now and not after the lease. Nothing may be
+// added to unstarted after that.
+func (d *Dispatcher) release(ctx context.Context) {
 	until := d.clock.now().add(d.cfg.Drain)
-	for workspace, tokens := range d.unsent.byWorkspace() {
-		err := d.insist(ctx, until, func() error {
+	for workspace, tokens := range d.unstarted.byWorkspace() {
+		err := d.retryUntil(ctx, until, func() error {
 			ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 			defer cancel()
-			return d.deps.Commits.ReleaseClaims(ctx, workspace, tokens)
+			return d.deps.Store.ReleaseClaims(ctx, workspace, tokens)
 		})
 		if err != nil {
-			d.log.Error("dispatch.hand_back_failed", "workspace_id", workspace, "claims", len(tokens),
+			d.log.Error("dispatch.release_failed", "workspace_id", workspace, "claims", len(tokens),
 				"error", fmt.Errorf("release claims ws=%s: %w", workspace, err))
 			continue
 		}
-		d.log.Info("dispatch.handed_back", "workspace_id", workspace, "claims", len(tokens))
+		d.log.Info("dispatch.released", "workspace_id", workspace, "claims", len(tokens))
 	}
 }

@@ -8,31 +8,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Config tells a Dispatcher how much to do at once and how long to wait. The
-// zero value of every field means its default.
+// Config bounds the work of a Dispatcher. The zero value of every field means its default.
 type Config struct {
-	// RunID names this daemon's run in the database. Default: a new UUID.
+	// RunID is the id of this dispatch run in the database. Default: a new UUID.
 	RunID string
-	// Host is the machine's name, by which people are told where a run is that fell silent.
+	// Host is the name of the machine, for alerts about a silent run.
 	Host string
 	// LimitPerWorkspace bounds one claim (DISPATCHER_LIMIT_PER_WORKSPACE). Default 100.
 	LimitPerWorkspace int
-	// Senders is how many deliveries may be in hand at once, from the claim to the
-	// commit, and so how many calls may run. Default 512.
+	// Senders bounds the deliveries in flight, from the claim to the commit, and so the concurrent calls. Default 512.
 	Senders int
-	// Poll is the longest time between two rounds, of deliveries and of acts, when
-	// nothing wakes the dispatcher. Default 5 s, which does without anybody to wake it.
+	// Poll is the longest pause between two polls, for deliveries and for post changes, if nothing wakes the
+	// dispatcher. Default 5 s, which works without wake-ups.
 	Poll time.Duration
-	// Lease is the length of a fresh lease (SENDING_LEASE_SECONDS). It must not be
-	// longer than the database's, else a call could outlive its lease. Default 300 s.
+	// Lease is the length of a new lease (SENDING_LEASE_SECONDS). It must not be longer than the database's, or a
+	// call could outlive its lease. Default 300 s.
 	Lease time.Duration
-	// AdapterTimeout bounds one call, or one step of a delivery that takes several
-	// (ADAPTER_TIMEOUT_MS). It must fit the lease. Default 60 s.
+	// AdapterTimeout bounds one call, or one step of a delivery with several (ADAPTER_TIMEOUT_MS). It must fit the
+	// lease. Default 60 s.
 	AdapterTimeout time.Duration
-	// Heartbeat is how often the run is touched; recovery takes a run that was not
-	// seen for 45 s as dead. Default 15 s.
+	// Heartbeat is the period of touch_run. Recovery treats a run as dead 45 s after its last one. Default 15 s.
 	Heartbeat time.Duration
-	// Drain is how long calls that have begun may go on after a stop. Default 30 s.
+	// Drain is how long started calls may continue after a stop. Default 30 s.
 	Drain time.Duration
 }
 
@@ -67,12 +64,12 @@ func (c Config) validate() error {
 			return fmt.Errorf("dispatch config: %s must be positive", f.name)
 		}
 	}
-	if room := c.Lease - c.margin(); c.AdapterTimeout > room {
+	if most := c.Lease - c.margin(); c.AdapterTimeout > most {
 		return fmt.Errorf("dispatch config: adapter timeout %s does not fit the lease %s: set ADAPTER_TIMEOUT_MS to %d or less",
-			c.AdapterTimeout, c.Lease, room.Milliseconds())
+			c.AdapterTimeout, c.Lease, most.Milliseconds())
 	}
 	return nil
 }
 
-// margin is what a call leaves of its lease for the commit.
+// margin is the part of the lease that a call leaves for the commit.
 func (c Config) margin() time.Duration { return min(10*time.Second, c.Lease/10) }

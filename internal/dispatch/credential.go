@@ -9,26 +9,25 @@ import (
 	"autopost"
 )
 
-// credentialTimeout bounds one look-up: it may have to wait for a renewal.
+// credentialTimeout bounds one lookup, which may wait for a renewal.
 const credentialTimeout = 30 * time.Second
 
-// account is a credential of a part.
+// account is the batch key of a credential.
 type account struct {
-	Part
+	ClaimKey
 	authRef string
 }
 
-// credential asks until it is answered: a connection that was cut is no reason to
-// rest the whole rate group.
-func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Error) {
+// credential repeats the lookup until it is answered: a lost connection must not pause the whole rate group.
+func (d *Dispatcher) credential(p phases, a *attempt) (autopost.Secret, *autopost.Error) {
 	var secret autopost.Secret
 	var missing bool
-	var refused *Refused
-	err := d.insist(l.run, p.leaseEnd.add(-d.cfg.margin()), func() error {
+	var refused *autopost.RenewalError
+	err := d.retryUntil(p.run, a.leaseEnd.add(-d.cfg.margin()), func() error {
 		var err error
-		secret, err = d.secrets.Do(l.call, account{partOf(p.Delivery), p.AuthRef}, p.Delivery)
-		missing = errors.Is(err, ErrNoCredential)
-		refused, _ = errors.AsType[*Refused](err)
+		secret, err = d.secrets.Do(p.call, account{claimKeyOf(a.Delivery), a.AuthRef}, a.Delivery)
+		missing = errors.Is(err, autopost.ErrNoCredential)
+		refused, _ = errors.AsType[*autopost.RenewalError](err)
 		if missing || refused != nil {
 			return nil //nolint:nilerr // it is the answer
 		}
@@ -38,19 +37,23 @@ func (d *Dispatcher) credential(l life, p *pass) (autopost.Secret, *autopost.Err
 		return autopost.Secret{}, &refused.Failure
 	}
 	if missing || (err == nil && secret.IsZero()) {
-		e := noCredential(p.AuthRef)
+		e := noCredential(a.AuthRef)
 		return autopost.Secret{}, &e
 	}
 	if err != nil {
-		d.log.Error("delivery.credential_unavailable", append(ids(p), "auth_ref", p.AuthRef, "error", err)...)
-		e := credentialUnavailable(p.AuthRef)
-		return autopost.Secret{}, &e
+		return autopost.Secret{}, d.credentialUnavailable(a, err)
 	}
 	return secret, nil
 }
 
-// oneSecret looks a credential up for all that want it at the same time.
-func (d *Dispatcher) oneSecret(ctx context.Context, _ account, wanted []autopost.Delivery) ([]autopost.Secret, error) {
+func (d *Dispatcher) credentialUnavailable(a *attempt, err error) *autopost.Error {
+	d.log.Error("delivery.credential_unavailable", append(ids(a), "auth_ref", a.AuthRef, "error", err)...)
+	e := credentialUnavailable(a.AuthRef)
+	return &e
+}
+
+// fetchSecret looks up a credential for all deliveries that want it at the same time.
+func (d *Dispatcher) fetchSecret(ctx context.Context, _ account, wanted []autopost.Delivery) ([]autopost.Secret, error) {
 	secret, err := d.deps.Credentials.Credential(ctx, wanted[0].WorkspaceID, wanted[0].AuthRef, wanted[0].Platform)
 	if err != nil {
 		return nil, err
@@ -58,22 +61,19 @@ func (d *Dispatcher) oneSecret(ctx context.Context, _ account, wanted []autopost
 	return slices.Repeat([]autopost.Secret{secret}, len(wanted)), nil
 }
 
-// renew asks for another secret after a definite refusal of the whole channel, of
-// which the database says whether it is the credential's. A zero secret, and no
-// failure: the outcome stands as it is.
-func (d *Dispatcher) renew(ctx context.Context, p *pass, used autopost.Secret, failure *autopost.Error) (autopost.Secret, *autopost.Error) {
+// renew asks for another secret after a definite refusal of the whole channel; the database decides whether the
+// credential is the cause. A zero secret without a failure means that the outcome does not change.
+func (d *Dispatcher) renew(ctx context.Context, a *attempt, used autopost.Secret, failure *autopost.Error) (autopost.Secret, *autopost.Error) {
 	if failure == nil || !failure.Known || failure.Category != autopost.Permanent || failure.Scope != autopost.ScopeChannel {
 		return autopost.Secret{}, nil
 	}
-	secret, err := d.deps.Credentials.Renew(ctx, p.Delivery, used, *failure)
-	if refused, ok := errors.AsType[*Refused](err); ok {
+	secret, err := d.deps.Credentials.Renew(ctx, a.Delivery, used, *failure)
+	if refused, ok := errors.AsType[*autopost.RenewalError](err); ok {
 		return autopost.Secret{}, &refused.Failure
 	}
 	if err != nil {
-		// The refusal may be but that of an old token: it must not end the delivery.
-		d.log.Error("delivery.credential_unavailable", append(ids(p), "auth_ref", p.AuthRef, "error", err)...)
-		e := credentialUnavailable(p.AuthRef)
-		return autopost.Secret{}, &e
+		// The platform may have refused an old token only: that must not end the delivery.
+		return autopost.Secret{}, d.credentialUnavailable(a, err)
 	}
 	return secret, nil
 }

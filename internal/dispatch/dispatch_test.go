@@ -13,14 +13,14 @@ import (
 	"autopost/internal/dispatch"
 )
 
-// bubble runs a test on a fake clock with a fresh world.
-func bubble(t *testing.T, f func(t *testing.T, w *world)) {
+// bubble runs a test on a fake clock with new fakes.
+func bubble(t *testing.T, f func(t *testing.T, w *fakes)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newWorld(t)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newFakes(t)) })
 }
 
-func TestPostIsSentAndCommitted(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAPostIsSentAndCommitted(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		defer w.start(dispatch.Config{})()
 		synctest.Wait()
@@ -33,8 +33,8 @@ func TestPostIsSentAndCommitted(t *testing.T) {
 	})
 }
 
-func TestRunIsTouchedBeforeTheFirstClaimAndEvery15Seconds(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestHeartbeatsStartBeforeTheFirstClaim(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onTouch = func() error {
 			if len(w.when("touch")) < 3 {
@@ -48,12 +48,12 @@ func TestRunIsTouchedBeforeTheFirstClaimAndEvery15Seconds(t *testing.T) {
 
 		touches := w.when("touch")
 		require.GreaterOrEqual(t, w.when("claim")[0], touches[2])
-		require.Len(t, touches, 3+3, "the heart beats after 15, 30 and 45 s from the first answer")
+		require.Len(t, touches, 3+3, "after 15, 30 and 45 s from the first answer")
 	})
 }
 
-func TestSlotThatIsWaitedForHoldsUpNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAWaitForASlotDelaysNoOtherDelivery(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1, slotIn(800*time.Millisecond))
 		w.put("acme", 1)
 		defer w.start(dispatch.Config{Senders: 4})()
@@ -65,7 +65,7 @@ func TestSlotThatIsWaitedForHoldsUpNobody(t *testing.T) {
 }
 
 func TestFirstByteWaitsForTheConfirmedSlot(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(string) (dispatch.Start, error) {
 			return dispatch.Start{Applied: true, Limited: true, SendIn: 400 * time.Millisecond, Deadline: time.Minute}, nil
@@ -76,9 +76,9 @@ func TestFirstByteWaitsForTheConfirmedSlot(t *testing.T) {
 	})
 }
 
-// The answer to a start may itself take too long for the slot that it confirms.
-func TestMissedSlotIsAskedForAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// The answer to a start may arrive too late for its slot.
+func TestAMissedSlotIsReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(id string) (dispatch.Start, error) {
 			if len(w.when("start "+id)) == 1 {
@@ -94,8 +94,8 @@ func TestMissedSlotIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestCallWithoutASlotIsNeverLate(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestACallWithoutASlotIsNeverLate(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(string) (dispatch.Start, error) {
 			after(150 * time.Millisecond)
@@ -108,8 +108,8 @@ func TestCallWithoutASlotIsNeverLate(t *testing.T) {
 	})
 }
 
-func TestWrongClockDelaysASlotByASecondAtMost(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAWrongClockDelaysASlotByAtMostASecond(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1, slotIn(24*time.Hour))
 		defer w.start(dispatch.Config{})()
 		after(time.Second)
@@ -117,8 +117,8 @@ func TestWrongClockDelaysASlotByASecondAtMost(t *testing.T) {
 	})
 }
 
-func TestRefusedStartMakesNoCallAndNoCommit(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestARefusedStartMakesNoCallAndNoCommit(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(string) (dispatch.Start, error) { return dispatch.Start{Reason: "paused"}, nil }
 		stop := w.start(dispatch.Config{})
@@ -130,8 +130,8 @@ func TestRefusedStartMakesNoCallAndNoCommit(t *testing.T) {
 	})
 }
 
-func TestUnansweredStartIsAskedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAnUnansweredStartIsRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(id string) (dispatch.Start, error) {
 			if len(w.when("start "+id)) < 4 {
@@ -146,8 +146,8 @@ func TestUnansweredStartIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestUnansweredCredentialIsAskedForAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAnUnansweredLookupOfACredentialIsRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		asked := 0
 		w.onSecret = func() (autopost.Secret, error) {
 			if asked++; asked == 1 {
@@ -160,12 +160,12 @@ func TestUnansweredCredentialIsAskedForAgain(t *testing.T) {
 		after(time.Second)
 		o, ok := w.outcome("acme-0")
 		require.True(t, ok)
-		require.True(t, o.OK, "a connection that was cut does not rest the rate group")
+		require.True(t, o.OK, "a lost connection does not pause the rate group")
 	})
 }
 
-func TestStartThatIsNeverAnsweredIsCommittedAsNotCalled(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAStartWithoutAnAnswerIsCommittedAsNotCalled(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onStart = func(string) (dispatch.Start, error) { return dispatch.Start{}, errGone }
 		defer w.start(dispatch.Config{})()
@@ -178,8 +178,8 @@ func TestStartThatIsNeverAnsweredIsCommittedAsNotCalled(t *testing.T) {
 	})
 }
 
-func TestNoMoreIsClaimedThanCanBegin(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestClaimsTakeOnlyWhatCanStartSoon(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 40)
 		w.put("zeta", 40)
 		w.onSend = func(context.Context, autopost.Call) autopost.Outcome {
@@ -189,7 +189,7 @@ func TestNoMoreIsClaimedThanCanBegin(t *testing.T) {
 		defer w.start(dispatch.Config{Senders: 8, LimitPerWorkspace: 5})()
 		after(500 * time.Millisecond)
 		w.look(func() {
-			require.Equal(t, 6, w.running, "two more are for whoever comes next")
+			require.Equal(t, 6, w.running, "the capacity for two more stays free")
 			require.Equal(t, 80-6, len(w.queue["acme"])+len(w.queue["zeta"]))
 		})
 		after(time.Minute)
@@ -204,8 +204,8 @@ func TestNoMoreIsClaimedThanCanBegin(t *testing.T) {
 	})
 }
 
-func TestWorkspaceWhoseClaimFailsDoesNotSlowTheOthers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAFailingClaimDelaysNoOtherWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onClaim = func(workspace string) error {
 			if workspace == "acme" {
@@ -222,8 +222,8 @@ func TestWorkspaceWhoseClaimFailsDoesNotSlowTheOthers(t *testing.T) {
 	})
 }
 
-func TestFullClaimIsFollowedAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAnotherClaimFollowsAFullOneAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 30)
 		defer w.start(dispatch.Config{LimitPerWorkspace: 10})()
 		after(100 * time.Millisecond)
@@ -231,9 +231,9 @@ func TestFullClaimIsFollowedAtOnce(t *testing.T) {
 	})
 }
 
-func TestWaking(t *testing.T) {
+func TestWakeUps(t *testing.T) {
 	t.Run("by signal", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			defer w.start(dispatch.Config{})()
 			after(time.Second)
 			w.put("acme", 1)
@@ -243,7 +243,7 @@ func TestWaking(t *testing.T) {
 		})
 	})
 	t.Run("by the next due gate", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			w.onNext = func() time.Duration { return 3*time.Second - time.Since(w.began) }
 			defer w.start(dispatch.Config{})()
 			after(time.Second)
@@ -253,7 +253,7 @@ func TestWaking(t *testing.T) {
 		})
 	})
 	t.Run("by the poll when the listener is dead", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			close(w.wake)
 			defer w.start(dispatch.Config{})()
 			after(time.Second)
@@ -263,7 +263,7 @@ func TestWaking(t *testing.T) {
 		})
 	})
 	t.Run("a due gate that gives nothing does not spin", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			w.put("acme", 1)
 			w.onClaim = func(string) error { return errGone }
 			defer w.start(dispatch.Config{})()
@@ -272,14 +272,14 @@ func TestWaking(t *testing.T) {
 		})
 	})
 	t.Run("idle daemon asks less than once a second", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			defer w.start(dispatch.Config{})()
 			after(time.Minute)
 			require.LessOrEqual(t, len(w.when("ready")), 13)
 		})
 	})
 	t.Run("database that is gone is asked with growing pauses", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			w.put("acme", 1)
 			w.onReady = func() error {
 				if time.Since(w.began) < time.Minute {
@@ -295,7 +295,7 @@ func TestWaking(t *testing.T) {
 	})
 }
 
-func TestAttemptsThatCannotBeCalled(t *testing.T) {
+func TestAttemptsThatEndBeforeTheCall(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		secret func() (autopost.Secret, error)
@@ -308,7 +308,7 @@ func TestAttemptsThatCannotBeCalled(t *testing.T) {
 			want:   autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "no_adapter", Known: true},
 		}, {
 			name:   "credential not bound",
-			secret: func() (autopost.Secret, error) { return autopost.Secret{}, dispatch.ErrNoCredential },
+			secret: func() (autopost.Secret, error) { return autopost.Secret{}, autopost.ErrNoCredential },
 			want:   autopost.Error{Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "credential_missing", Known: true},
 		}, {
 			name:   "credential empty",
@@ -324,7 +324,7 @@ func TestAttemptsThatCannotBeCalled(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				w.onSecret = c.secret
 				w.put("acme", 1, func(d *autopost.Delivery) {
 					if c.change != nil {
@@ -341,13 +341,13 @@ func TestAttemptsThatCannotBeCalled(t *testing.T) {
 				got := *o.Error
 				got.Message = ""
 				require.Equal(t, c.want, got)
-				require.Empty(t, w.when("start acme-0"), "the call must not be recorded as begun")
+				require.Empty(t, w.when("start acme-0"), "the call must have no start record")
 			})
 		})
 	}
 }
 
-func TestAdaptersThatMisbehaveLeaveAnUnknownOutcome(t *testing.T) {
+func TestAFaultyAdapterLeavesAnUnknownOutcome(t *testing.T) {
 	for name, send := range map[string]func(context.Context, autopost.Call) autopost.Outcome{
 		"panic": func(_ context.Context, c autopost.Call) autopost.Outcome {
 			panic(errors.New("https://api.example/bot" + c.Secret.Reveal()))
@@ -359,7 +359,7 @@ func TestAdaptersThatMisbehaveLeaveAnUnknownOutcome(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				w.put("acme", 1)
 				w.onSend = send
 				stop := w.start(dispatch.Config{})
@@ -376,7 +376,7 @@ func TestAdaptersThatMisbehaveLeaveAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-func TestOutcomeIsMadeFitForTheDatabase(t *testing.T) {
+func TestOutcomesAreMadeStorable(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"plain":          {`{"id":12345678901234567890}`, `{"id":12345678901234567890}`},
 		"NUL":            {`{"a":"x\u0000y"}`, "{\"a\":\"x\uFFFDy\"}"},
@@ -384,7 +384,7 @@ func TestOutcomeIsMadeFitForTheDatabase(t *testing.T) {
 		"no JSON":        {"<html>\x00", "\"<html>\uFFFD\""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				w.put("acme", 1)
 				w.onSend = func(context.Context, autopost.Call) autopost.Outcome {
 					return autopost.Failed(autopost.Error{Code: "bad", Known: true, Message: "a\x00b\xff", Raw: []byte(c.raw)})
@@ -402,7 +402,7 @@ func TestOutcomeIsMadeFitForTheDatabase(t *testing.T) {
 	}
 }
 
-func TestConfigIsRefused(t *testing.T) {
+func TestAWrongConfigIsRejected(t *testing.T) {
 	for name, cfg := range map[string]dispatch.Config{
 		"timeout longer than the lease": {Lease: time.Minute, AdapterTimeout: time.Minute},
 		"negative senders":              {Senders: -1},
@@ -414,9 +414,9 @@ func TestConfigIsRefused(t *testing.T) {
 	}
 }
 
-// There is room for one at a time, and the first workspace alone could fill it for long.
-func TestLongQueueLetsTheOthersHaveTheirTurn(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// There is capacity for one delivery, and the first workspace has work for a long time.
+func TestALongQueueDelaysNoOtherWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 20)
 		w.put("bolt", 2)
 		w.put("zeta", 1)

@@ -13,11 +13,11 @@ import (
 
 	"autopost"
 	"autopost/internal/dispatch"
-	"autopost/internal/service"
+	"autopost/internal/worker"
 )
 
-// batchesOf lists the sizes of the batches in which something was asked.
-func (w *world) batchesOf(what string) []string {
+// batchesOf returns the sizes of the batches of a call.
+func (w *fakes) batchesOf(what string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var sizes []string
@@ -29,8 +29,8 @@ func (w *world) batchesOf(what string) []string {
 	return sizes
 }
 
-func TestStartsAndOutcomesGoAtOnceWhenIdleAndTogetherUnderLoad(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestStartsAndOutcomesAreMergedUnderLoad(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		stop := w.start(dispatch.Config{})
 		after(0)
@@ -38,7 +38,7 @@ func TestStartsAndOutcomesGoAtOnceWhenIdleAndTogetherUnderLoad(t *testing.T) {
 		require.Equal(t, []string{"1"}, w.batchesOf("commit"))
 		stop()
 	})
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 20)
 		var first sync.Once
 		w.onStart = func(string) (dispatch.Start, error) {
@@ -47,13 +47,13 @@ func TestStartsAndOutcomesGoAtOnceWhenIdleAndTogetherUnderLoad(t *testing.T) {
 		}
 		defer w.start(dispatch.Config{})()
 		after(time.Second)
-		require.Equal(t, []string{"1", "19"}, w.batchesOf("start"), "those that came while the first was under way")
+		require.Equal(t, []string{"1", "19"}, w.batchesOf("start"), "the second batch has those that arrived during the first")
 		require.Len(t, w.outcomes, 20)
 	})
 }
 
-func TestAWorkspaceWhoseDatabaseCallsAreSlowDoesNotHoldUpAnother(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestSlowDatabaseCallsDelayNoOtherWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 5)
 		w.put("zeta", 1)
 		w.onStart = func(id string) (dispatch.Start, error) {
@@ -68,9 +68,9 @@ func TestAWorkspaceWhoseDatabaseCallsAreSlowDoesNotHoldUpAnother(t *testing.T) {
 	})
 }
 
-// The claims of one platform take the database long, in eight workspaces.
-func TestAClaimHoldsUpNoOtherPlatformAndNoOtherWorkspace(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// The claims of one platform are slow, in eight workspaces.
+func TestASlowClaimDelaysNoOtherPlatformOrWorkspace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		for n := range 8 {
 			w.put(fmt.Sprint("acme", n), 1, on(autopost.MAX))
 		}
@@ -93,8 +93,8 @@ func TestAClaimHoldsUpNoOtherPlatformAndNoOtherWorkspace(t *testing.T) {
 	})
 }
 
-func TestADeadPlatformTakesNoPlaceOfAnotherInItsOwnWorkspace(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestADeadPlatformLeavesCapacityForOtherPlatforms(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		for n := range 10 {
 			w.put("acme", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
 			w.put("bolt", 100, on(autopost.MAX), group(fmt.Sprint("g", n)))
@@ -115,9 +115,9 @@ func TestADeadPlatformTakesNoPlaceOfAnotherInItsOwnWorkspace(t *testing.T) {
 	})
 }
 
-// A claim that has not come back holds the places that it may fill.
-func TestClaimsThatAreUnderWayTakeNoMorePlacesThanThereAre(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// A running claim reserves the capacity that it may use.
+func TestRunningClaimsReserveTheirCapacity(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		for n := range 8 {
 			w.put(fmt.Sprint("acme", n), 40)
 		}
@@ -135,15 +135,15 @@ func TestClaimsThatAreUnderWayTakeNoMorePlacesThanThereAre(t *testing.T) {
 	})
 }
 
-// The database takes no batch in which one delivery is.
-func TestAnItemThatIsRefusedFailsNoneOfItsBatch(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// The database refuses every batch with one of the deliveries.
+func TestARefusedItemFailsNoOtherOfItsBatch(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 20)
 		var first sync.Once
 		w.onStart = func(id string) (dispatch.Start, error) {
 			first.Do(func() { <-time.After(10 * time.Millisecond) }) // the others gather
 			if id == "acme-13" {
-				return dispatch.Start{}, fmt.Errorf("%w: it cannot be stored", service.ErrRefused)
+				return dispatch.Start{}, fmt.Errorf("%w: it cannot be stored", worker.ErrRefused)
 			}
 			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
 		}
@@ -157,8 +157,8 @@ func TestAnItemThatIsRefusedFailsNoneOfItsBatch(t *testing.T) {
 	})
 }
 
-func TestABatchThatTheDatabaseDoesNotAnswerIsAskedWhole(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAnUnansweredBatchIsNotSplit(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 3)
 		w.onStart = func(string) (dispatch.Start, error) {
 			<-time.After(10 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestABatchThatTheDatabaseDoesNotAnswerIsAskedWhole(t *testing.T) {
 		}
 		defer w.start(dispatch.Config{})()
 		after(50 * time.Millisecond)
-		require.Equal(t, []string{"1", "2"}, w.batchesOf("start"), "an error of the database is everybody's, and nobody's fault")
+		require.Equal(t, []string{"1", "2"}, w.batchesOf("start"), "no item caused the error")
 		after(time.Second)
 		require.Len(t, w.outcomes, 3)
 	})
@@ -183,8 +183,8 @@ func on(platform autopost.Platform) func(*autopost.Delivery) {
 	return func(d *autopost.Delivery) { d.Platform = platform }
 }
 
-func TestNobodyTakesAllPlaces(t *testing.T) {
-	hang := func(w *world, slow string) func(context.Context, autopost.Call) autopost.Outcome {
+func TestNoKeyTakesAllCapacity(t *testing.T) {
+	hang := func(w *fakes, slow string) func(context.Context, autopost.Call) autopost.Outcome {
 		return func(ctx context.Context, c autopost.Call) autopost.Outcome {
 			if strings.Contains(c.Delivery.DeliveryID+c.Delivery.RateGroup+string(c.Delivery.Platform), slow) {
 				return untilCancelled(ctx, c)
@@ -195,22 +195,22 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		slow string
-		put  func(w *world)
+		put  func(w *fakes)
 	}{
-		"a group": {"dead", func(w *world) { w.put("acme", 1000, group("dead")) }},
-		"a workspace with many groups": {"acme", func(w *world) {
+		"a group": {"dead", func(w *fakes) { w.put("acme", 1000, group("dead")) }},
+		"a workspace with many groups": {"acme", func(w *fakes) {
 			for n := range 1000 {
 				w.put("acme", 1, group(fmt.Sprint("g", n)))
 			}
 		}},
-		"a platform of many workspaces": {"telegram", func(w *world) {
+		"a platform of many workspaces": {"telegram", func(w *fakes) {
 			for n := range 200 {
 				w.put(fmt.Sprintf("w%03d", n), 5)
 			}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				c.put(w)
 				w.onSend = hang(w, c.slow)
 				defer w.start(dispatch.Config{Senders: 64})()
@@ -219,7 +219,7 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 					w.put("zeta", 4, on(autopost.MAX))
 					w.wake <- struct{}{}
 					after(10 * time.Millisecond)
-					require.Len(t, w.when("sent"), 4*(n+1), "at once, whatever hangs")
+					require.Len(t, w.when("sent"), 4*(n+1), "at once, although other calls hang")
 					after(time.Second)
 				}
 			})
@@ -227,8 +227,8 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 	}
 }
 
-func TestNothingMoreIsClaimedWhileOutcomesWaitForTheDatabase(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAStalledWorkspaceClaimsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onCommit = func(id string) (dispatch.Commit, error) {
 			if time.Since(w.began) < time.Minute && strings.HasPrefix(id, "acme") {
@@ -244,16 +244,16 @@ func TestNothingMoreIsClaimedWhileOutcomesWaitForTheDatabase(t *testing.T) {
 		after(50 * time.Second)
 		w.look(func() {
 			require.Len(t, w.queue["acme"], 10)
-			require.Empty(t, w.queue["zeta"], "nobody else waits for it")
+			require.Empty(t, w.queue["zeta"], "other workspaces do not wait")
 		})
 		after(15 * time.Second)
 		w.look(func() { require.Len(t, w.outcomes, 21, "soon after the database is back") })
 	})
 }
 
-func TestNothingGoesOutAfterTheMachineSleptThroughTheLease(t *testing.T) {
+func TestNothingIsSentAfterTheMachineSleptThroughTheLease(t *testing.T) {
 	t.Run("before the call", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			w.put("acme", 1)
 			w.onStart = func(string) (dispatch.Start, error) {
 				w.slept.Store(int64(time.Hour))
@@ -262,12 +262,12 @@ func TestNothingGoesOutAfterTheMachineSleptThroughTheLease(t *testing.T) {
 			defer w.start(dispatch.Config{})()
 			after(time.Minute)
 			require.Empty(t, w.when("send acme-0"))
-			require.Len(t, w.when("commit acme-0"), 1, "a definite failure, if the claim is ours still")
+			require.Len(t, w.when("commit acme-0"), 1, "a definite failure if the claim is still current")
 			require.Equal(t, "not_called", w.outcomes["acme-0"].Error.Code)
 		})
 	})
 	t.Run("during the call", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
+		bubble(t, func(t *testing.T, w *fakes) {
 			w.put("acme", 1)
 			var ended time.Duration
 			w.onSend = func(ctx context.Context, c autopost.Call) autopost.Outcome {

@@ -9,14 +9,13 @@ import (
 	"autopost"
 )
 
-// Codes of the attempts that came to nothing before the platform was called.
+// Codes of attempts that ended before the platform was called.
 const (
 	codeNoAdapter = "no_adapter"
 	codeNotCalled = "not_called"
 )
 
-// credentialPauseMS keeps a rate group from burning its attempts while the store
-// of its credential is out of reach.
+// credentialPauseMS keeps a rate group from using up its attempts while its credential is not available.
 const credentialPauseMS = 30_000
 
 func noAdapter(platform autopost.Platform) autopost.Error {
@@ -29,7 +28,7 @@ func noAdapter(platform autopost.Platform) autopost.Error {
 func noCredential(authRef string) autopost.Error {
 	return autopost.Error{
 		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: autopost.CodeCredentialMissing, Known: true,
-		Message: fmt.Sprintf("credential %q is not bound, or bound to nothing", authRef),
+		Message: fmt.Sprintf("credential %q is not bound", authRef),
 	}
 }
 
@@ -37,21 +36,21 @@ func credentialUnavailable(authRef string) autopost.Error {
 	return autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: autopost.CodeCredentialUnavailable, Known: true,
 		RetryAfterMS: credentialPauseMS,
-		Message:      fmt.Sprintf("credential %q cannot be looked up at the moment", authRef),
+		Message:      fmt.Sprintf("credential %q is not available at the moment", authRef),
 	}
 }
 
 func notCalled() autopost.Error {
 	return autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeNotCalled, Known: true,
-		Message: "the database did not say whether the call may begin; the platform was not called",
+		Message: "the database did not answer whether the call may start; the platform was not called",
 	}
 }
 
 func tooLate() autopost.Error {
 	return autopost.Error{
 		Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeNotCalled, Known: true,
-		Message: "the lease was over before the call began; the platform was not called",
+		Message: "the lease ended before the call started; the platform was not called",
 	}
 }
 
@@ -62,8 +61,8 @@ func unknown(message string) autopost.Error {
 	}
 }
 
-// checked makes an adapter's answer fit to be stored. An answer that contradicts
-// itself tells nothing about the platform, so its outcome is unknown.
+// checked makes an adapter's answer storable. An inconsistent answer says nothing about the platform, so its
+// outcome is unknown.
 func checked(o autopost.Outcome) autopost.Outcome {
 	posted := o.OK && o.Error == nil && o.ProviderMessageID != ""
 	failed := !o.OK && o.Error != nil
@@ -80,15 +79,14 @@ func checked(o autopost.Outcome) autopost.Outcome {
 	return o
 }
 
-// storableText replaces what PostgreSQL's text refuses. A commit that is refused
-// for a byte in a platform's answer would end as an unknown outcome, and be sent
-// twice.
+// storableText replaces what PostgreSQL's text refuses. If a byte in a platform's answer made the commit fail, the
+// outcome would become unknown and the post would be sent twice.
 func storableText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// storableJSON does the same for jsonb, which also refuses half surrogate pairs;
-// what is no JSON becomes a string.
+// storableJSON does the same for jsonb, which also refuses half surrogate pairs. Text that is not JSON becomes a
+// JSON string.
 func storableJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

@@ -9,23 +9,22 @@ import (
 	"autopost"
 )
 
-// reconcilePolicy is the on_unknown of a channel whose platform is asked before a post goes out again.
+// reconcilePolicy is the on_unknown of a channel whose platform is asked before a post is sent again.
 const reconcilePolicy = "reconcile"
 
-// What a platform that was asked has said.
+// Verdicts of a platform about an earlier attempt.
 const (
 	verdictFound   = "found"
 	verdictAbsent  = "absent"
 	verdictUnknown = "unknown"
 )
 
-// reconcile asks the platform, after an outcome that nobody knows, whether it has the
-// delivery; ok says that it has all of it. Steps that it turns out to have are
-// acknowledged, and call goes on after them. What is absent, or cannot be told, is
-// sent: that it may be was decided in the database.
-func (d *Dispatcher) reconcile(limit *limit, p *pass, call *autopost.Call) (outcome autopost.Outcome, ok bool) {
-	platform, can := p.adapter.(autopost.Reconciler)
-	if !can || p.UnknownOutcomes == 0 || p.OnUnknown != reconcilePolicy {
+// reconcile asks the platform, after an unknown outcome, whether the delivery exists; ok means that all of it does.
+// It acknowledges the steps that exist, and call continues behind them. If the platform has no copy, or does not
+// know, the delivery is sent: the database has allowed that.
+func (d *Dispatcher) reconcile(until *deadline, a *attempt, call *autopost.Call) (outcome autopost.Outcome, ok bool) {
+	platform, can := a.adapter.(autopost.Reconciler)
+	if !can || a.UnknownOutcomes == 0 || a.OnUnknown != reconcilePolicy {
 		return autopost.Outcome{}, false
 	}
 	asked := *call
@@ -39,25 +38,25 @@ func (d *Dispatcher) reconcile(limit *limit, p *pass, call *autopost.Call) (outc
 		progress.Steps = steps
 		return nil
 	}
-	verdict := platform.Reconcile(limit, asked)
-	p.used = p.used.With(verdict.Used)
+	verdict := platform.Reconcile(until, asked)
+	a.used = a.used.With(verdict.Used)
 	switch {
 	case verdict.Found:
-		p.verdict = verdictFound
+		a.verdict = verdictFound
 		return autopost.Sent(verdict.ProviderMessageID, time.Time{}, reconciled(verdict.Raw)), true
 	case verdict.Absent:
-		p.verdict = verdictAbsent
+		a.verdict = verdictAbsent
 	default:
-		p.verdict = verdictUnknown
+		a.verdict = verdictUnknown
 		if verdict.Error != nil {
-			d.log.Warn("delivery.not_reconciled", append(ids(p), "code", verdict.Error.Code, "message", verdict.Error.Message)...)
+			d.log.Warn("delivery.not_reconciled", append(ids(a), "code", verdict.Error.Code, "message", verdict.Error.Message)...)
 		}
 	}
-	limit.renew(d.callTime(p))
+	until.renew(d.callTime(a))
 	return autopost.Outcome{}, false
 }
 
-// reconciled marks what is kept of a post that was found and not sent.
+// reconciled marks the stored answer of a post that was found and not sent.
 func reconciled(raw json.RawMessage) json.RawMessage {
 	var kept map[string]json.RawMessage
 	if json.Unmarshal(raw, &kept) != nil || kept == nil {

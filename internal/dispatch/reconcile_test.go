@@ -12,9 +12,9 @@ import (
 	"autopost/internal/dispatch"
 )
 
-// asker is a platform that can be asked.
+// asker is a platform that supports reconciliation.
 type asker struct {
-	*world
+	*fakes
 	verdict func(ctx context.Context, c autopost.Call) autopost.Verdict
 }
 
@@ -25,11 +25,11 @@ func (a asker) Reconcile(ctx context.Context, c autopost.Call) autopost.Verdict 
 
 func (asker) SettleTime() time.Duration { return time.Minute }
 
-// doubtful is a delivery after an unknown outcome.
-func doubtful(d *autopost.Delivery) { d.UnknownOutcomes, d.OnUnknown = 1, "reconcile" }
+// unknownBefore is a delivery after an unknown outcome.
+func unknownBefore(d *autopost.Delivery) { d.UnknownOutcomes, d.OnUnknown = 1, "reconcile" }
 
-// asked runs one delivery through a dispatcher whose platform can be asked.
-func asked(t *testing.T, w *world, change func(*autopost.Delivery), verdict func(context.Context, autopost.Call) autopost.Verdict) autopost.Outcome {
+// asked runs one delivery through a dispatcher whose platform supports reconciliation.
+func asked(t *testing.T, w *fakes, change func(*autopost.Delivery), verdict func(context.Context, autopost.Call) autopost.Verdict) autopost.Outcome {
 	t.Helper()
 	w.adapter = asker{w, verdict}
 	w.put("acme", 1, change)
@@ -40,9 +40,9 @@ func asked(t *testing.T, w *world, change func(*autopost.Delivery), verdict func
 	return o
 }
 
-func TestWhatThePlatformHasIsNotSentAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		o := asked(t, w, doubtful, func(context.Context, autopost.Call) autopost.Verdict {
+func TestAPostThatThePlatformHasIsNotSentAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
+		o := asked(t, w, unknownBefore, func(context.Context, autopost.Call) autopost.Verdict {
 			return autopost.Verdict{Found: true, ProviderMessageID: "55", Raw: json.RawMessage(`{"ids":["55"]}`)}
 		})
 		require.True(t, o.OK)
@@ -53,21 +53,21 @@ func TestWhatThePlatformHasIsNotSentAgain(t *testing.T) {
 	})
 }
 
-func TestWhatThePlatformHasNotOrCannotTellIsSent(t *testing.T) {
+func TestAPostThatThePlatformDoesNotHaveIsSent(t *testing.T) {
 	for name, verdict := range map[string]autopost.Verdict{
 		"absent":  {Absent: true},
 		"unknown": {Error: &autopost.Error{Code: "x_429", Message: "later", Category: autopost.Transient, Scope: autopost.ScopeChannel, Known: true}},
 		"nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				w.onSend = func(ctx context.Context, _ autopost.Call) autopost.Outcome {
 					end, ok := ctx.Deadline()
 					require.True(t, ok)
-					require.Equal(t, time.Minute, time.Until(end), "all of a call's time")
+					require.Equal(t, time.Minute, time.Until(end), "the time of a whole call")
 					return autopost.Sent("77", time.Time{}, nil)
 				}
-				o := asked(t, w, doubtful, func(context.Context, autopost.Call) autopost.Verdict {
+				o := asked(t, w, unknownBefore, func(context.Context, autopost.Call) autopost.Verdict {
 					<-time.After(40 * time.Second)
 					return verdict
 				})
@@ -77,14 +77,14 @@ func TestWhatThePlatformHasNotOrCannotTellIsSent(t *testing.T) {
 	}
 }
 
-func TestThePlatformIsAskedAfterAnUnknownOutcomeAlone(t *testing.T) {
+func TestThePlatformIsAskedOnlyAfterAnUnknownOutcome(t *testing.T) {
 	for name, change := range map[string]func(*autopost.Delivery){
 		"nothing is unknown": func(d *autopost.Delivery) { d.OnUnknown = "reconcile" },
 		"resend":             func(d *autopost.Delivery) { d.UnknownOutcomes, d.OnUnknown = 1, "resend" },
 		"hold":               func(d *autopost.Delivery) { d.UnknownOutcomes, d.OnUnknown = 1, "hold" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				o := asked(t, w, change, func(context.Context, autopost.Call) autopost.Verdict {
 					return autopost.Verdict{Found: true, ProviderMessageID: "55"}
 				})
@@ -96,10 +96,10 @@ func TestThePlatformIsAskedAfterAnUnknownOutcomeAlone(t *testing.T) {
 	}
 }
 
-func TestAStepThatIsFoundIsAcknowledgedAndTheRestSent(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAFoundStepIsAcknowledgedAndTheRestIsSent(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		thread := func(d *autopost.Delivery) {
-			doubtful(d)
+			unknownBefore(d)
 			d.RenderMeta = autopost.RenderMeta{
 				Steps:    []autopost.Step{{Name: "one"}, {Name: "two"}, {Name: "three"}},
 				Progress: autopost.SeriesProgress{Steps: map[string][]string{"one": {"1"}}},
@@ -119,8 +119,8 @@ func TestAStepThatIsFoundIsAcknowledgedAndTheRestSent(t *testing.T) {
 	})
 }
 
-func TestAStepThatIsFoundAndCannotBeRecordedEndsTheAttempt(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAFoundStepThatCannotBeRecordedEndsTheAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.onProgress = func(autopost.Acknowledged) (dispatch.Progress, error) {
 			return dispatch.Progress{Applied: false, Reason: "stale"}, nil
 		}
@@ -129,10 +129,10 @@ func TestAStepThatIsFoundAndCannotBeRecordedEndsTheAttempt(t *testing.T) {
 			ended = ctx.Err()
 			return autopost.Failed(autopost.Error{Code: "not_started", Known: true})
 		}
-		asked(t, w, doubtful, func(ctx context.Context, c autopost.Call) autopost.Verdict {
+		asked(t, w, unknownBefore, func(ctx context.Context, c autopost.Call) autopost.Verdict {
 			require.Error(t, c.Emit(ctx, autopost.Acknowledged{Step: "two", IDs: []string{"2"}}))
 			return autopost.Verdict{}
 		})
-		require.ErrorIs(t, ended, context.Canceled, "nothing may be sent any more")
+		require.ErrorIs(t, ended, context.Canceled, "nothing more may be sent")
 	})
 }

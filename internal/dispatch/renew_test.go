@@ -18,7 +18,7 @@ var (
 	away         = autopost.Error{Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: autopost.CodeCredentialUnavailable, Known: true, Message: "later"}
 )
 
-func TestRefusedCredentialIsRenewedOnceInTheSameAttempt(t *testing.T) {
+func TestARefusedCredentialIsRenewedOnceInTheSameAttempt(t *testing.T) {
 	fresh := func(autopost.Secret) (autopost.Secret, error) { return autopost.NewSecret("fresh"), nil }
 	unknown := unauthorized
 	unknown.Known = false
@@ -43,7 +43,7 @@ func TestRefusedCredentialIsRenewedOnceInTheSameAttempt(t *testing.T) {
 		"nor one that passes":                 {first: later, renew: fresh, sends: 1, failed: later},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(t *testing.T, w *fakes) {
 				w.put("acme", 1)
 				w.onRenew = c.renew
 				w.onSend = func(_ context.Context, call autopost.Call) autopost.Outcome {
@@ -70,13 +70,13 @@ func TestRefusedCredentialIsRenewedOnceInTheSameAttempt(t *testing.T) {
 
 func refuse(e autopost.Error) func(autopost.Secret) (autopost.Secret, error) {
 	return func(autopost.Secret) (autopost.Secret, error) {
-		return autopost.Secret{}, &dispatch.Refused{Failure: e}
+		return autopost.Secret{}, &autopost.RenewalError{Failure: e}
 	}
 }
 
-// A secret that is refused again ends the attempt: no second renewal.
-func TestRenewedCredentialThatIsRefusedToo(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// There is no second renewal without an accepted part.
+func TestARenewedCredentialThatIsRefusedEndsTheAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onRenew = func(autopost.Secret) (autopost.Secret, error) { return autopost.NewSecret("fresh"), nil }
 		w.onSend = func(context.Context, autopost.Call) autopost.Outcome { return autopost.Failed(unauthorized) }
@@ -90,9 +90,9 @@ func TestRenewedCredentialThatIsRefusedToo(t *testing.T) {
 	})
 }
 
-// An upload may outlive several tokens: each that was good for a part may be followed by another.
-func TestCredentialIsRenewedAgainAfterItWasGoodForAPart(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+// A long upload may outlive several tokens.
+func TestACredentialIsRenewedAgainAfterAnAcceptedPart(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onRenew = func(used autopost.Secret) (autopost.Secret, error) {
 			return autopost.NewSecret(used.Reveal() + "+"), nil
@@ -107,14 +107,14 @@ func TestCredentialIsRenewedAgainAfterItWasGoodForAPart(t *testing.T) {
 		stop := w.start(dispatch.Config{})
 		synctest.Wait()
 		stop()
-		require.Equal(t, 4, sends, "the last secret was good for nothing")
+		require.Equal(t, 4, sends, "the last secret was refused at once")
 		require.Len(t, w.when("renew x_unauthorized"), 3)
 		require.Len(t, w.when("start acme-0"), 1)
 	})
 }
 
-func TestRenewalRepeatsNoAcknowledgedStep(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestARenewalRepeatsNoAcknowledgedStep(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onRenew = func(autopost.Secret) (autopost.Secret, error) { return autopost.NewSecret("fresh"), nil }
 		var seen []autopost.SeriesProgress
@@ -139,8 +139,8 @@ func TestRenewalRepeatsNoAcknowledgedStep(t *testing.T) {
 	})
 }
 
-func TestRefusedRenewalBeforeTheCallIsTheOutcome(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+func TestAFailedRenewalBeforeTheCallIsTheOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)
 		w.onSecret = func() (autopost.Secret, error) { return refuse(revoked)(autopost.Secret{}) }
 		stop := w.start(dispatch.Config{})

@@ -1,7 +1,7 @@
-// Package ingest is stage 1: what comes in, shaped into the raw payload and
-// handed to the database, which decides everything about it.
+// Package ingest is the first stage: it takes posts in and gives them to the database, which decides everything about
+// them.
 //
-// This package holds the worker that finishes submissions: posts that were
-// accepted before their media were fetched. The doors themselves are its
-// subpackages: push, and pull with one package a kind of source.
+// This package has two workers. Worker fetches the media of submissions: posts that were accepted before their media
+// were fetched. FanoutWorker creates the deliveries of posts for very many channels. The subpackages push, botupdates
+// and pull are the entry points.
 package ingest

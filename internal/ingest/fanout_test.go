@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jobs answers for workspaces what they have left, one word a call.
+// jobs is a Store: each workspace has a list of statuses, one per call.
 type jobs struct {
+	Store
+
 	mu    sync.Mutex
 	left  map[string][]string
 	asked map[string]int
@@ -50,13 +52,13 @@ func (j *jobs) RunFanout(_ context.Context, workspace string, _ int) (Fanout, er
 func newFanoutWorker(t *testing.T, j *jobs, wake <-chan struct{}) *FanoutWorker {
 	t.Helper()
 	j.asked = map[string]int{}
-	w, err := NewFanoutWorker(FanoutConfig{Jobs: j, Wake: wake, Log: slog.New(slog.DiscardHandler)})
+	w, err := NewFanoutWorker(FanoutConfig{Store: j, Wake: wake, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return w
 }
 
-// A job that is put off lets the next one go on; one that another daemon holds is left to it.
-func TestFanoutIsWorkedOffUntilThereIsNothing(t *testing.T) {
+// A deferred job does not block the next one. A job that another daemon holds is left alone.
+func TestFanoutRunsUntilNoJobIsLeft(t *testing.T) {
 	j := &jobs{left: map[string][]string{
 		"a": {"running", "running", "done", "failed", "running", "done"},
 		"b": {"running", "busy", "running"},
@@ -65,7 +67,7 @@ func TestFanoutIsWorkedOffUntilThereIsNothing(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 7, "b": 2}, j.asked)
 }
 
-func TestFanoutGoesOnAfterAnError(t *testing.T) {
+func TestFanoutContinuesAfterAnError(t *testing.T) {
 	j := &jobs{left: map[string][]string{"a": {"done"}}, err: errors.New("away")}
 	w := newFanoutWorker(t, j, nil)
 	w.runOnce(t.Context())
@@ -74,7 +76,7 @@ func TestFanoutGoesOnAfterAnError(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 3}, j.asked)
 }
 
-func TestFanoutIsWokenAndPolls(t *testing.T) {
+func TestFanoutWakesAndPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &jobs{left: map[string][]string{}}
 		wake := make(chan struct{})
@@ -101,13 +103,13 @@ func TestFanoutIsWokenAndPolls(t *testing.T) {
 		give()
 		<-time.After(10 * time.Second)
 		synctest.Wait()
-		require.Equal(t, 4, count(), "unwoken, within the interval")
+		require.Equal(t, 4, count(), "after the interval")
 		stop()
 		require.NoError(t, <-over)
 	})
 }
 
-func TestFanoutNeedsItsJobs(t *testing.T) {
+func TestFanoutRequiresAStore(t *testing.T) {
 	_, err := NewFanoutWorker(FanoutConfig{})
 	require.Error(t, err)
 }

@@ -10,38 +10,41 @@ import (
 	"autopost/internal/media"
 )
 
-// Submission is a post that was accepted and waits for its media: a row of
-// autopost.submissions, leased under ClaimToken until LeaseUntil.
+// Submission is an accepted post that waits for its media. It is leased until LeaseUntil.
 type Submission struct {
 	WorkspaceID  string
 	SubmissionID string
 	ClaimToken   string
 	Attempt      int
 	LeaseUntil   time.Time
-	// RawPayload is the post as its source gave it.
+	// RawPayload is the post as the source sent it.
 	RawPayload json.RawMessage
 }
 
-// Queue is what the worker needs of the submissions in the database.
-type Queue interface {
-	// ReadySubmissionWorkspaces names workspaces that have submissions to fetch now.
+// Store is what this package needs from the database. *pg.Store implements it.
+type Store interface {
+	// ReadySubmissionWorkspaces returns workspaces that have submissions to fetch now.
 	ReadySubmissionWorkspaces(ctx context.Context, limit int) ([]string, error)
 	// ClaimSubmissions leases at most limit of them.
 	ClaimSubmissions(ctx context.Context, workspace, runID string, limit int) ([]Submission, error)
-	// CommitSubmission gives the outcome: the post is enqueued, tried again or
-	// failed. The token is checked; a stale one is an answer.
+	// CommitSubmission commits the outcome: the post is enqueued, tried again or failed. A stale token changes
+	// nothing and is not an error.
 	CommitSubmission(ctx context.Context, workspace, submissionID, claimToken string, outcome json.RawMessage) (json.RawMessage, error)
-	// ExtendSubmission renews the lease under the token; held is false when it is another's by now.
+	// ExtendSubmission renews the lease; held is false if the token is stale.
 	ExtendSubmission(ctx context.Context, workspace, submissionID, claimToken string) (held bool, err error)
+	// ReadyFanoutWorkspaces returns workspaces that have a fan-out job to continue.
+	ReadyFanoutWorkspaces(ctx context.Context, limit int) ([]string, error)
+	// RunFanout processes the next range of the oldest job of a workspace, of at most limit channels.
+	RunFanout(ctx context.Context, workspace string, limit int) (Fanout, error)
 }
 
-// Origins records what the media origin holds for a workspace; *media.Depository does.
+// Origins registers media of a workspace. *media.WorkspaceStore implements it.
 type Origins interface {
-	// Register answers by a *media.Rejection or media.ErrBusy when it may not be held, or not now.
+	// Register returns a *media.Rejection if the content is refused, and media.ErrBusy if it may succeed later.
 	Register(ctx context.Context, workspace string, origin media.Origin) error
 }
 
-// MediaFetcher brings one medium into the origin; *media.Fetcher does.
+// MediaFetcher downloads one medium into the media store. *media.Fetcher implements it.
 type MediaFetcher interface {
 	Fetch(ctx context.Context, url string, kind autopost.MediaKind) (media.Origin, *autopost.Error)
 }
@@ -53,20 +56,20 @@ type outcome struct {
 	Error *autopost.Error `json:"error,omitempty"`
 }
 
-// placed says which medium of the payload is now where.
+// placed is a medium of the payload that is in the media store.
 type placed struct {
 	Index   int    `json:"index"`
 	BlobRef string `json:"blob_ref"`
 }
 
-// wanted is a medium of the payload that must be fetched.
+// wanted is a medium of the payload to fetch.
 type wanted struct {
 	index int
 	url   string
 	kind  autopost.MediaKind
 }
 
-// mediaToFetch lists the media that the payload names by URL alone.
+// mediaToFetch returns the media that the payload names only by URL.
 func mediaToFetch(raw json.RawMessage) ([]wanted, *autopost.Error) {
 	var payload struct {
 		Media []autopost.Media `json:"media"`
@@ -74,7 +77,7 @@ func mediaToFetch(raw json.RawMessage) ([]wanted, *autopost.Error) {
 	if err := json.Unmarshal(raw, &payload); err != nil {
 		return nil, &autopost.Error{
 			Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: autopost.CodeValidationFailed,
-			Known: true, Message: "the media of the payload cannot be read: " + err.Error(),
+			Known: true, Message: "media must be an array of objects: " + err.Error(),
 		}
 	}
 	var list []wanted
@@ -86,7 +89,7 @@ func mediaToFetch(raw json.RawMessage) ([]wanted, *autopost.Error) {
 	return list, nil
 }
 
-// hostOf is whose answer a submission waits for: the host of its first medium.
+// hostOf returns the host of the first medium.
 func hostOf(list []wanted) string {
 	if len(list) == 0 {
 		return ""

@@ -12,107 +12,94 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autopost"
-	"autopost/internal/crash"
+	"autopost/internal/failpoint"
 	"autopost/internal/media"
-	"autopost/internal/service"
+	"autopost/internal/worker"
 )
 
-// Config is what the submissions worker needs. Queue, Origins, Fetcher and RunID
-// are required.
+// Config configures the submissions worker. Store, Origins, Fetcher and RunID are required.
 type Config struct {
-	Queue   Queue
+	Store   Store
 	Origins Origins
 	Fetcher MediaFetcher
-	// RunID names this daemon in the leases it takes.
+	// RunID identifies this daemon in its leases.
 	RunID string
-	// Wake starts a round at once; nil = only the interval does.
+	// Wake starts a poll at once; nil means that only Interval does.
 	Wake <-chan struct{}
-	// Interval between rounds when nobody wakes the worker; 5 s, which does without anybody to.
+	// Interval between polls if nothing wakes the worker; 5 s by default.
 	Interval time.Duration
-	// Concurrency is how many submissions are fetched at once; 32.
+	// Concurrency is how many submissions are fetched at once; 32 by default.
 	Concurrency int
-	// Budget is the longest that the media of one submission may take; 120 s. The
-	// lease is renewed as long as that.
+	// Budget is the longest time for the media of one submission; 120 s by default.
 	Budget time.Duration
-	// Renew is the longest time between two renewals of a lease; 30 s. A short lease is
-	// renewed when a third of it is over.
+	// Renew is the longest time between two renewals of a lease; 30 s by default. A lease is also renewed after a
+	// third of its time.
 	Renew time.Duration
-	// Log is slog.Default() when nil.
+	// Log is slog.Default() by default.
 	Log *slog.Logger
 }
 
 const (
-	// workspacesPerRound and mediaAtOnce keep one round, and one submission in
-	// it, from taking everything.
-	workspacesPerRound = 100
-	mediaAtOnce        = 3
-	// perWorkspace is how many submissions of one workspace are claimed at once: one
-	// slow medium does not hold up the posts behind it.
+	workspacesPerPoll = 100
+	// mediaAtOnce is how many media of one submission are fetched at once.
+	mediaAtOnce = 3
+	// perWorkspace is how many submissions of a workspace are claimed at once, so that a slow medium does not block
+	// the posts behind it.
 	perWorkspace = 4
-	// soonest bounds how often a lease is renewed.
-	soonest = 200 * time.Millisecond
+	// minRenew is the shortest time between two renewals of a lease.
+	minRenew = 200 * time.Millisecond
 )
 
-// Worker fetches the media of submissions to the origin and commits them. It
-// keeps no state: what it held when it died is claimed again after the lease.
+// Worker fetches the media of submissions and commits the submissions. It has no state: after a crash another worker
+// claims its submissions when their leases end.
 type Worker struct {
-	cfg    Config
-	seats  *seats
-	turns  service.Turns
-	outage service.Outage
+	cfg Config
+	// share divides Concurrency among workspaces and hosts.
+	share *worker.FairShare[string]
+	runs  worker.PerKey
 }
 
 // NewWorker checks the configuration and fills in its defaults.
 func NewWorker(cfg Config) (*Worker, error) {
-	if cfg.Queue == nil || cfg.Origins == nil || cfg.Fetcher == nil || cfg.RunID == "" {
-		return nil, errors.New("submissions worker: queue, origins, fetcher and run id are required")
+	if cfg.Store == nil || cfg.Origins == nil || cfg.Fetcher == nil || cfg.RunID == "" {
+		return nil, errors.New("submissions worker: store, origins, fetcher and run id are required")
 	}
 	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Second)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 32)
 	cfg.Budget = cmp.Or(cfg.Budget, 120*time.Second)
 	cfg.Renew = cmp.Or(cfg.Renew, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Worker{cfg: cfg, seats: newSeats(cfg.Concurrency), turns: service.Turns{Most: perWorkspace}}, nil
+	return &Worker{cfg: cfg, share: worker.NewFairShare[string](cfg.Concurrency, nil), runs: worker.PerKey{Most: perWorkspace}}, nil
 }
 
-// Run works until ctx ends. A database that is away is asked again next round.
+// Run works until ctx ends.
 func (w *Worker) Run(ctx context.Context) error {
-	defer w.turns.Wait()
-	ticker := time.NewTicker(w.cfg.Interval)
-	defer ticker.Stop()
-	for {
-		w.sweep(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.cfg.Wake:
-		case <-ticker.C:
-		}
-	}
+	defer w.runs.Wait()
+	return worker.Loop{Poll: w.poll, Interval: w.cfg.Interval, Wake: w.cfg.Wake, Log: w.cfg.Log, Name: "submissions"}.Run(ctx)
 }
 
-// runOnce works off what is ready and returns when it is done.
+// runOnce processes what is ready and returns when that is done.
 func (w *Worker) runOnce(ctx context.Context) {
-	w.sweep(ctx)
-	w.turns.Wait()
+	_, _ = w.poll(ctx)
+	w.runs.Wait()
 }
 
-// sweep starts a turn for every workspace that has something ready. It does not
-// wait: a workspace with slow media holds up nobody but itself.
-func (w *Worker) sweep(ctx context.Context) {
-	workspaces, err := w.cfg.Queue.ReadySubmissionWorkspaces(ctx, workspacesPerRound)
-	w.outage.Report(ctx, w.cfg.Log, "submissions", err)
+// poll starts the processing of every workspace that has submissions. It does not wait: slow media delay only their
+// own workspace.
+func (w *Worker) poll(ctx context.Context) (time.Duration, error) {
+	workspaces, err := w.cfg.Store.ReadySubmissionWorkspaces(ctx, workspacesPerPoll)
 	for _, workspace := range workspaces {
-		w.turns.Start(workspace, func() {
-			if err := w.turn(ctx, workspace); err != nil && ctx.Err() == nil {
+		w.runs.Start(workspace, func() {
+			if err := w.process(ctx, workspace); err != nil && ctx.Err() == nil {
 				w.cfg.Log.WarnContext(ctx, "submission.interrupted", "workspace_id", workspace, "error", err)
 			}
 		})
 	}
+	return 0, err
 }
 
-// turn works off a workspace's submissions one by one.
-func (w *Worker) turn(ctx context.Context, workspace string) error {
+// process works through the submissions of a workspace one by one.
+func (w *Worker) process(ctx context.Context, workspace string) error {
 	for {
 		if worked, err := w.next(ctx, workspace); err != nil || !worked {
 			return err
@@ -121,7 +108,7 @@ func (w *Worker) turn(ctx context.Context, workspace string) error {
 }
 
 func (w *Worker) next(ctx context.Context, workspace string) (worked bool, err error) {
-	claimed, err := w.cfg.Queue.ClaimSubmissions(ctx, workspace, w.cfg.RunID, 1)
+	claimed, err := w.cfg.Store.ClaimSubmissions(ctx, workspace, w.cfg.RunID, 1)
 	if err != nil {
 		return false, fmt.Errorf("claim submissions ws=%s: %w", workspace, err)
 	}
@@ -133,7 +120,7 @@ func (w *Worker) next(ctx context.Context, workspace string) (worked bool, err e
 	return len(claimed) > 0, nil
 }
 
-// work takes one submission from its claim to its commit, and logs it.
+// work fetches, commits and logs one claimed submission.
 func (w *Worker) work(ctx context.Context, s Submission) error {
 	started := time.Now()
 	result, err := w.fetchAll(ctx, s)
@@ -160,16 +147,16 @@ func (w *Worker) commit(ctx context.Context, s Submission, result outcome) (json
 	if err != nil {
 		return nil, fmt.Errorf("encode outcome: %w", err)
 	}
-	crash.Here(crash.MediaStored)
-	answer, err := w.cfg.Queue.CommitSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken, raw)
+	failpoint.Hit(failpoint.MediaStored)
+	answer, err := w.cfg.Store.CommitSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken, raw)
 	if err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	return answer, nil
 }
 
-// fetchAll brings the submission's media into the origin. What failed of a medium
-// is part of the outcome; an error means that there is no outcome to commit.
+// fetchAll stores the media of the submission. A failed medium is part of the outcome; an error means that there is
+// no outcome to commit.
 func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	list, refused := mediaToFetch(s.RawPayload)
 	if refused != nil {
@@ -178,12 +165,12 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	ours, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	go w.hold(ours, s, lost)
-	// The lease is kept while it waits for a seat; the time that it may take begins with it.
-	parties := []string{"workspace " + s.WorkspaceID, "host " + hostOf(list)}
-	if err := w.seats.take(ours, parties...); err != nil {
+	// The lease is renewed while the submission waits for capacity. Its budget starts after that.
+	keys := []string{"workspace " + s.WorkspaceID, "host " + hostOf(list)}
+	if err := w.share.Acquire(ours, keys...); err != nil {
 		return outcome{}, err
 	}
-	defer w.seats.leave(parties...)
+	defer w.share.Release(1, keys...)
 	inTime, cancel := context.WithTimeout(ours, w.cfg.Budget)
 	defer cancel()
 	group, each := errgroup.WithContext(inTime)
@@ -204,7 +191,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	}
 	err := group.Wait()
 	if ours.Err() != nil {
-		return outcome{}, context.Cause(ours) // stopping, or too late: the next worker starts over
+		return outcome{}, context.Cause(ours) // the worker stops, or lost the lease: the next worker starts again
 	}
 	if medium, ok := errors.AsType[*mediumError](err); ok {
 		failure := medium.failure
@@ -217,7 +204,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	return result, nil
 }
 
-// register records what was fetched; what speaks against it is the medium's failure.
+// register registers a fetched medium. A refusal is the failure of the medium.
 func (w *Worker) register(ctx context.Context, s Submission, index int, origin media.Origin) error {
 	err := w.cfg.Origins.Register(ctx, s.WorkspaceID, origin)
 	if verdict := media.Verdict(err); verdict != nil {
@@ -229,15 +216,14 @@ func (w *Worker) register(ctx context.Context, s Submission, index int, origin m
 	return nil
 }
 
-// hold renews the lease until ctx ends; when the submission has become another
-// worker's, it calls lost. A database that is away is asked again: the token keeps a
-// late commit harmless.
+// hold renews the lease until ctx ends. It calls lost if another worker has the submission. It ignores errors: a late
+// commit is harmless because of the token.
 func (w *Worker) hold(ctx context.Context, s Submission, lost context.CancelCauseFunc) {
-	// LeaseUntil is the database's time: where this machine's clock is off so far that the
-	// lease seems over, the configured period alone counts.
+	// LeaseUntil is a time of the database. If the local clock is so wrong that the lease seems over, only the
+	// configured period counts.
 	period := w.cfg.Renew
 	if left := time.Until(s.LeaseUntil); left > 0 {
-		period = min(period, max(left/3, soonest))
+		period = min(period, max(left/3, minRenew))
 	}
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -247,16 +233,16 @@ func (w *Worker) hold(ctx context.Context, s Submission, lost context.CancelCaus
 			return
 		case <-ticker.C:
 		}
-		if held, err := w.cfg.Queue.ExtendSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken); err == nil && !held {
+		if held, err := w.cfg.Store.ExtendSubmission(ctx, s.WorkspaceID, s.SubmissionID, s.ClaimToken); err == nil && !held {
 			lost(errLost)
 		}
 	}
 }
 
-// errLost says that another worker has the submission.
+// errLost means that another worker has the submission.
 var errLost = errors.New("the lease was lost")
 
-// mediumError carries a medium's failure out of the group that fetches it.
+// mediumError returns the failure of a medium from the errgroup.
 type mediumError struct {
 	index   int
 	failure autopost.Error

@@ -18,9 +18,10 @@ import (
 	"autopost/internal/media"
 )
 
-// queue is a database of submissions in memory: what is claimed is gone, what is
-// committed is kept with its outcome.
+// queue is a Store in memory: claimed submissions are removed, committed ones keep their outcome.
 type queue struct {
+	Store
+
 	mu        sync.Mutex
 	waiting   map[string][]Submission
 	outcomes  map[string]string
@@ -95,7 +96,7 @@ func (q *queue) outcome(key string) string {
 	return q.outcomes[key]
 }
 
-// web answers for URLs: the last part of a good one becomes its digest.
+// web is a fetcher: the last part of a valid URL becomes the digest.
 type web func(ctx context.Context, url string) *autopost.Error
 
 func (w web) Fetch(ctx context.Context, url string, kind autopost.MediaKind) (media.Origin, *autopost.Error) {
@@ -111,7 +112,7 @@ func newWorker(t *testing.T, q *queue, fetcher MediaFetcher, change func(*Config
 	t.Helper()
 	q.waiting = map[string][]Submission{}
 	q.outcomes = map[string]string{}
-	cfg := Config{Queue: q, Origins: q, Fetcher: fetcher, RunID: "run", Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{Store: q, Origins: q, Fetcher: fetcher, RunID: "run", Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
 	}
@@ -120,7 +121,7 @@ func newWorker(t *testing.T, q *queue, fetcher MediaFetcher, change func(*Config
 	return w
 }
 
-func TestSubmissionIsFetchedRecordedAndCommitted(t *testing.T) {
+func TestSubmissionIsFetchedRegisteredAndCommitted(t *testing.T) {
 	q := &queue{}
 	w := newWorker(t, q, web(nil), nil)
 	q.add("w", "1", `{"text":"x","media":[
@@ -159,7 +160,7 @@ func TestUnreadableMediaIsPermanent(t *testing.T) {
 	require.Contains(t, q.outcome("w/1/token-of-run"), `"category":"PERMANENT"`)
 }
 
-func TestSlowWorkspaceDoesNotHoldUpOthers(t *testing.T) {
+func TestSlowWorkspaceDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		q := &queue{}
@@ -170,20 +171,20 @@ func TestSlowWorkspaceDoesNotHoldUpOthers(t *testing.T) {
 			return nil
 		}), nil)
 		q.add("slow", "1", `{"media":[{"type":"image","url":"https://h/slow"}]}`)
-		w.sweep(t.Context())
+		_, _ = w.poll(t.Context())
 		synctest.Wait()
 		q.add("quick", "1", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
-		w.sweep(t.Context())
+		_, _ = w.poll(t.Context())
 		synctest.Wait()
 		require.NotEmpty(t, q.outcome("quick/1/token-of-run"))
 		require.Empty(t, q.outcome("slow/1/token-of-run"))
 		close(release)
-		w.turns.Wait()
+		w.runs.Wait()
 		require.NotEmpty(t, q.outcome("slow/1/token-of-run"))
 	})
 }
 
-func TestRunSurvivesTheDatabaseAndWakes(t *testing.T) {
+func TestRunSurvivesAnOutageAndWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{})
 		var log strings.Builder
@@ -196,9 +197,9 @@ func TestRunSurvivesTheDatabaseAndWakes(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- w.Run(ctx) }()
 
-		<-time.After(21 * time.Second) // the bubble's clock: rounds of nothing
+		<-time.After(21 * time.Second) // on the fake clock: failed polls
 		synctest.Wait()
-		require.Equal(t, 1, strings.Count(log.String(), "submissions.unavailable"), "an outage is told once")
+		require.Equal(t, 1, strings.Count(log.String(), "submissions.unavailable"), "an outage is logged once")
 		q.mu.Lock()
 		q.away = nil
 		q.mu.Unlock()
@@ -211,13 +212,13 @@ func TestRunSurvivesTheDatabaseAndWakes(t *testing.T) {
 		wake <- struct{}{}
 		synctest.Wait()
 		require.NotEmpty(t, q.outcome("w/1/token-of-run"))
-		require.Equal(t, before, time.Now(), "a signal starts a round at once")
+		require.Equal(t, before, time.Now(), "a wake-up starts a poll at once")
 		cancel()
 		require.NoError(t, <-stopped)
 	})
 }
 
-func TestStoppingCommitsNothingHalfDone(t *testing.T) {
+func TestStopCommitsNoPartialWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
 		w := newWorker(t, q, web(func(ctx context.Context, _ string) *autopost.Error {
@@ -254,7 +255,7 @@ func TestBudgetEndsSlowMedia(t *testing.T) {
 		q.add("w", "2", `{"media":[{"type":"image","url":"https://h/aa"}]}`)
 		q.waiting["w"][0].LeaseUntil = time.Now().Add(-24 * time.Hour)
 		w.runOnce(t.Context())
-		require.Equal(t, 3, q.renewed, "a clock that is off does not change the pace")
+		require.Equal(t, 3, q.renewed, "a wrong local clock does not change the period")
 	})
 }
 
@@ -269,11 +270,11 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 		began := time.Now()
 		w.runOnce(t.Context())
 		require.Equal(t, 30*time.Second, time.Since(began), "at the first renewal")
-		require.Empty(t, q.outcomes, "another worker has it")
+		require.Empty(t, q.outcomes, "another worker has the submission")
 	})
 }
 
-func TestOriginThatMayNotBeHeldFailsTheSubmission(t *testing.T) {
+func TestRefusedOriginFailsTheSubmission(t *testing.T) {
 	for code, refused := range map[string]error{
 		`"category":"PERMANENT","scope":"delivery","code":"media_too_large"`:    &media.Rejection{Code: "media_too_large", Message: "too large"},
 		`"category":"TRANSIENT","scope":"delivery","code":"media_store_failed"`: fmt.Errorf("register: %w", media.ErrBusy),
@@ -286,7 +287,7 @@ func TestOriginThatMayNotBeHeldFailsTheSubmission(t *testing.T) {
 	}
 }
 
-func TestFailedCommitEndsTheTurnOnly(t *testing.T) {
+func TestFailedCommitDoesNotStopTheWorker(t *testing.T) {
 	var log strings.Builder
 	q := &queue{commitErr: errors.New("connection reset")}
 	w := newWorker(t, q, web(nil), func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -300,13 +301,13 @@ func TestFailedCommitEndsTheTurnOnly(t *testing.T) {
 	require.JSONEq(t, `{"ok":true}`, q.outcome("w/1/token-of-run"))
 }
 
-func TestWorkerNeedsItsParts(t *testing.T) {
+func TestWorkerRequiresItsConfig(t *testing.T) {
 	_, err := NewWorker(Config{})
 	require.ErrorContains(t, err, "required")
 }
 
-// Every submission of very many workspaces hangs, or all that come from one host do.
-func TestNobodyTakesAllSeats(t *testing.T) {
+// The submissions of many workspaces hang, or all submissions with media of one host.
+func TestEveryWorkspaceAndHostLeavesCapacity(t *testing.T) {
 	for name, slow := range map[string]string{"many workspaces": "https://h%d/slow", "a host": "https://h/slow"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -324,15 +325,15 @@ func TestNobodyTakesAllSeats(t *testing.T) {
 					}
 				}
 				for range 5 {
-					w.sweep(t.Context())
+					_, _ = w.poll(t.Context())
 					synctest.Wait()
 				}
 				q.add("quick", "1", `{"media":[{"type":"image","url":"https://quick/aa"}]}`)
-				w.sweep(t.Context())
+				_, _ = w.poll(t.Context())
 				synctest.Wait()
 				require.NotEmpty(t, q.outcome("quick/1/token-of-run"))
 				close(release)
-				w.turns.Wait()
+				w.runs.Wait()
 				require.Len(t, q.outcomes, 201)
 			})
 		})

@@ -24,11 +24,11 @@ const (
 	database  = "autopost"
 )
 
-// clusterMajor returns the major version of the cluster in dir, 0 when there is
-// none yet. It refuses what this package has not made.
+// clusterMajor returns the major version of the cluster in dir, 0 if there is none. It rejects a
+// directory that this package did not make.
 func clusterMajor(dir string) (int, error) {
 	if _, err := os.Stat(filepath.Join(dir, "PG_VERSION")); err == nil {
-		return 0, fmt.Errorf("%s is itself a PostgreSQL data directory and is left alone: choose another place", dir)
+		return 0, fmt.Errorf("%s is itself a PostgreSQL data directory; it is not changed: choose another directory", dir)
 	}
 	data := filepath.Join(dir, dataName)
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
@@ -36,13 +36,13 @@ func clusterMajor(dir string) (int, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s exists but is no PostgreSQL data directory and is left alone: choose another place", data)
+		return 0, fmt.Errorf("%s exists but is not a PostgreSQL data directory; it is not changed: choose another directory", data)
 	}
 	if err != nil {
 		return 0, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, passwordName)); errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s is a PostgreSQL data directory without our file %q beside it and is left alone: "+
+		return 0, fmt.Errorf("%s is a PostgreSQL data directory without the file %q next to it; it is not changed: "+
 			"restore that file, or choose another place", data, passwordName)
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -52,8 +52,8 @@ func clusterMajor(dir string) (int, error) {
 	return major, nil
 }
 
-// password returns the superuser's password, made at first use. It is on disk
-// before the cluster is, so that no crash leaves a cluster nobody can enter.
+// password returns the superuser's password and creates it at first use. The file is written before the
+// cluster exists, so a crash cannot leave a cluster without a known password.
 func password(dir string) (string, error) {
 	path := filepath.Join(dir, passwordName)
 	text, err := os.ReadFile(path)
@@ -77,8 +77,8 @@ func password(dir string) (string, error) {
 	return secret, syncDir(dir)
 }
 
-// makeCluster runs initdb beside the final place and renames the result, so that
-// data/ is either absent or whole.
+// makeCluster runs initdb in a temporary directory and renames the result, so that data/ is either
+// absent or complete.
 func makeCluster(ctx context.Context, o Options, found installation, a account, secret string) error {
 	work, err := os.MkdirTemp(o.Dir, "initdb-")
 	if err != nil {
@@ -108,8 +108,8 @@ func makeCluster(ctx context.Context, o Options, found installation, a account, 
 	return syncDir(o.Dir)
 }
 
-// localeArgs pick a locale in which lower() knows every alphabet and sorting does
-// not change with the operating system. Plain C would leave Cyrillic unfolded.
+// localeArgs select a locale in which lower() handles every alphabet and the sort order does not depend
+// on the operating system. Locale C does not fold Cyrillic.
 func localeArgs(major int) []string {
 	if major >= 17 {
 		return []string{"--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"}

@@ -1,27 +1,24 @@
-// Package localpg keeps the private PostgreSQL of a single-machine install: it
-// finds the machine's own binaries, makes a database cluster once, starts it,
-// attaches to it when another process of ours has started it already, and stops
-// it again. It works on Linux, macOS and the BSDs.
+// Package localpg runs the private PostgreSQL of a single-machine installation: it finds the installed
+// binaries, creates a database cluster once, starts it, attaches to it if another process has started
+// it, and stops it. It works on Linux, macOS and the BSDs.
 //
-// The server listens on a Unix socket only. It lives and dies with the process
-// that started it: on Linux it shuts down cleanly even when that process is
-// killed, elsewhere a killed starter leaves it running and the next Start
-// attaches to it.
+// The server listens on a Unix socket only. It ends with the process that started it: on Linux it shuts
+// down cleanly even if that process is killed; elsewhere it keeps running and the next Start attaches
+// to it.
 //
-// The directory belongs to this package:
+// The package owns these files of the directory:
 //
 //	data/          the cluster; made in a temporary directory, then renamed
 //	run/           the socket, unless its path would be too long
 //	password       of the database superuser "autopost", mode 0600
-//	postgres.log   what the server says
+//	postgres.log   the server's log
 //	lock           held while a process starts or attaches
 //
-// An existing cluster is never deleted, re-made or upgraded, and a directory that
-// this package has not made is refused before anything in it changes. PostgreSQL
-// itself clears what a crash leaves behind (postmaster.pid, unfinished
-// transactions); nothing here second-guesses it.
+// The package never deletes, recreates or upgrades an existing cluster. It rejects a directory that it
+// did not make before it changes anything in it. PostgreSQL itself cleans up after a crash
+// (postmaster.pid, unfinished transactions).
 //
-// PostgreSQL refuses to run as root. When we are root it runs as the owner of the
-// cluster, or for a new one as the user autopost, postgres or nobody, whichever
-// exists first; every directory above must then let that user pass.
+// PostgreSQL refuses to run as root. For root, the server runs as the owner of the cluster; a new
+// cluster gets the first existing user of autopost, postgres and nobody. That user needs access to
+// every parent directory.
 package localpg

@@ -12,11 +12,10 @@ import (
 	"strings"
 )
 
-// MinMajor is the oldest PostgreSQL that the schema supports.
+// MinMajor is the oldest major version that the schema supports.
 const MinMajor = 15
 
-// ErrNoBinaries says that this machine has no PostgreSQL that could be used; its
-// text names the command that installs one.
+// ErrNoBinaries means that this machine has no usable PostgreSQL. The text names the command that installs one.
 var ErrNoBinaries = errors.New(`no usable PostgreSQL found on this machine. Install one:
   Debian, Ubuntu:  sudo apt-get install postgresql
   Fedora:          sudo dnf install postgresql-server postgresql-contrib
@@ -30,15 +29,15 @@ type installation struct {
 	major int
 }
 
-// search says where to look; its zero value looks nowhere.
+// search lists the places to search. Its zero value finds nothing.
 type search struct {
 	pgConfig string
 	globs    []string
 	path     string
 }
 
-// machine is the search of a real machine. Distributions keep several majors
-// side by side and out of PATH, hence the globs.
+// machine returns the search of a real machine. Distributions keep several major versions side by side
+// and outside PATH.
 func machine() search {
 	return search{
 		pgConfig: "pg_config",
@@ -54,9 +53,8 @@ func machine() search {
 	}
 }
 
-// find returns the programs to use: of binDir alone when it is given, else the
-// first fit of the search. A cluster that exists (clusterMajor > 0) can be served
-// by its own major only.
+// find returns the programs to use: those of binDir if it is given, else the first usable ones. An
+// existing cluster (clusterMajor > 0) needs its own major version.
 func (s search) find(ctx context.Context, binDir string, clusterMajor int) (installation, error) {
 	if binDir != "" {
 		found, err := inspect(ctx, binDir)
@@ -86,7 +84,7 @@ func (s search) find(ctx context.Context, binDir string, clusterMajor int) (inst
 	return installation{}, err
 }
 
-// candidates lists the folders that hold a server, in order of preference, each once.
+// candidates lists the folders that contain a server, in order of preference, without duplicates.
 func (s search) candidates(ctx context.Context) []string {
 	var dirs []string
 	if s.pgConfig != "" {
@@ -109,7 +107,7 @@ func (s search) candidates(ctx context.Context) []string {
 	})
 }
 
-// newestFirst orders folders like postgresql@17/bin by the number above bin.
+// newestFirst orders folders like postgresql@17/bin by their version, highest first.
 func newestFirst(a, b string) int {
 	return firstNumber(filepath.Base(filepath.Dir(b))) - firstNumber(filepath.Base(filepath.Dir(a)))
 }
@@ -127,7 +125,7 @@ func firstNumber(s string) int {
 	return n
 }
 
-// inspect asks the server in dir for its version.
+// inspect reads the version of the server in dir.
 func inspect(ctx context.Context, dir string) (installation, error) {
 	for _, name := range []string{"initdb", "postgres"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode()&0o111 == 0 {
@@ -148,10 +146,10 @@ func inspect(ctx context.Context, dir string) (installation, error) {
 func fits(found installation, clusterMajor int) error {
 	switch {
 	case clusterMajor > 0 && found.major != clusterMajor:
-		return fmt.Errorf("%s is PostgreSQL %d, but the existing data was made by %d and is left as it is: "+
+		return fmt.Errorf("%s is PostgreSQL %d, but the existing data was made by version %d and is not changed: "+
 			"install PostgreSQL %d, or move the data with pg_dump", found.bin, found.major, clusterMajor, clusterMajor)
 	case found.major < MinMajor:
-		return fmt.Errorf("%s is PostgreSQL %d; %d or newer is needed", found.bin, found.major, MinMajor)
+		return fmt.Errorf("%s is PostgreSQL %d; version %d or newer is required", found.bin, found.major, MinMajor)
 	}
 	return nil
 }

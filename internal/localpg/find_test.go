@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// programs makes a folder of programs that say they are of the given version.
+// programs creates a folder of fake programs that print the given version.
 func programs(t *testing.T, dir, version string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -42,12 +42,12 @@ func TestFind(t *testing.T) {
 		"path comes last":                   {search: search{globs: glob.globs, path: old}, want: seventeen},
 		"path":                              {search: search{path: empty + ":" + fifteen}, want: fifteen},
 		"major 9 is older than 10":          {search: search{path: nine}, wantErr: "PostgreSQL 9;"},
-		"too old":                           {search: search{path: old}, wantErr: "12; 15 or newer"},
+		"too old":                           {search: search{path: old}, wantErr: "12; version 15 or newer"},
 		"nothing":                           {search: search{}, wantErr: "apt-get install postgresql"},
 		"nothing for the cluster":           {search: glob, cluster: 16, wantErr: "the existing data needs PostgreSQL 16"},
 		"given folder wins":                 {search: glob, bin: fifteen, want: fifteen},
 		"given folder without programs":     {search: glob, bin: empty, wantErr: "AUTOPOST_PG_BIN: " + empty + " has no program initdb"},
-		"given folder of the wrong major":   {search: glob, bin: seventeen, cluster: 15, wantErr: "left as it is"},
+		"given folder of the wrong major":   {search: glob, bin: seventeen, cluster: 15, wantErr: "is not changed"},
 		"given folder too old":              {search: glob, bin: old, wantErr: "15 or newer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/localpg"
+	"autopost/internal/testing/wait"
 )
 
 const starterDir = "LOCALPG_TEST_STARTER_DIR"
 
-// TestMain lets the test binary play the daemon that gets killed.
+// TestMain also runs the child process that TestKilledStarter kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(starterDir); dir != "" {
 		instance, err := localpg.Start(context.Background(), localpg.Options{Dir: dir, Volatile: true})
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A daemon killed with -9 takes its server down cleanly, and the next one finds
-// all that was committed.
+// After SIGKILL of the starter, the server shuts down cleanly and the next start finds all committed
+// data.
 func TestKilledStarter(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
@@ -56,7 +57,7 @@ func TestKilledStarter(t *testing.T) {
 
 	pidFile := filepath.Join(dir, "data", "postmaster.pid")
 	require.Eventually(t, func() bool { _, err := os.Stat(pidFile); return os.IsNotExist(err) },
-		20*time.Second, 20*time.Millisecond, "the server ends with its starter")
+		wait.Bound, 20*time.Millisecond, "the server ends with its starter")
 	log, err := os.ReadFile(filepath.Join(dir, "postgres.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(log), "database system is shut down")

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// startWithin bounds a start as a whole; recovery after a crash may take minutes
-	// and must not be cut short, for it would begin again next time.
+	// startWithin bounds a whole start. Crash recovery may take minutes, and an interrupted recovery
+	// starts over next time.
 	startWithin = 10 * time.Minute
-	// heldWithin bounds the wait for a server that holds the data and does not answer.
+	// heldWithin bounds the wait for a server that holds the data directory and does not answer.
 	heldWithin = 60 * time.Second
-	// stopWithin is the time that a server gets to end cleanly after a start that came to nothing.
+	// stopWithin bounds the clean shutdown of a server after a failed start.
 	stopWithin = 5 * time.Second
 	heldEvery  = 200 * time.Millisecond
 	pollEvery  = 20 * time.Millisecond
@@ -35,9 +35,9 @@ type Instance struct {
 	stopErr  error
 }
 
-// Start returns the private PostgreSQL of o.Dir, accepting connections: the one
-// that runs already, or one that it starts, making the cluster first where there
-// is none. It returns ErrNoBinaries when the machine has no fit PostgreSQL.
+// Start returns the private PostgreSQL of o.Dir, ready for connections. It attaches to a running
+// server, or starts one and creates the cluster if needed. It returns ErrNoBinaries if this machine has
+// no usable PostgreSQL.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -80,7 +80,7 @@ func start(ctx context.Context, o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Another process may have made the cluster while we waited for the lock.
+	// Another process may have created the cluster while this one waited for the lock.
 	if major, err = clusterMajor(o.Dir); err != nil {
 		return nil, err
 	}
@@ -95,9 +95,8 @@ func start(ctx context.Context, o Options) (*Instance, error) {
 	return attachOrLaunch(ctx, o, found, a, secret)
 }
 
-// attachOrLaunch prefers a server that answers. Launching is repeated while
-// another server, which is on its way up or down, holds the data directory:
-// PostgreSQL itself is the judge of that.
+// attachOrLaunch attaches to a server that answers, or starts one. It repeats the start while another
+// server, which is starting or stopping, holds the data directory.
 func attachOrLaunch(ctx context.Context, o Options, found installation, a account, secret string) (*Instance, error) {
 	giveUp := time.Now().Add(heldWithin)
 	for {
@@ -127,18 +126,17 @@ func attachOrLaunch(ctx context.Context, o Options, found installation, a accoun
 	}
 }
 
-// Running reports whether a server runs on the data of a directory, as far as can
-// be told without asking it.
+// Running reports whether a server runs on the data of a directory. It checks files and processes
+// without a connection.
 func Running(dir string) bool { return held(dir) }
 
-// held reports whether a server other than those we started runs on the data.
+// held reports whether a server that this process did not start runs on the data.
 func held(dir string) bool {
 	pid, _ := lastServer(dir)
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// serverArgs give every setting on the command line: the configuration file
-// stays initdb's, so nothing of ours is left in the data.
+// serverArgs pass every setting on the command line. The configuration file stays as initdb made it.
 func serverArgs(o Options, socket string) []string {
 	args := []string{"-D", filepath.Join(o.Dir, dataName), "-k", socket}
 	settings := []string{
@@ -155,8 +153,8 @@ func serverArgs(o Options, socket string) []string {
 	return args
 }
 
-// awaitReady waits until the server takes connections. One that does not in time
-// is stopped, one that exits is an error.
+// awaitReady waits until the server accepts connections. It stops a server that is not ready in time. A
+// server that exits is an error.
 func awaitReady(ctx context.Context, proc *process, url string) error {
 	for {
 		if err := ping(ctx, url); err == nil {
@@ -182,7 +180,7 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// ready makes sure that the database exists and returns the instance.
+// ready creates the database if needed and returns the instance.
 func ready(ctx context.Context, socket, secret string, proc *process) (*Instance, error) {
 	instance := &Instance{url: dsn(socket, database, secret), proc: proc}
 	err := ensureDatabase(ctx, dsn(socket, "postgres", secret))
@@ -217,15 +215,14 @@ func dsn(socket, database, secret string) string {
 	return u.String()
 }
 
-// URL is the DSN of the database "autopost", as its superuser, over the Unix
-// socket. It holds the password.
+// URL is the DSN of the database "autopost" as its superuser, over the Unix socket. It contains the
+// password.
 func (i *Instance) URL() string { return i.url }
 
 // Attached reports whether another process started this server and will stop it.
 func (i *Instance) Attached() bool { return i.proc == nil }
 
-// Done is closed when a server that we started is gone, whoever ended it. It is
-// nil, so never ready, for an attached one.
+// Done is closed when a server that this process started has ended. It is nil for an attached server.
 func (i *Instance) Done() <-chan struct{} {
 	if i.proc == nil {
 		return nil
@@ -233,10 +230,9 @@ func (i *Instance) Done() <-chan struct{} {
 	return i.proc.exited
 }
 
-// Stop shuts down a server that we started: clients are cut off, committed work
-// is safe. When ctx ends first, the server is made to quit at once and recovers at
-// its next start. An attached server is left running. Further calls return the
-// first one's answer.
+// Stop shuts down a server that this process started. Clients are disconnected; committed work is safe.
+// If ctx ends first, the server quits at once and recovers at its next start. Stop does not stop an
+// attached server. Repeated calls return the first result.
 func (i *Instance) Stop(ctx context.Context) error {
 	if i.proc == nil {
 		return nil
@@ -257,7 +253,7 @@ func (p *process) stop(ctx context.Context) error {
 	}
 }
 
-// lock keeps other processes from starting or making the same instance meanwhile.
+// lock prevents other processes from starting or making the same instance.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

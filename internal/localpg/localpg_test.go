@@ -18,7 +18,7 @@ import (
 	"autopost/internal/localpg"
 )
 
-// openDir is a temporary directory that the server's user may pass when we are root.
+// openDir returns a temporary directory that the server's user may enter if the test runs as root.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "localpg")
@@ -161,7 +161,7 @@ func TestLongPath(t *testing.T) {
 	require.Equal(t, "1", query(t, instance.URL(), "select '1'"))
 }
 
-func TestRefusesWhatItHasNotMade(t *testing.T) {
+func TestForeignDirectoriesAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"a folder of that name":          {"data/notes.txt": "mine"},
@@ -208,7 +208,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return tree
 }
 
-// Root hands the server to another user, who must be able to reach the data.
+// Root runs the server as another user, who must be able to reach the data.
 func TestUnreachableForServersUser(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)

@@ -7,25 +7,23 @@ import (
 	"path/filepath"
 )
 
-// DefaultMaxConnections leaves room for one daemon's pools, the command line and
-// a session of psql.
+// DefaultMaxConnections is enough for the pools of one daemon, the command line and one psql session.
 const DefaultMaxConnections = 50
 
-// Options say where the private PostgreSQL lives and how it runs.
+// Options configure a private PostgreSQL.
 type Options struct {
-	// Dir holds everything of this instance. It is made, with its parents, when
-	// absent. Required.
+	// Dir is the directory of the instance. It is created, with its parents, if absent. Required.
 	Dir string
-	// BinDir is the folder of initdb and postgres. Empty: the machine is searched.
+	// BinDir is the folder of initdb and postgres. If empty, the machine is searched.
 	BinDir string
-	// MaxConnections bounds the server's clients; 0 means DefaultMaxConnections.
-	// It has no effect when attaching to a running instance.
+	// MaxConnections bounds the server's clients; 0 means DefaultMaxConnections. An already running
+	// instance keeps its value.
 	MaxConnections int
-	// Volatile trades crash safety for speed: an operating-system crash may leave
-	// the data unreadable. For throw-away databases only.
+	// Volatile trades crash safety for speed: a crash of the operating system may destroy the data. For
+	// temporary databases only.
 	Volatile bool
-	// Settings are further ones, as name=value; they win over those of this package.
-	// They have no effect when attaching to a running instance.
+	// Settings are additional settings, as name=value. They override those of this package. An already
+	// running instance keeps its values.
 	Settings []string
 }
 
@@ -39,7 +37,7 @@ func (o Options) complete() (Options, error) {
 	}
 	o.Dir = dir
 	if o.MaxConnections < 0 {
-		return o, fmt.Errorf("private postgres: %d connections make no sense", o.MaxConnections)
+		return o, fmt.Errorf("private postgres: max connections must be positive, got %d", o.MaxConnections)
 	}
 	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultMaxConnections)
 	return o, nil

@@ -11,19 +11,18 @@ import (
 	"syscall"
 )
 
-// process is a server that we started.
+// process is a server that this process started.
 type process struct {
 	cmd *exec.Cmd
-	// exited is closed when the server is gone; err may be read then.
+	// exited is closed when the server has ended; then err may be read.
 	exited chan struct{}
 	err    error
 }
 
-// startProcess starts a program of the installation as the account, with its
-// output appended to the log.
+// startProcess starts a program of the installation as the account and appends its output to the log.
 //
-// The kernel ties the parent-death signal to the thread that forked, so one
-// thread is kept for as long as the server runs.
+// The kernel sends the parent-death signal when the thread that forked ends, so one thread is kept
+// while the server runs.
 func startProcess(a account, dir, program string, args ...string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -55,7 +54,7 @@ func startProcess(a account, dir, program string, args ...string) (*process, err
 
 func (p *process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
 
-// environment keeps PG* variables and translated messages from the server.
+// environment returns the environment without PG* variables, and with untranslated messages.
 func environment() []string {
 	env := []string{"LC_ALL=C", "TZ=UTC"}
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
@@ -66,7 +65,7 @@ func environment() []string {
 	return env
 }
 
-// tail returns the last lines of a log, for an error that a person reads.
+// tail returns the last lines of a log.
 func tail(path string) string {
 	const most = 2048
 	file, err := os.Open(path)

@@ -4,8 +4,7 @@ package localpg
 
 import "syscall"
 
-// attributes make the server another user's where needed and keep the terminal's
-// Ctrl-C from it: we stop it after our own work has ended.
+// attributes set the server's user and keep the terminal's Ctrl-C from it: the instance stops it later.
 func attributes(a account) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a.switched {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// maxSocketPath is what the address of a Unix socket holds everywhere we run:
-// Linux takes 107 bytes, macOS and the BSDs 103.
+// maxSocketPath is the longest socket path on all supported systems, in bytes: Linux allows 107, macOS
+// and the BSDs 103.
 const maxSocketPath = 103
 
 const socketName = ".s.PGSQL.5432"
 
-// socketDir makes the directory of the socket: run/ in dir, or a short one under
-// the system's temporary directory when that path is too long for a socket.
+// socketDir creates the directory of the socket: run/ in dir, or a short one under the system's
+// temporary directory if that path is too long.
 func socketDir(dir string, a account) (string, error) {
 	path := filepath.Join(dir, runName)
 	if len(filepath.Join(path, socketName)) > maxSocketPath {
@@ -37,7 +37,7 @@ func socketDir(dir string, a account) (string, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	// Anyone may make a directory of that name in a shared temporary directory.
+	// Any user can create a directory of that name in a shared temporary directory.
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", err
@@ -48,9 +48,8 @@ func socketDir(dir string, a account) (string, error) {
 	return path, nil
 }
 
-// lastServer returns the process and the socket directory of the server that last
-// wrote postmaster.pid; zero values where the file is absent or not yet complete.
-// It may be stale.
+// lastServer returns the process and the socket directory of the server that last wrote postmaster.pid;
+// zero values if the file is absent or incomplete. It may be stale.
 func lastServer(dir string) (pid int, socket string) {
 	text, err := os.ReadFile(filepath.Join(dir, dataName, "postmaster.pid"))
 	if err != nil {

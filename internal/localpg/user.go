@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// account is the operating-system user that runs the server.
+// account is the operating system user that runs the server.
 type account struct {
 	uid, gid uint32
-	// switched is set when we are root and the server must not be.
+	// switched: this process is root and the server runs as another user.
 	switched bool
 }
 
-// accountFor picks the user: ourselves, or when we are root the owner of the
-// cluster, or for a new one the first of the usual names that exists.
+// accountFor returns the current user. For root it returns the owner of the cluster; for a new cluster,
+// the first existing user of the usual names.
 func accountFor(dataDir string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
@@ -27,8 +27,8 @@ func accountFor(dataDir string) (account, error) {
 	if info, err := os.Stat(dataDir); err == nil {
 		uid, gid := owner(info)
 		if uid == 0 {
-			return account{}, fmt.Errorf("%s belongs to root, as whom PostgreSQL refuses to run: "+
-				"chown -R it to the user it shall run as", dataDir)
+			return account{}, fmt.Errorf("%s belongs to root, but PostgreSQL refuses to run as root: "+
+				"chown -R it to the user that shall run PostgreSQL", dataDir)
 		}
 		return account{uid: uid, gid: gid, switched: true}, nil
 	}
@@ -47,7 +47,7 @@ func accountFor(dataDir string) (account, error) {
 		"nobody exists to run it: useradd --system autopost, or start as an ordinary user")
 }
 
-// give hands a path that we have just made to the account.
+// give makes the account the owner of a path that this process has just created.
 func (a account) give(path string) error {
 	if !a.switched {
 		return nil
@@ -55,12 +55,12 @@ func (a account) give(path string) error {
 	return os.Chown(path, int(a.uid), int(a.gid))
 }
 
-// makeDir makes dir and its missing parents. Those of root let everyone pass
-// (the server's user must), whatever the umask is; ours are private.
+// makeDir creates dir and its missing parents. Root's directories let every user pass, because the
+// server's user must enter them; other users' directories are private.
 func (a account) makeDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil {
 		if !info.IsDir() {
-			return fmt.Errorf("%s is no directory", dir)
+			return fmt.Errorf("%s is not a directory", dir)
 		}
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +78,8 @@ func (a account) makeDir(dir string) error {
 	return nil
 }
 
-// mayReach reports, before anything is made, which directory on the way to dir
-// the account cannot pass.
+// mayReach reports, before anything is created, the parent directory of dir that the account cannot
+// enter.
 func (a account) mayReach(dir string) error {
 	if !a.switched {
 		return nil
@@ -90,8 +90,8 @@ func (a account) mayReach(dir string) error {
 			return err
 		}
 		if err == nil && !a.mayPass(info) {
-			return fmt.Errorf("we are root, so PostgreSQL runs as user %d, who may not pass %s: "+
-				"choose a place outside it (AUTOPOST_DATA_DIR=/var/lib/autopost), or chmod o+x it, "+
+			return fmt.Errorf("PostgreSQL cannot run as root; it runs as user %d, who cannot enter %s: "+
+				"choose another directory (AUTOPOST_DATA_DIR=/var/lib/autopost), or chmod o+x it, "+
 				"or start as an ordinary user", a.uid, at)
 		}
 		if at == filepath.Dir(at) {

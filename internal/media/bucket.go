@@ -20,38 +20,38 @@ import (
 	"autopost"
 )
 
-// depot is what differs between kinds of buckets.
-type depot interface {
-	// write streams a temporary object; of what fails, nothing stays.
+// backend holds the differences between kinds of buckets.
+type backend interface {
+	// write streams a temporary object. A failed write leaves nothing.
 	write(ctx context.Context, key, contentType string, body io.Reader) error
-	// publish gives a whole temporary object its final name. An object of that name
-	// is replaced, and is never seen in part.
+	// publish gives a complete temporary object its final name. It replaces an object of that name. Readers never see a
+	// part of an object.
 	publish(ctx context.Context, temporary, key string) error
-	// leftovers removes what writes that died before then left where listing the
-	// bucket does not show it, and returns how many.
+	// leftovers removes what interrupted writes left before then, if it is not in the listing of the bucket. It returns
+	// how many it removed.
 	leftovers(ctx context.Context, then time.Time) (int, error)
 }
 
-// OpenStore opens the origin at a URL of gocloud.dev/blob: file:///folder, which is
-// made if it is missing, s3://bucket?region=…&endpoint=…, gs://bucket (see openGoogle),
-// azblob://container or mem://. A prefix=… puts all objects below it.
+// OpenStore opens the media store at a URL of gocloud.dev/blob: file:///folder, which is created if missing,
+// s3://bucket?region=…&endpoint=…, gs://bucket (see openGoogle), azblob://container or mem://. All objects have the prefix
+// of prefix=….
 func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, errors.New("open media origin: the URL cannot be read; use file:///folder or s3://bucket?region=…")
+		return nil, errors.New("open media store: the URL must be valid; use file:///folder or s3://bucket?region=…")
 	}
 	query := u.Query()
 	prefix := query.Get("prefix")
 	switch u.Scheme {
 	case "file":
 		if prefix != "" {
-			return nil, errors.New("open media origin: a file URL takes no prefix; name the folder itself")
+			return nil, errors.New("open media store: a file URL must have no prefix; name the folder itself")
 		}
 		query.Set("create_dir", "true")
-		// Temporary files must lie on the bucket's own file system to be renamed.
+		// Temporary files must be on the file system of the bucket for the rename.
 		query.Set("no_tmp_dir", "true")
 	case "s3":
-		// What is not Amazon's is rarely found by a host name for each bucket.
+		// Servers other than Amazon's rarely support host names per bucket.
 		if query.Has("endpoint") && !query.Has("use_path_style") {
 			query.Set("use_path_style", "true")
 		}
@@ -59,19 +59,19 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 	u.RawQuery = query.Encode()
 	bucket, err := openBucket(ctx, u)
 	if err != nil {
-		return nil, fmt.Errorf("open media origin %s://%s%s: %w", u.Scheme, u.Host, u.Path, err)
+		return nil, fmt.Errorf("open media store %s://%s%s: %w", u.Scheme, u.Host, u.Path, err)
 	}
 	store := &Store{bucket: bucket, base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/" + prefix}
 	switch u.Scheme {
 	case "file":
-		store.depot = folder{copying: copying{bucket}, root: u.Path}
+		store.backend = folder{copying: copying{bucket}, root: u.Path}
 	case "s3", "gs":
-		if store.depot, err = newS3Bucket(bucket, u.Host, query); err != nil {
-			return nil, errors.Join(fmt.Errorf("open media origin %s://%s: %w", u.Scheme, u.Host, err), bucket.Close())
+		if store.backend, err = newS3Bucket(bucket, u.Host, query); err != nil {
+			return nil, errors.Join(fmt.Errorf("open media store %s://%s: %w", u.Scheme, u.Host, err), bucket.Close())
 		}
-		store.most = largestCopy
+		store.maxObject = largestCopy
 	default:
-		store.depot = copying{bucket}
+		store.backend = copying{bucket}
 	}
 	return store, nil
 }
@@ -83,15 +83,14 @@ func openBucket(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	return blob.OpenBucket(ctx, u.String())
 }
 
-// copying publishes by a copy inside the bucket, which object stores make in one piece.
+// copying publishes by a copy inside the bucket, which is atomic in object stores.
 type copying struct{ bucket *blob.Bucket }
 
 const (
 	copyBuffer = 64 << 10
-	// largestCopy is the most that S3 copies in one request.
+	// largestCopy is the largest object that S3 copies in one request, in bytes.
 	largestCopy = 5 << 30
-	// partBytes and partsAtOnce bound what an upload in parts holds in memory; 5 MiB is
-	// the least that S3 takes.
+	// partBytes and partsAtOnce limit the memory of a multipart upload. S3 requires parts of at least 5 MiB.
 	partBytes   = 5 << 20
 	partsAtOnce = 1
 )
@@ -103,9 +102,9 @@ func (c copying) write(ctx context.Context, key, contentType string, body io.Rea
 	if err != nil {
 		return err
 	}
-	// The writer is hidden, so the fixed buffer is used.
+	// The struct hides io.ReaderFrom of the writer, so that the fixed buffer is used.
 	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, body, make([]byte, copyBuffer)); err != nil {
-		cancel() // a write whose context ended is thrown away by Close
+		cancel() // Close discards a write whose context ended
 		_ = w.Close()
 		return err
 	}
@@ -118,18 +117,18 @@ func (c copying) publish(ctx context.Context, temporary, key string) error {
 
 func (copying) leftovers(context.Context, time.Time) (int, error) { return 0, nil }
 
-// fullCodes are those of S3's interface for a full disk, and for a quota that is used up: of MinIO's and of Ceph's.
+// fullCodes are the error codes of MinIO and Ceph for a full disk and a used-up quota.
 var fullCodes = []string{"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
 
-// roomless marks an error by which a bucket says that its disk, or what we may use of it, is full.
-func (s *Store) roomless(err error) error {
+// markFull adds autopost.ErrNoSpace to an error of a full disk or a used-up quota, and calls Full.
+func (s *Store) markFull(err error) error {
 	var refused interface{ ErrorCode() string }
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		errors.As(err, &refused) && slices.Contains(fullCodes, refused.ErrorCode())
-	if !full || errors.Is(err, autopost.ErrNoRoom) {
+	if !full || errors.Is(err, autopost.ErrNoSpace) {
 		return err
 	}
-	err = fmt.Errorf("%w: %w", autopost.ErrNoRoom, err)
+	err = fmt.Errorf("%w: %w", autopost.ErrNoSpace, err)
 	if s.Full != nil {
 		s.Full(err)
 	}

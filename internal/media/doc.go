@@ -1,8 +1,6 @@
-// Package media keeps the content of posts: it fetches what a payload points
-// at, checks what really came, and stores it in the media origin under the
-// digest of its bytes. It also remembers, for one delivery, what a platform
-// calls content that it was already given.
+// Package media stores the media of posts. It downloads a medium, checks its content, and stores it in the media store
+// under the digest of its bytes. It also gives adapters the ids that platforms gave to stored media.
 //
-// Content is streamed through fixed buffers; no medium is held in memory. Who holds what
-// is in rows of the database (Depository); the bucket knows nothing of workspaces.
+// Content is streamed through fixed buffers; no medium is held in memory. The database records which workspace has which
+// medium (WorkspaceStore). The bucket does not know workspaces.
 package media

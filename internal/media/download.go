@@ -12,27 +12,25 @@ import (
 	"autopost/internal/outbound"
 )
 
-// maxResumes bounds how often one download goes on after its connection broke.
+// maxResumes is how often one download may resume after a broken connection.
 const maxResumes = 8
 
-// download is a body that goes on where it broke, if its source can: it must name the
-// version it sends, and send the rest of that same version.
+// download is a body that resumes after a broken connection. The source must support ranges and a strong ETag.
 type download struct {
 	ctx   context.Context
 	doer  Doer
 	url   *url.URL
 	body  io.ReadCloser
 	total int64
-	// version is the strong validator of what comes; empty when a broken download cannot go on.
+	// version is the strong ETag; "" if the download cannot resume.
 	version string
 	read    int64
 	resumes int
-	// err is what the download broke by, so that it can be told from an origin that
-	// refused the content.
+	// err is the error of the connection. It distinguishes a broken download from an error of the media store.
 	err error
 }
 
-// request asks for the medium as it is, from the given byte on.
+// request makes the request for the uncompressed medium from the given byte.
 func request(ctx context.Context, u *url.URL, from int64, version string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -47,7 +45,7 @@ func request(ctx context.Context, u *url.URL, from int64, version string) (*http
 	return req, nil
 }
 
-// newDownload reads response, which must be a 200.
+// newDownload starts with response, which must be a 200.
 func newDownload(ctx context.Context, doer Doer, u *url.URL, response *http.Response) *download {
 	d := &download{ctx: ctx, doer: doer, url: u, body: response.Body, total: response.ContentLength}
 	etag := response.Header.Get("ETag")
@@ -70,9 +68,9 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var errNoResume = errors.New("the source does not go on where it broke")
+var errNoResume = errors.New("the source cannot resume the download")
 
-// resume opens the rest.
+// resume requests the rest.
 func (d *download) resume() error {
 	if d.version == "" || d.resumes == maxResumes || d.ctx.Err() != nil {
 		return errNoResume

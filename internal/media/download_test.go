@@ -16,8 +16,7 @@ import (
 	"autopost/internal/media"
 )
 
-// breaking serves content and breaks off each answer after a piece of it, for the
-// first breaks answers.
+// breaking serves content. It closes the connection during each of the first breaks answers.
 func breaking(t *testing.T, content []byte, piece int, breaks int64, head func(http.Header, int64)) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = &atomic.Int64{}
@@ -33,7 +32,7 @@ func breaking(t *testing.T, content []byte, piece int, breaks int64, head func(h
 	return server.URL, asked
 }
 
-// cutting drops the connection once so many bytes of the body were written.
+// cutting drops the connection after a number of bytes of the body.
 type cutting struct {
 	http.ResponseWriter
 	left int
@@ -49,7 +48,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-func TestBrokenDownloadGoesOn(t *testing.T) {
+func TestBrokenDownloadResumes(t *testing.T) {
 	content := mp4Of(1 << 20)
 	url, asked := breaking(t, content, 200_000, 4, func(h http.Header, _ int64) { h.Set("ETag", `"v1"`) })
 	f := fetcher(t, http.DefaultClient)
@@ -68,7 +67,7 @@ func TestBrokenDownloadStartsOver(t *testing.T) {
 		head  func(http.Header, int64)
 		asked int64
 	}{
-		"a version that is none":       {func(http.Header, int64) {}, 1},
+		"an invalid version":           {func(http.Header, int64) {}, 1},
 		"a version that is weak":       {func(h http.Header, _ int64) { h.Set("ETag", `W/"v1"`) }, 1},
 		"another version by now":       {func(h http.Header, n int64) { h.Set("ETag", `"v`+string(rune('0'+n))+`"`) }, 2},
 		"broken again and again":       {func(h http.Header, _ int64) { h.Set("ETag", `"v1"`) }, 9},

@@ -14,19 +14,18 @@ import (
 	"autopost/internal/outbound"
 )
 
-// Doer makes a request to an address that a payload named; outbound.Guarded
-// provides it, with its checks of where the request goes.
+// Doer makes a request to an address in a payload. outbound.Guarded implements it and checks the address.
 type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Fetcher brings media from the web into the origin.
+// Fetcher downloads media into the media store.
 type Fetcher struct {
 	Store *Store
 	Doer  Doer
-	// Limits are the largest sizes taken.
+	// Limits are the largest accepted sizes.
 	Limits Limits
-	// Timeout covers one download whole (DOWNLOAD_TIMEOUT_MS); 30 s when zero.
+	// Timeout limits one download (DOWNLOAD_TIMEOUT_MS); 0 means 30 s.
 	Timeout time.Duration
 }
 
@@ -35,14 +34,13 @@ const (
 	userAgent      = "autopost"
 )
 
-// Fetch downloads rawURL, going on where the connection broke if its source can,
-// checks that it is what kind says, and stores it. The failure is data: its category
-// tells whether another attempt can help, its message names the host but never the
-// URL, which may hold a token.
+// Fetch downloads rawURL, checks that the content matches kind, and stores it. It resumes after a broken connection if
+// the source supports it. The category of the failure shows whether a retry may help. Its message contains the host but
+// never the URL, which may contain a token.
 func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaKind) (Origin, *autopost.Error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL is not a whole http or https URL")
+		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL must be an absolute http or https URL")
 	}
 	timeout := f.Timeout
 	if timeout <= 0 {
@@ -52,7 +50,7 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	defer cancel()
 	asked, err := request(ctx, u, 0, "")
 	if err != nil {
-		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL is not a whole http or https URL")
+		return Origin{}, failure(autopost.Permanent, CodeBadURL, "the media URL must be an absolute http or https URL")
 	}
 	response, err := f.Doer.Do(asked) //nolint:bodyclose // the download closes it
 	if err != nil {
@@ -83,13 +81,13 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 }
 
 func storeCode(err error) string {
-	if errors.Is(err, autopost.ErrNoRoom) {
-		return CodeNoRoom
+	if errors.Is(err, autopost.ErrNoSpace) {
+		return CodeNoSpace
 	}
 	return CodeStoreFailed
 }
 
-// classify says what a failed connection or a broken download came to.
+// classify classifies a failed connection or a broken download.
 func classify(ctx context.Context, host string, err error) *autopost.Error {
 	var (
 		dns     *net.DNSError
@@ -98,23 +96,23 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 	switch {
 	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort),
 		errors.Is(err, outbound.ErrBlockedScheme):
-		return failure(autopost.Permanent, CodeBlockedAddress, fmt.Sprintf("%s may not be fetched from: "+
-			"its address or port is not public; AUTOPOST_OUTBOUND_ALLOW lists exceptions", host))
+		return failure(autopost.Permanent, CodeBlockedAddress, fmt.Sprintf("%s must have a public address and port; "+
+			"add an exception to AUTOPOST_OUTBOUND_ALLOW", host))
 	case errors.Is(err, outbound.ErrTooLarge):
-		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("%s sends more than is read of any body; "+
+		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("the medium from %s is larger than the limit; "+
 			"make it smaller, or raise MAX_MEDIA_BYTES_IMAGE or MAX_MEDIA_BYTES_VIDEO", host))
 	case errors.Is(err, outbound.ErrRedirect):
-		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often, or out of TLS", host))
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s redirects too often, or from https to http", host))
 	case errors.Is(err, outbound.ErrEncoding):
-		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s packs what it sends in a way that is not taken; serve the file as it is", host))
+		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s sends an unknown Content-Encoding; send the file without encoding", host))
 	case errors.Is(err, outbound.ErrUntrusted):
 		return failure(autopost.Permanent, autopost.CodeTLSUntrusted, fmt.Sprintf("the certificate of %s is not trusted", host))
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return failure(autopost.Permanent, CodeDeadHost, fmt.Sprintf("the host %s does not exist", host))
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return failure(autopost.Transient, CodeFetchTimeout, fmt.Sprintf("%s did not deliver in time", host))
+		return failure(autopost.Transient, CodeFetchTimeout, fmt.Sprintf("%s did not answer in time", host))
 	}
-	// Only the innermost cause is shown: net/http puts the URL around it.
+	// Only the innermost cause is shown: the error of net/http contains the URL.
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -122,15 +120,14 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 	return failure(autopost.Transient, CodeFetchFailed, fmt.Sprintf("fetch from %s: %v", host, err))
 }
 
-// refusal says what an answer other than 200 came to.
+// refusal classifies an answer other than 200.
 func refusal(host string, response *http.Response) *autopost.Error {
 	status := response.StatusCode
 	category := autopost.Permanent
 	switch {
 	case status >= 500, status == http.StatusNotFound, status == http.StatusRequestTimeout,
 		status == http.StatusTooEarly, status == http.StatusTooManyRequests:
-		// A 404 may be a file that its source has not published yet; the
-		// number of attempts bounds the hope.
+		// After a 404 the source may publish the file later. The number of attempts is limited.
 		category = autopost.Transient
 	}
 	e := failure(category, "media_fetch_"+strconv.Itoa(status), fmt.Sprintf("%s answered %d", host, status))
@@ -140,8 +137,7 @@ func refusal(host string, response *http.Response) *autopost.Error {
 	return e
 }
 
-// Verdict is what an error of Depository.Register says of the content as data: it
-// cannot be taken, or not now. It is nil for any other error and for none.
+// Verdict classifies a refusal by WorkspaceStore.Register. It returns nil for other errors and for nil.
 func Verdict(err error) *autopost.Error {
 	if rejection, ok := errors.AsType[*Rejection](err); ok {
 		return failure(autopost.Permanent, rejection.Code, rejection.Message)

@@ -10,12 +10,10 @@ import (
 	"time"
 )
 
-// attributesSuffix names the file beside an object's own where the folder's driver
-// keeps the content type. Listing the bucket does not show it.
+// attributesSuffix is the suffix of the file with the content type of an object. The listing of the bucket omits it.
 const attributesSuffix = ".attrs"
 
-// folder publishes by renaming, and forces what it published to disk: the database
-// will soon say for good that it is there.
+// folder publishes by a rename and an fsync, because the database will then record the object permanently.
 type folder struct {
 	copying
 	root string
@@ -23,7 +21,7 @@ type folder struct {
 
 func (f folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
 
-// publish renames the attributes first: an object is never seen without them.
+// publish renames the attributes first, so that an object always has them.
 func (f folder) publish(_ context.Context, temporary, key string) error {
 	from, to := f.path(temporary), f.path(key)
 	if err := f.makeFolders(filepath.Dir(to)); err != nil {
@@ -40,7 +38,7 @@ func (f folder) publish(_ context.Context, temporary, key string) error {
 	return syncPath(filepath.Dir(to))
 }
 
-// makeFolders makes dir and what is missing above it, each entry forced to disk.
+// makeFolders creates dir and its missing parents, each with an fsync.
 func (f folder) makeFolders(dir string) error {
 	if _, err := os.Stat(dir); err == nil || dir == f.root {
 		return err
@@ -63,7 +61,7 @@ func syncPath(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// leftovers removes attributes whose object was never finished.
+// leftovers removes attributes without an object.
 func (f folder) leftovers(_ context.Context, then time.Time) (removed int, err error) {
 	dir := f.path(temporaryFolder)
 	entries, err := os.ReadDir(dir)

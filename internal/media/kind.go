@@ -9,35 +9,34 @@ import (
 	"autopost"
 )
 
-// Codes of the verdicts that this package gives beside those of the root.
+// The error codes of this package.
 const (
-	// CodeWrongType: the content is not what the payload declares, or no platform takes it.
+	// CodeWrongType means that the content does not match the declared kind, or that no platform accepts it.
 	CodeWrongType = "media_wrong_type"
-	// CodeBlockedAddress: the address lies where payloads must not make us go.
+	// CodeBlockedAddress means that the address is not public.
 	CodeBlockedAddress = "media_blocked_address"
-	// CodeDeadHost: the host name does not exist.
+	// CodeDeadHost means that the host name does not exist.
 	CodeDeadHost = "media_dead_host"
-	// CodeBadURL: the URL cannot be fetched whatever its host says.
+	// CodeBadURL means that the URL can never be downloaded.
 	CodeBadURL = "media_bad_url"
-	// CodeFetchTimeout: the download did not end in time.
+	// CodeFetchTimeout means that the download timed out.
 	CodeFetchTimeout = "media_fetch_timeout"
-	// CodeFetchFailed: the connection failed or broke.
+	// CodeFetchFailed means that the connection failed or broke.
 	CodeFetchFailed = "media_fetch_failed"
-	// CodeStoreFailed: the media origin could not take the content.
+	// CodeStoreFailed means that the media store failed.
 	CodeStoreFailed = "media_store_failed"
-	// CodeNoRoom: the disk of the media origin is full, which is no fault of the content.
-	CodeNoRoom = "media_no_room"
+	// CodeNoSpace means that the disk of the media store is full.
+	CodeNoSpace = "media_no_room"
 )
 
-// sniffBytes is how much of the content its type is told from.
+// sniffBytes is the length of the prefix that determines the type of the content.
 const sniffBytes = 3072
 
-// Limits are the largest sizes taken, in bytes. Zero means the default of the
-// founding documents.
+// Limits are the largest accepted sizes, in bytes. Zero means the default.
 type Limits struct {
-	// ImageBytes caps pictures (MAX_MEDIA_BYTES_IMAGE, 10 MiB).
+	// ImageBytes limits pictures (MAX_MEDIA_BYTES_IMAGE); 10 MiB by default.
 	ImageBytes int64
-	// VideoBytes caps everything else (MAX_MEDIA_BYTES_VIDEO, 50 MiB).
+	// VideoBytes limits other media (MAX_MEDIA_BYTES_VIDEO); 50 MiB by default.
 	VideoBytes int64
 }
 
@@ -46,7 +45,7 @@ const (
 	defaultVideoBytes = 50 << 20
 )
 
-// Of returns the cap for a kind. An animation may be a video, so it is capped as one.
+// Of returns the limit of a kind. An animation may be a video, so it has the limit of a video.
 func (l Limits) Of(kind autopost.MediaKind) int64 {
 	limit, fallback := l.VideoBytes, int64(defaultVideoBytes)
 	if kind == autopost.MediaImage {
@@ -58,11 +57,11 @@ func (l Limits) Of(kind autopost.MediaKind) int64 {
 	return limit
 }
 
-// Rejection is the verdict that content cannot be taken, now or later.
+// Rejection means that the content is refused, also at a retry.
 type Rejection struct {
-	// Code is one of the codes of this package or autopost.CodeMediaTooLarge.
+	// Code is a code of this package or autopost.CodeMediaTooLarge.
 	Code string
-	// Message says what is wrong and, where there is one, the remedy.
+	// Message contains the cause and the remedy.
 	Message string
 }
 
@@ -76,12 +75,11 @@ func wrongType(format string, args ...any) *Rejection {
 func tooLarge(kind autopost.MediaKind, limit int64) *Rejection {
 	return &Rejection{
 		Code:    autopost.CodeMediaTooLarge,
-		Message: fmt.Sprintf("%s is larger than %d bytes; make it smaller, or raise %s", kind, limit, limitName(kind)),
+		Message: fmt.Sprintf("%s must have at most %d bytes; make it smaller, or raise %s", kind, limit, limitName(kind)),
 	}
 }
 
-// typeOf tells the type by the content alone. A PNG that moves is a PNG to whoever
-// cannot show that it does.
+// typeOf returns the type of the content. An animated PNG is a PNG for programs that cannot animate it.
 func typeOf(head []byte) string {
 	contentType, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
 	if contentType == "image/apng" {
@@ -90,7 +88,7 @@ func typeOf(head []byte) string {
 	return contentType
 }
 
-// kindOf tells the kind of content that was declared as nothing.
+// kindOf returns the kind of content without a declared kind.
 func kindOf(head []byte) autopost.MediaKind {
 	contentType := typeOf(head)
 	for _, kind := range []autopost.MediaKind{autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio} {
@@ -108,27 +106,27 @@ func limitName(kind autopost.MediaKind) string {
 	return "MAX_MEDIA_BYTES_VIDEO"
 }
 
-// sniff tells the type from the first bytes and whether it fits the declared kind.
+// sniff returns the type by the first bytes. The error means that it does not match the declared kind.
 func sniff(head []byte, kind autopost.MediaKind) (contentType string, err error) {
 	switch kind {
 	case autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio, autopost.MediaFile, autopost.MediaAnimation:
 	default:
-		return "", wrongType("media type %q is unknown; use image, video, audio, file or animation", kind)
+		return "", wrongType("the kind must be image, video, audio, file or animation, got %q", kind)
 	}
 	if len(head) == 0 {
-		return "", wrongType("the content is empty")
+		return "", wrongType("the content must not be empty")
 	}
 	contentType = typeOf(head)
 	if fits(contentType, kind) {
 		return contentType, nil
 	}
 	if contentType == "text/html" {
-		return "", wrongType("got an HTML page instead of %s; the URL must lead to the content itself", kind)
+		return "", wrongType("the content must be %s, got an HTML page; use the URL of the content itself", kind)
 	}
 	if kind == autopost.MediaImage && strings.HasPrefix(contentType, "image/") {
-		return "", wrongType("%s is no picture that platforms show; use JPEG, PNG, GIF or WebP", contentType)
+		return "", wrongType("the picture must be JPEG, PNG, GIF or WebP, got %s", contentType)
 	}
-	return "", wrongType("declared as %s, but the content is %s", kind, contentType)
+	return "", wrongType("the content must match the kind %s, got %s", kind, contentType)
 }
 
 func fits(contentType string, kind autopost.MediaKind) bool {
@@ -139,8 +137,8 @@ func fits(contentType string, kind autopost.MediaKind) bool {
 	case autopost.MediaVideo:
 		return family == "video"
 	case autopost.MediaAudio:
-		// A bare Ogg container is a voice or music file in practice, and sound
-		// alone in an MP4 container may be labelled as its brand says: video/mp4.
+		// A generic Ogg container is a voice or music file in practice. Sound in an MP4 container may be detected as
+		// video/mp4 by its brand.
 		return family == "audio" || contentType == "application/ogg" || contentType == "video/mp4"
 	case autopost.MediaAnimation:
 		return contentType == "image/gif" || family == "video"

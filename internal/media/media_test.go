@@ -48,7 +48,7 @@ func gifOf(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// mp4Of is a file type box followed by noise, which is all that sniffing reads.
+// mp4Of returns a file type box followed by random bytes, which is enough for the type detection.
 func mp4Of(size int) []byte {
 	b := append([]byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"), make([]byte, size)...)
 	_, _ = rand.Read(b[24:])
@@ -107,7 +107,7 @@ func TestPutStoresUnderTheDigestAndOpens(t *testing.T) {
 	require.NoError(t, store.Writable(t.Context()))
 }
 
-func TestPutIsIdempotentAlsoAtOnce(t *testing.T) {
+func TestConcurrentPutsOfTheSameContent(t *testing.T) {
 	store, dir := folderStore(t)
 	content := mp4Of(300_000)
 	var group sync.WaitGroup
@@ -184,7 +184,7 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-func TestPutTakesWhatFitsExactly(t *testing.T) {
+func TestPutAcceptsTheExactLimit(t *testing.T) {
 	limits := media.Limits{ImageBytes: 1000, VideoBytes: 2000}
 	cases := map[string]struct {
 		content []byte
@@ -222,7 +222,7 @@ func TestPutOfABrokenStreamStoresNothing(t *testing.T) {
 	}
 }
 
-func TestOpenWhatIsNotThere(t *testing.T) {
+func TestOpenMissingContent(t *testing.T) {
 	store, _ := folderStore(t)
 	_, err := store.Open(t.Context(), "sha256:"+strings.Repeat("0", 64))
 	require.ErrorIs(t, err, autopost.ErrNoOrigin)
@@ -232,7 +232,7 @@ func TestOpenWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// do answers every request by its function.
+// do is a Doer that calls itself.
 type do func(*http.Request) (*http.Response, error)
 
 func (d do) Do(r *http.Request) (*http.Response, error) { return d(r) }
@@ -334,7 +334,7 @@ func TestFetchClassifiesFailures(t *testing.T) {
 	})
 }
 
-func TestFetchEndsInTime(t *testing.T) {
+func TestFetchTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(pngOf(t, 1, 1))
@@ -354,7 +354,7 @@ func TestFetchEndsInTime(t *testing.T) {
 	require.Equal(t, autopost.Transient, failed.Category)
 }
 
-func TestFetchTellsAStoreThatFails(t *testing.T) {
+func TestFetchReportsAFailedStore(t *testing.T) {
 	f := fetcher(t, do(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(pngOf(t, 1, 1)))}, nil
 	}))
@@ -380,24 +380,19 @@ func (m memory) PutMediaBlob(_ context.Context, key media.BlobKey, blob media.Bl
 	return nil
 }
 
-func (m memory) ForgetMediaBlob(_ context.Context, key media.BlobKey) error {
-	delete(m, key)
-	return nil
-}
-
-func TestMaterialsBelongToCredentialAndKind(t *testing.T) {
+func TestMediaAccessDependsOnCredentialAndKind(t *testing.T) {
 	store, _ := folderStore(t)
 	origin, err := store.Put(t.Context(), bytes.NewReader(pngOf(t, 1, 1)), autopost.MediaImage, media.Limits{})
 	require.NoError(t, err)
-	library := media.Library{Store: store, Blobs: memory{}}
+	library := media.Provider{Store: store, Blobs: memory{}}
 	mine := library.MaterialsFor(autopost.Delivery{WorkspaceID: "w", Platform: autopost.Telegram, AuthRef: "bot-a"})
-	others := []autopost.Materials{
+	others := []autopost.MediaAccess{
 		library.MaterialsFor(autopost.Delivery{WorkspaceID: "w", Platform: autopost.Telegram, AuthRef: "bot-b"}),
 		library.MaterialsFor(autopost.Delivery{WorkspaceID: "v", Platform: autopost.Telegram, AuthRef: "bot-a"}),
 		library.MaterialsFor(autopost.Delivery{WorkspaceID: "w", Platform: autopost.MAX, AuthRef: "bot-a"}),
 	}
 	ctx := t.Context()
-	cached := func(m autopost.Materials, kind string) string {
+	cached := func(m autopost.MediaAccess, kind string) string {
 		id, ok, err := m.Cached(ctx, origin.BlobRef, kind)
 		require.NoError(t, err)
 		require.Equal(t, id != "", ok)
@@ -415,7 +410,7 @@ func TestMaterialsBelongToCredentialAndKind(t *testing.T) {
 	require.Empty(t, cached(mine, "photo"))
 
 	require.NoError(t, mine.Keep(ctx, origin.BlobRef, "photo", "old", time.Now().Add(-time.Second)))
-	require.Empty(t, cached(mine, "photo"), "an expired id is none")
+	require.Empty(t, cached(mine, "photo"), "an expired id is not returned")
 	require.NoError(t, mine.Keep(ctx, origin.BlobRef, "photo", "new", time.Now().Add(time.Hour)))
 	require.Equal(t, "new", cached(mine, "photo"))
 

@@ -6,34 +6,34 @@ import (
 	"encoding/binary"
 	"errors"
 	"image"
-	_ "image/gif"  // a format that DecodeConfig must know
-	_ "image/jpeg" // a format that DecodeConfig must know
-	_ "image/png"  // a format that DecodeConfig must know
+	_ "image/gif"  // registers the format for DecodeConfig
+	_ "image/jpeg" // registers the format for DecodeConfig
+	_ "image/png"  // registers the format for DecodeConfig
 	"io"
 
-	_ "golang.org/x/image/webp" // a format that DecodeConfig must know
+	_ "golang.org/x/image/webp" // registers the format for DecodeConfig
 )
 
 const (
-	// maxPixels bounds the memory that decoding a picture, or a frame of it, may cost.
+	// maxPixels limits the memory to decode a picture or a frame.
 	maxPixels = 50_000_000
-	// maxSides is the sum of width and height above which pictures are refused.
+	// maxSides is the largest sum of width and height.
 	maxSides = 20_000
-	// maxMovingPixels bounds all frames of an animation together.
-	maxMovingPixels = 1_000_000_000
-	// headerBytes is how far the header of a PNG, GIF or WebP is looked for.
+	// maxAnimationPixels limits the sum of all frames of an animation.
+	maxAnimationPixels = 1_000_000_000
+	// headerBytes limits the header of a PNG, GIF or WebP.
 	headerBytes = 1 << 20
 )
 
-// framesOf tells, for the types that may move, how to walk their frames. Nothing is
-// decoded: the walk reads lengths and sizes alone. Its reader begins at the file's first byte.
+// framesOf are the functions that read the frames of types with animations. They read only lengths and sizes and decode
+// nothing. The reader starts at the first byte of the file.
 var framesOf = map[string]func(r *bufio.Reader, canvas area) (frames, error){
 	"image/png":  pngFrames,
 	"image/gif":  gifFrames,
 	"image/webp": webpFrames,
 }
 
-// pictureTypes are those that platforms show as pictures.
+// pictureTypes are the types that platforms show as pictures.
 var pictureTypes = map[string]bool{"image/jpeg": true, "image/png": true, "image/gif": true, "image/webp": true}
 
 type area struct{ width, height int }
@@ -44,7 +44,7 @@ func (a area) decodable() bool {
 	return a.width > 0 && a.height > 0 && a.width+a.height <= maxSides && a.pixels() <= maxPixels
 }
 
-// frames is what a walk found: how many, the largest sides, all their pixels.
+// frames are the count of frames, the largest width and height, and the sum of the pixels.
 type frames struct {
 	count   int
 	largest area
@@ -54,50 +54,50 @@ type frames struct {
 func (f *frames) add(a area) {
 	f.count++
 	f.largest = area{max(f.largest.width, a.width), max(f.largest.height, a.height)}
-	f.pixels = min(f.pixels+a.pixels(), maxMovingPixels+1)
+	f.pixels = min(f.pixels+a.pixels(), maxAnimationPixels+1)
 }
 
-// measure reads a picture's headers and refuses what is too big to be decoded
-// safely, or is no picture that the platforms take.
+// measure returns the size of a picture from its headers. It refuses a picture that is damaged or too large to decode
+// safely.
 func measure(r io.Reader, contentType string) (width, height int, err error) {
-	walk := framesOf[contentType]
+	read := framesOf[contentType]
 	var seen bytes.Buffer
 	header := r
-	if walk != nil {
+	if read != nil {
 		header = io.TeeReader(io.LimitReader(r, headerBytes), &seen)
 	}
 	config, _, err := image.DecodeConfig(header)
 	if err != nil {
-		return 0, 0, wrongType("%s cannot be read as a picture; use JPEG, PNG, GIF or WebP", contentType)
+		return 0, 0, wrongType("%s must be a valid picture; use JPEG, PNG, GIF or WebP", contentType)
 	}
 	canvas := area{config.Width, config.Height}
 	if !canvas.decodable() {
 		return 0, 0, tooManyPixels(canvas)
 	}
-	if walk == nil {
+	if read == nil {
 		return canvas.width, canvas.height, nil
 	}
-	found, err := walk(bufio.NewReader(io.MultiReader(&seen, r)), canvas)
+	found, err := read(bufio.NewReader(io.MultiReader(&seen, r)), canvas)
 	switch {
 	case err != nil:
-		return 0, 0, wrongType("%s is damaged: %v; save the picture anew", contentType, err)
+		return 0, 0, wrongType("%s is damaged: %v; save the picture again", contentType, err)
 	case found.count > 0 && !found.largest.decodable():
 		return 0, 0, tooManyPixels(found.largest)
-	case found.pixels > maxMovingPixels:
-		return 0, 0, wrongType("an animation of %d frames of %dx%d pixels is too big; at most %d pixels in all",
-			found.count, canvas.width, canvas.height, maxMovingPixels)
+	case found.pixels > maxAnimationPixels:
+		return 0, 0, wrongType("an animation of %d frames of %dx%d pixels is too large; it must have at most %d pixels in all",
+			found.count, canvas.width, canvas.height, maxAnimationPixels)
 	}
 	return canvas.width, canvas.height, nil
 }
 
 func tooManyPixels(a area) *Rejection {
-	return wrongType("a picture of %dx%d pixels cannot be taken; at least one pixel, at most %d, width and height together at most %d",
+	return wrongType("a picture of %dx%d pixels is refused; it must have 1 to %d pixels, and width plus height at most %d",
 		a.width, a.height, maxPixels, maxSides)
 }
 
-var errNoFrame = errors.New("it holds no picture")
+var errNoFrame = errors.New("it has no frame")
 
-// pngFrames looks for the count of frames, which stands before the first pixels.
+// pngFrames reads the count of frames, which precedes the first pixels.
 func pngFrames(r *bufio.Reader, canvas area) (found frames, err error) {
 	if _, err := r.Discard(8); err != nil {
 		return found, err
@@ -121,7 +121,7 @@ func pngFrames(r *bufio.Reader, canvas area) (found frames, err error) {
 			}
 			chunk.Length -= 4
 			found.count = int(count)
-			found.pixels = min(int(count), maxMovingPixels+1) * canvas.pixels()
+			found.pixels = min(int(count), maxAnimationPixels+1) * canvas.pixels()
 		}
 		if _, err := io.CopyN(io.Discard, r, int64(chunk.Length)+4); err != nil {
 			return found, errNoFrame
@@ -129,7 +129,7 @@ func pngFrames(r *bufio.Reader, canvas area) (found frames, err error) {
 	}
 }
 
-// gifFrames walks all blocks; a file that was cut off behind a frame is let pass.
+// gifFrames reads all blocks. It accepts a file that ends after a frame.
 func gifFrames(r *bufio.Reader, _ area) (found frames, err error) {
 	if _, err := r.Discard(10); err != nil {
 		return found, errNoFrame
@@ -154,7 +154,7 @@ func gifFrames(r *bufio.Reader, _ area) (found frames, err error) {
 		case block == ',':
 			err = gifFrame(r, &found)
 		default:
-			return found, errors.New("it holds something that is no frame")
+			return found, errors.New("it has an unknown block")
 		}
 		if err == nil {
 			err = skipBlocks(r)
@@ -178,7 +178,7 @@ func gifFrame(r *bufio.Reader, found *frames) error {
 	return err
 }
 
-// colours is the length of a GIF's table of colours, in bytes.
+// colours returns the length of the color table of a GIF, in bytes.
 func colours(flags byte) int {
 	if flags&0x80 == 0 {
 		return 0
@@ -198,8 +198,7 @@ func skipBlocks(r *bufio.Reader) error {
 	}
 }
 
-// webpFrames walks the chunks: the pixels of a still picture may be larger than the
-// canvas that its header tells of.
+// webpFrames reads the chunks, because the pixels of a still picture may exceed the size in its header.
 func webpFrames(r *bufio.Reader, canvas area) (found frames, err error) {
 	if _, err := r.Discard(12); err != nil {
 		return found, errNoFrame
@@ -226,7 +225,7 @@ func webpFrames(r *bufio.Reader, canvas area) (found frames, err error) {
 			return found, errNoFrame
 		}
 		if found.count > 0 && (found.largest.width > canvas.width || found.largest.height > canvas.height) {
-			return found, errors.New("a frame is larger than the whole")
+			return found, errors.New("a frame is larger than the picture")
 		}
 		if _, err := io.CopyN(io.Discard, r, 8+length+length%2); err != nil && found.count == 0 {
 			return found, errNoFrame

@@ -19,13 +19,13 @@ import (
 	"gocloud.dev/blob/s3blob"
 )
 
-// s3Bucket uploads in parts smaller than the driver's, and knows of the parts that a
-// dead writer leaves: they are no objects, and are paid for until somebody aborts them.
+// s3Bucket uploads in smaller parts than the driver. It aborts unfinished multipart uploads, which are not objects but
+// cost money.
 type s3Bucket struct {
 	copying
 	client       *s3.Client
 	name, prefix string
-	// encryption and encryptionKey are what the URL says of the server's side.
+	// encryption and encryptionKey are the server-side encryption in the URL.
 	encryption    types.ServerSideEncryption
 	encryptionKey *string
 }
@@ -36,12 +36,12 @@ func newS3Bucket(bucket *blob.Bucket, name string, query url.Values) (s3Bucket, 
 		b.encryptionKey = &key
 	}
 	if !bucket.As(&b.client) {
-		return b, errors.New("the driver of the bucket is not Amazon's")
+		return b, errors.New("the bucket must use the driver s3blob")
 	}
 	return b, nil
 }
 
-// write holds few parts in memory. The driver would gather 16 MiB before the first.
+// write holds few parts in memory. The driver would buffer 16 MiB for the first part.
 func (b s3Bucket) write(ctx context.Context, key, contentType string, body io.Reader) error {
 	uploads := transfermanager.New(b.client, func(o *transfermanager.Options) {
 		o.PartSizeBytes, o.MultipartUploadThreshold, o.Concurrency = partBytes, partBytes, partsAtOnce
@@ -78,15 +78,14 @@ func (b s3Bucket) leftovers(ctx context.Context, then time.Time) (aborted int, e
 	return aborted, nil
 }
 
-// openGoogle opens a bucket of Google Cloud Storage by its S3 interface, with the
-// keys of an account's interoperability settings in AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY. Google's own client would make the program half as large
-// again, and the memory that it rests in too.
+// openGoogle opens a bucket of Google Cloud Storage through its S3 interface. AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY hold the keys from the interoperability settings of the account. The client of Google would
+// increase the program and its idle memory by half.
 func openGoogle(ctx context.Context, name string, query url.Values) (*blob.Bucket, error) {
 	config, err := gocloudaws.V2ConfigFromURLParams(ctx, url.Values{
 		"endpoint": {cmp.Or(query.Get("endpoint"), "https://storage.googleapis.com")},
 		"region":   {cmp.Or(query.Get("region"), "auto")},
-		// Google refuses checksums behind the body.
+		// Google refuses checksums after the body.
 		"request_checksum_calculation": {"when_required"}, "response_checksum_validation": {"when_required"},
 	})
 	if err != nil {
@@ -106,8 +105,7 @@ func openGoogle(ctx context.Context, name string, query url.Values) (*blob.Bucke
 	return bucket, nil
 }
 
-// leaveEncodingUnsigned keeps Accept-Encoding out of the signature: Google changes
-// that header before it checks.
+// leaveEncodingUnsigned excludes Accept-Encoding from the signature, because Google changes this header before the check.
 func leaveEncodingUnsigned(stack *middleware.Stack) error {
 	if _, err := stack.Finalize.Remove("DisableAcceptEncodingGzip"); err != nil {
 		return fmt.Errorf("leave Accept-Encoding unsigned: %w", err)

@@ -22,43 +22,40 @@ import (
 
 const (
 	refPrefix = "sha256:"
-	// objectFolder and temporaryFolder are where objects stand for good, and while
-	// they are written.
+	// objectFolder contains complete objects, temporaryFolder objects that are being written.
 	objectFolder    = "sha256/"
 	temporaryFolder = "tmp/"
 )
 
-// Store is the media origin: a bucket of objects named by the digest of their
-// content, shared by all workspaces. It is safe for concurrent use, and several
-// daemons may share one bucket.
+// Store is the media store: a bucket of objects named by the digest of their content, shared by all workspaces. It is
+// safe for concurrent use, and several daemons may share one bucket.
 type Store struct {
-	// Full, if there is one, is told of each write that the disk had no room for. To be set before the first.
+	// Full, if set, is called after each write that failed because the disk is full. Set it before the first write.
 	Full func(error)
 
 	bucket *blob.Bucket
-	// base is the bucket's address, with a slash at its end and without a credential.
-	base  string
-	depot depot
-	// most is the largest object that can be published, in bytes; 0 is no limit.
-	most int64
-	// publishing makes one of those who store the same content at once write its object.
+	// base is the address of the bucket, with a final slash and without a credential.
+	base    string
+	backend backend
+	// maxObject is the largest object that can be published, in bytes; 0 means no limit.
+	maxObject int64
+	// publishing combines concurrent writes of the same content.
 	publishing singleflight.Group
 }
 
-// Origin describes content in the origin: a row of autopost.media_origin.
+// Origin describes a stored medium: a row of autopost.media_origin.
 type Origin struct {
 	// BlobRef is "sha256:" and the lower-case hexadecimal digest.
 	BlobRef string
-	// OriginURL is the object's own address in the bucket; it holds no credential.
+	// OriginURL is the address of the object in the bucket, without a credential.
 	OriginURL string
 	// SHA256 is the digest in lower-case hexadecimal.
 	SHA256 string
-	// ContentType was told from the content.
+	// ContentType is the type of the content.
 	ContentType string
-	// SizeBytes is exact.
-	SizeBytes int64
-	Kind      autopost.MediaKind
-	// Width and Height are a picture's, in pixels; 0 for anything else.
+	SizeBytes   int64
+	Kind        autopost.MediaKind
+	// Width and Height are the pixels of a picture; 0 for other media.
 	Width, Height int
 }
 
@@ -70,20 +67,17 @@ func (s *Store) Writable(ctx context.Context) error {
 	key := temporaryFolder + uuid.NewString()
 	defer s.discard(ctx, key)
 	if err := s.bucket.WriteAll(ctx, key, []byte("autopost is alive"), &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
-		return fmt.Errorf("write to the media origin: %w", s.roomless(err))
+		return fmt.Errorf("write to the media store: %w", s.markFull(err))
 	}
 	return nil
 }
 
-// Put stores what r yields and returns where it is. An empty kind is told from the
-// content. Storing the same content
-// again is harmless and gives the same answer. A *Rejection says that the
-// content itself cannot be taken, autopost.ErrNoRoom that the disk is full; any other
-// error is r's or the bucket's.
+// Put stores the content of r. The kind "" means the kind of the content. Put returns the same result if the content is
+// already stored. A *Rejection means that the content is refused, autopost.ErrNoSpace that the disk is full. Other errors
+// come from r or the bucket.
 //
-// The content is written to a temporary object while it is hashed, checked, and
-// only then published under its digest, so an object that can be found by its
-// digest is whole.
+// Put writes and hashes a temporary object, checks it, and then publishes it under its digest. So an object under a
+// digest is complete.
 func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, limits Limits) (Origin, error) {
 	head, err := io.ReadAll(io.LimitReader(r, sniffBytes))
 	if err != nil {
@@ -111,37 +105,36 @@ func (s *Store) Put(ctx context.Context, r io.Reader, kind autopost.MediaKind, l
 	}
 	_, err, _ = s.publishing.Do(stored.SHA256, func() (any, error) { return nil, s.publish(ctx, temporary, stored) })
 	if err != nil {
-		return Origin{}, fmt.Errorf("publish media %s: %w", stored.BlobRef, s.roomless(err))
+		return Origin{}, fmt.Errorf("publish media %s: %w", stored.BlobRef, s.markFull(err))
 	}
 	return stored, nil
 }
 
 // writeTemporary streams body to key, hashing and counting it into stored.
 func (s *Store) writeTemporary(ctx context.Context, key string, body io.Reader, limit int64, stored *Origin) error {
-	taken := &taking{r: body, digest: sha256.New(), limit: limit, refusal: tooLarge(stored.Kind, limit)}
-	if s.most > 0 && s.most < limit {
-		taken.limit = s.most
-		taken.refusal = &Rejection{
-			Code: autopost.CodeMediaTooLarge, Message: fmt.Sprintf("%s is larger than %d bytes, the most that this kind of media origin takes; make it smaller", stored.Kind, s.most),
+	content := &limitedHash{r: body, digest: sha256.New(), limit: limit, refusal: tooLarge(stored.Kind, limit)}
+	if s.maxObject > 0 && s.maxObject < limit {
+		content.limit = s.maxObject
+		content.refusal = &Rejection{
+			Code: autopost.CodeMediaTooLarge, Message: fmt.Sprintf("%s must have at most %d bytes in this kind of media store; make it smaller", stored.Kind, s.maxObject),
 		}
 	}
-	if err := s.depot.write(ctx, key, stored.ContentType, taken); err != nil {
-		// The driver may have put its own words around, or in place of, what went wrong here.
-		if taken.err != nil {
-			err = taken.err
+	if err := s.backend.write(ctx, key, stored.ContentType, content); err != nil {
+		// The driver may have replaced the error of the reader.
+		if content.err != nil {
+			err = content.err
 		}
-		return fmt.Errorf("write media: %w", s.roomless(err))
+		return fmt.Errorf("write media: %w", s.markFull(err))
 	}
-	stored.SizeBytes = taken.size
-	stored.SHA256 = hex.EncodeToString(taken.digest.Sum(nil))
+	stored.SizeBytes = content.size
+	stored.SHA256 = hex.EncodeToString(content.digest.Sum(nil))
 	stored.BlobRef = refPrefix + stored.SHA256
 	stored.OriginURL = s.base + objectKey(stored.SHA256)
 	return nil
 }
 
-// taking reads content on its way to the bucket: it hashes, counts, and fails beyond
-// the limit.
-type taking struct {
+// limitedHash is a reader that hashes and counts the content, and fails above the limit.
+type limitedHash struct {
 	r       io.Reader
 	digest  hash.Hash
 	size    int64
@@ -150,13 +143,13 @@ type taking struct {
 	err     error
 }
 
-func (t *taking) Read(p []byte) (int, error) {
+func (t *limitedHash) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.size += int64(n)
 	if t.size > t.limit {
 		n, err = 0, t.refusal
 	}
-	_, _ = t.digest.Write(p[:n]) // a hash takes everything
+	_, _ = t.digest.Write(p[:n]) // never fails
 	if err != nil && !errors.Is(err, io.EOF) {
 		t.err = err
 	}
@@ -173,8 +166,8 @@ func (s *Store) measureObject(ctx context.Context, key string, stored *Origin) e
 	return err
 }
 
-// publish gives the temporary object its final name, unless it is there already
-// and whole: an object of another size was damaged outside and is replaced.
+// publish gives the temporary object its final name, unless a complete object has it. An object of another size was
+// damaged from outside and is replaced.
 func (s *Store) publish(ctx context.Context, temporary string, stored Origin) error {
 	key := objectKey(stored.SHA256)
 	if whole, err := s.holds(ctx, key, stored.SizeBytes); whole || err != nil {
@@ -183,12 +176,12 @@ func (s *Store) publish(ctx context.Context, temporary string, stored Origin) er
 	if whole, err := s.holds(ctx, temporary, stored.SizeBytes); err != nil {
 		return err
 	} else if !whole {
-		return fmt.Errorf("the bucket did not keep the %d bytes that it was given", stored.SizeBytes)
+		return fmt.Errorf("the bucket did not store all %d bytes", stored.SizeBytes)
 	}
-	return s.depot.publish(ctx, temporary, key)
+	return s.backend.publish(ctx, temporary, key)
 }
 
-// holds reports whether an object is there and has this size.
+// holds reports whether an object of this size exists.
 func (s *Store) holds(ctx context.Context, key string, size int64) (bool, error) {
 	attributes, err := s.bucket.Attributes(ctx, key)
 	if gcerrors.Code(err) == gcerrors.NotFound {
@@ -200,7 +193,7 @@ func (s *Store) holds(ctx context.Context, key string, size int64) (bool, error)
 	return attributes.Size == size, nil
 }
 
-// Has reports whether the origin holds the content of blobRef whole.
+// Has reports whether the complete content of blobRef is stored.
 func (s *Store) Has(ctx context.Context, blobRef string, size int64) (bool, error) {
 	digest, err := parseRef(blobRef)
 	if err != nil {
@@ -213,13 +206,12 @@ func (s *Store) Has(ctx context.Context, blobRef string, size int64) (bool, erro
 	return whole, nil
 }
 
-// discard removes a temporary object even when ctx has ended meanwhile.
+// discard removes a temporary object, also after the end of ctx.
 func (s *Store) discard(ctx context.Context, key string) {
 	_ = s.bucket.Delete(context.WithoutCancel(ctx), key)
 }
 
-// Open streams the content of blobRef. It returns autopost.ErrNoOrigin when the
-// origin does not hold it. The caller closes it.
+// Open streams the content of blobRef. The error is autopost.ErrNoOrigin if it is not stored. The caller closes it.
 func (s *Store) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
 	digest, err := parseRef(blobRef)
 	if err != nil {
@@ -248,12 +240,12 @@ func parseRef(blobRef string) (digest string, err error) {
 	digest, ok := strings.CutPrefix(blobRef, refPrefix)
 	raw, err := hex.DecodeString(digest)
 	if !ok || err != nil || len(raw) != sha256.Size || strings.ToLower(digest) != digest {
-		return "", fmt.Errorf("blob_ref %q is not %s and 64 lower-case hexadecimal digits", blobRef, refPrefix)
+		return "", fmt.Errorf("blob_ref must be %s and 64 lower-case hexadecimal digits, got %q", refPrefix, blobRef)
 	}
 	return digest, nil
 }
 
-// objectKey spreads objects over folders that stay small.
+// objectKey distributes objects over small folders.
 func objectKey(digest string) string {
 	return objectFolder + digest[:2] + "/" + digest[2:4] + "/" + digest
 }

@@ -20,11 +20,11 @@ import (
 
 	"autopost"
 	"autopost/internal/media"
-	"autopost/internal/s3test"
+	"autopost/internal/testing/s3test"
 )
 
-// onEachStore runs a test on a folder and on a real S3 server, there also in the way
-// that Google's storage is spoken to. plain is the same bucket without the store's manners.
+// onEachStore runs a test on a folder, on a real S3 server, and on that server through the client for Google Cloud
+// Storage. plain is the same bucket without the Store.
 func onEachStore(t *testing.T, test func(t *testing.T, store *media.Store, plain *blob.Bucket)) {
 	t.Helper()
 	s3test.Sign(t)
@@ -50,7 +50,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, store *media.Store, plain
 	}
 }
 
-// keys are the names of all objects of a bucket.
+// keys returns the keys of all objects of a bucket.
 func keys(t *testing.T, bucket *blob.Bucket) []string {
 	t.Helper()
 	var found []string
@@ -65,7 +65,7 @@ func keys(t *testing.T, bucket *blob.Bucket) []string {
 	}
 }
 
-func TestStoreKeepsWhatItWasGiven(t *testing.T) {
+func TestStoreReturnsTheStoredContent(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store *media.Store, plain *blob.Bucket) {
 		// Longer than two parts of an upload, and no multiple of anything.
 		content := mp4Of(12_345_678)
@@ -115,7 +115,7 @@ func TestStoreKeepsWhatItWasGiven(t *testing.T) {
 	})
 }
 
-func TestStoreLeavesNothingOfWhatFails(t *testing.T) {
+func TestFailedPutLeavesNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store *media.Store, plain *blob.Bucket) {
 		broken := io.MultiReader(bytes.NewReader(mp4Of(6<<20)), iotest.ErrReader(io.ErrUnexpectedEOF))
 		_, err := store.Put(t.Context(), broken, autopost.MediaVideo, media.Limits{})
@@ -130,7 +130,7 @@ func TestStoreLeavesNothingOfWhatFails(t *testing.T) {
 	})
 }
 
-// reading calls itself at its first read, and then ends.
+// reading is a reader that calls itself at the first read and then ends.
 type reading func()
 
 func (r reading) Read([]byte) (int, error) {
@@ -138,7 +138,7 @@ func (r reading) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestTemporaryObjectsGoByAge(t *testing.T) {
+func TestTemporaryObjectsAreRemovedByAge(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store *media.Store, plain *blob.Bucket) {
 		origin, err := store.Put(t.Context(), bytes.NewReader(mp4Of(50)), autopost.MediaVideo, media.Limits{})
 		require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestObjectsAreListedByAge(t *testing.T) {
 			require.NoError(t, err)
 			want = append(want, media.Object{BlobRef: origin.BlobRef, SizeBytes: origin.SizeBytes})
 		}
-		require.NoError(t, plain.WriteAll(t.Context(), "sha256/ab/cd/somebody-elses", []byte("x"), nil))
+		require.NoError(t, plain.WriteAll(t.Context(), "sha256/ab/cd/unknown-object", []byte("x"), nil))
 		require.NoError(t, plain.WriteAll(t.Context(), "notes.txt", []byte("x"), nil))
 		list := func(then time.Time) (found []media.Object) {
 			require.NoError(t, store.Objects(t.Context(), then, func(page []media.Object) error {
@@ -201,7 +201,7 @@ func TestObjectsAreListedByAge(t *testing.T) {
 	})
 }
 
-func TestProbeTellsWhatTheOriginCannotDo(t *testing.T) {
+func TestProbeNamesTheFailedStep(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store *media.Store, plain *blob.Bucket) {
 		require.NoError(t, store.Writable(t.Context()))
 		require.NoError(t, store.Probe(t.Context()))
@@ -214,9 +214,9 @@ func TestProbeTellsWhatTheOriginCannotDo(t *testing.T) {
 	require.Error(t, missing.Writable(t.Context()))
 }
 
-func TestOpenStoreRefusesWhatItCannotKeep(t *testing.T) {
+func TestOpenStoreRefusesInvalidURLs(t *testing.T) {
 	for url, says := range map[string]string{
-		"file:///tmp/x?prefix=y": "name the folder itself", "ftp://h/x": "no driver", "s3://b?endpont=x": "endpont", "%": "cannot be read",
+		"file:///tmp/x?prefix=y": "name the folder itself", "ftp://h/x": "no driver", "s3://b?endpont=x": "endpont", "%": "the URL must be valid",
 	} {
 		_, err := media.OpenStore(t.Context(), url)
 		require.ErrorContains(t, err, says)

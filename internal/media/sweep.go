@@ -14,17 +14,16 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// pageObjects is how many objects are listed at once.
+// pageObjects is the number of objects per page of a listing.
 const pageObjects = 1000
 
-// Object is content that stands in the bucket, whoever has a row of it.
+// Object is an object of the bucket.
 type Object struct {
 	BlobRef   string
 	SizeBytes int64
 }
 
-// Objects visits the content that was stored before then, at most 1000 objects at a
-// time, until all were seen or visit fails.
+// Objects calls visit with the objects that were stored before then, at most 1000 per call. It ends with the first error.
 func (s *Store) Objects(ctx context.Context, then time.Time, visit func([]Object) error) error {
 	return s.list(ctx, objectFolder, func(page []*blob.ListObject) error {
 		var objects []Object
@@ -41,8 +40,8 @@ func (s *Store) Objects(ctx context.Context, then time.Time, visit func([]Object
 	})
 }
 
-// Remove takes the object of blobRef away. That it is not there is no error. The
-// database must have barred its content from being registered.
+// Remove removes the object of blobRef. A missing object is not an error. The database must have blocked the registration of
+// the content before.
 func (s *Store) Remove(ctx context.Context, blobRef string) error {
 	digest, err := parseRef(blobRef)
 	if err != nil {
@@ -54,9 +53,8 @@ func (s *Store) Remove(ctx context.Context, blobRef string) error {
 	return nil
 }
 
-// Temporary tells what writes that died before then left behind, and takes it away
-// unless it is a dry run: objects with their bytes. What only the kind of the bucket
-// knows of (attributes without a file, uploads in parts) is taken away and counted as objects.
+// Temporary counts and removes temporary objects of interrupted writes from before then. A dry run only counts. Other
+// leftovers (attributes without a file, multipart uploads) are removed and counted as objects without a size.
 func (s *Store) Temporary(ctx context.Context, then time.Time, dryRun bool) (count int, size int64, err error) {
 	err = s.list(ctx, temporaryFolder, func(page []*blob.ListObject) error {
 		for _, o := range page {
@@ -75,7 +73,7 @@ func (s *Store) Temporary(ctx context.Context, then time.Time, dryRun bool) (cou
 	if err != nil || dryRun {
 		return count, size, err
 	}
-	hidden, err := s.depot.leftovers(ctx, then)
+	hidden, err := s.backend.leftovers(ctx, then)
 	return count + hidden, size, err
 }
 
@@ -83,7 +81,7 @@ func (s *Store) list(ctx context.Context, prefix string, visit func([]*blob.List
 	for token := blob.FirstPageToken; token != nil; {
 		page, next, err := s.bucket.ListPage(ctx, token, pageObjects, &blob.ListOptions{Prefix: prefix})
 		if err != nil {
-			return fmt.Errorf("list media origin: %w", err)
+			return fmt.Errorf("list media store: %w", err)
 		}
 		if err := visit(page); err != nil {
 			return err
@@ -96,10 +94,9 @@ func (s *Store) list(ctx context.Context, prefix string, visit func([]*blob.List
 	return nil
 }
 
-// Probe writes an object, publishes it, reads it back, lists it and deletes it: what the
-// daemon will do. The error says at which of these the origin failed.
+// Probe writes, publishes, reads, lists and deletes an object, like the daemon. The error contains the failed step.
 func (s *Store) Probe(ctx context.Context) (err error) {
-	content := []byte("autopost looks whether it can write here")
+	content := []byte("autopost checks whether it can write")
 	from, to := temporaryFolder+uuid.NewString(), temporaryFolder+uuid.NewString()
 	defer func() {
 		s.discard(ctx, from)
@@ -108,7 +105,7 @@ func (s *Store) Probe(ctx context.Context) (err error) {
 	if err := s.bucket.WriteAll(ctx, from, content, &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	if err := s.depot.publish(ctx, from, to); err != nil {
+	if err := s.backend.publish(ctx, from, to); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
 	r, err := s.bucket.NewReader(ctx, to, nil)
@@ -120,7 +117,7 @@ func (s *Store) Probe(ctx context.Context) (err error) {
 		return fmt.Errorf("read: %w", err)
 	}
 	if !bytes.Equal(got, content) {
-		return errors.New("read: other bytes came back than were written")
+		return errors.New("read: the content differs from what was written")
 	}
 	if err := s.list(ctx, to, func([]*blob.ListObject) error { return nil }); err != nil {
 		return err

@@ -9,39 +9,37 @@ import (
 	"autopost"
 )
 
-// ErrBusy says that the object was just being taken away: storing the content once
-// more succeeds a little later.
-var ErrBusy = errors.New("the content was just being removed; store it again in a moment")
+// ErrBusy means that the object is being removed. A later retry succeeds.
+var ErrBusy = errors.New("the content is being removed; store it again later")
 
-// Registered is what the database says to content that stands in the origin.
+// Registered is the answer of put_media_origin.
 type Registered struct {
 	Applied bool
-	// Reason is "too_large" or "being_removed" when it was not applied.
+	// Reason is "too_large" or "being_removed" if the medium was not registered.
 	Reason string
-	// Limit is the largest size in bytes, when that is the reason.
+	// Limit is the largest size in bytes if the reason is too_large.
 	Limit int64
 }
 
-// Rows are the rows of autopost.media_origin: who holds what.
+// Rows are the media of the workspaces in the database. *pg.Store implements it.
 type Rows interface {
 	PutMediaOrigin(ctx context.Context, workspace string, origin Origin) (Registered, error)
-	// GetMediaOrigin reports whether the workspace holds blobRef.
+	// GetMediaOrigin reports whether blobRef is registered for the workspace.
 	GetMediaOrigin(ctx context.Context, workspace, blobRef string) (held bool, err error)
 }
 
-// Depository keeps the origin and its rows together.
-type Depository struct {
+// WorkspaceStore is the media store together with the rows of the workspaces.
+type WorkspaceStore struct {
 	Store *Store
 	Rows  Rows
-	// Limits are the largest sizes taken.
+	// Limits are the largest accepted sizes.
 	Limits Limits
 }
 
-// Put streams content into the origin and registers it for the workspace. An empty
-// kind is told from the content. Putting the same content again is harmless. A
-// *Rejection says why it cannot be taken; ErrBusy, that the same bytes may be sent
-// again in a moment; any other error is r's, the bucket's or the database's.
-func (d *Depository) Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (Origin, error) {
+// Put stores the content of r and registers it for the workspace. The kind "" means the kind of the content. The same
+// content may be put again. A *Rejection means that the content is refused, ErrBusy that a later retry succeeds. Other
+// errors come from r, the bucket or the database.
+func (d *WorkspaceStore) Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (Origin, error) {
 	origin, err := d.Store.Put(ctx, r, kind, d.Limits)
 	if err != nil {
 		return Origin{}, err
@@ -49,10 +47,9 @@ func (d *Depository) Put(ctx context.Context, workspace string, r io.Reader, kin
 	return origin, d.Register(ctx, workspace, origin)
 }
 
-// Register gives the workspace a row of content that Store.Put has stored. Whoever
-// removes content does so where no row is; a removal that ended between the object
-// and its row is found by looking for the object once more.
-func (d *Depository) Register(ctx context.Context, workspace string, origin Origin) error {
+// Register registers content for the workspace that Store.Put has stored. Objects are removed only if they have no row.
+// The final check finds a removal between Put and the row.
+func (d *WorkspaceStore) Register(ctx context.Context, workspace string, origin Origin) error {
 	answer, err := d.Rows.PutMediaOrigin(ctx, workspace, origin)
 	switch {
 	case err != nil:
@@ -69,10 +66,9 @@ func (d *Depository) Register(ctx context.Context, workspace string, origin Orig
 	return err
 }
 
-// Open streams what the workspace holds under blobRef, with its exact size. It
-// returns autopost.ErrNoOrigin when the workspace does not hold it, whatever others
-// do. The caller closes it.
-func (d *Depository) Open(ctx context.Context, workspace, blobRef string) (*autopost.Content, error) {
+// Open streams the content of blobRef. The error is autopost.ErrNoOrigin if it is not registered for the workspace. The
+// caller closes it.
+func (d *WorkspaceStore) Open(ctx context.Context, workspace, blobRef string) (*autopost.Content, error) {
 	if _, err := parseRef(blobRef); err != nil {
 		return nil, err
 	}

@@ -33,10 +33,10 @@ func (r *rows) GetMediaOrigin(_ context.Context, workspace, blobRef string) (boo
 	return r.held[workspace+" "+blobRef], nil
 }
 
-func TestUploadIsHeldByItsWorkspaceAlone(t *testing.T) {
+func TestUploadBelongsToItsWorkspace(t *testing.T) {
 	store, _ := folderStore(t)
 	held := &rows{held: map[string]bool{}, answer: media.Registered{Applied: true}}
-	uploads := &media.Depository{Store: store, Rows: held}
+	uploads := &media.WorkspaceStore{Store: store, Rows: held}
 	content := pngOf(t, 30, 20)
 	origin, err := uploads.Put(t.Context(), "w", bytes.NewReader(content), "")
 	require.NoError(t, err)
@@ -55,23 +55,23 @@ func TestUploadIsHeldByItsWorkspaceAlone(t *testing.T) {
 	require.ErrorContains(t, err, "blob_ref")
 }
 
-func TestUploadTellsItsKindFromTheContent(t *testing.T) {
+func TestUploadWithoutAKind(t *testing.T) {
 	for kind, content := range map[autopost.MediaKind][]byte{
 		autopost.MediaImage: gifOf(t), autopost.MediaVideo: mp4Of(50), autopost.MediaAudio: mp3Of(50), autopost.MediaFile: []byte("<svg/>"),
 	} {
 		store, _ := folderStore(t)
-		uploads := media.Depository{Store: store, Rows: &rows{held: map[string]bool{}, answer: media.Registered{Applied: true}}}
+		uploads := media.WorkspaceStore{Store: store, Rows: &rows{held: map[string]bool{}, answer: media.Registered{Applied: true}}}
 		origin, err := uploads.Put(t.Context(), "w", bytes.NewReader(content), "")
 		require.NoError(t, err)
 		require.Equal(t, kind, origin.Kind)
 	}
 }
 
-func TestUploadThatMayNotBeHeld(t *testing.T) {
+func TestRefusedUpload(t *testing.T) {
 	store, _ := folderStore(t)
 	put := func(r *rows) error {
 		r.held = map[string]bool{}
-		uploads := media.Depository{Store: store, Rows: r}
+		uploads := media.WorkspaceStore{Store: store, Rows: r}
 		_, err := uploads.Put(t.Context(), "w", bytes.NewReader(mp4Of(50)), "")
 		return err
 	}
@@ -79,7 +79,7 @@ func TestUploadThatMayNotBeHeld(t *testing.T) {
 	var rejection *media.Rejection
 	require.ErrorAs(t, err, &rejection)
 	require.Equal(t, autopost.CodeMediaTooLarge, rejection.Code)
-	require.Contains(t, rejection.Message, "larger than 40 bytes; make it smaller, or raise MAX_MEDIA_BYTES_VIDEO")
+	require.Contains(t, rejection.Message, "must have at most 40 bytes; make it smaller, or raise MAX_MEDIA_BYTES_VIDEO")
 	require.Equal(t, autopost.Permanent, media.Verdict(err).Category)
 
 	err = put(&rows{answer: media.Registered{Reason: "being_removed"}})

@@ -21,13 +21,13 @@ func (s *store) CheckInstallation(ctx context.Context) (monitor.AlertChange, err
 	return monitor.AlertChange{Ended: n}, err
 }
 
-func (s *store) ClaimNotices(ctx context.Context, workspace string, _ int) ([]monitor.Notice, error) {
+func (s *store) ClaimNotices(ctx context.Context, workspace string, _ int) ([]autopost.Notice, error) {
 	_, err := s.ask(ctx, "notices "+workspace)
-	return []monitor.Notice{{MessageID: workspace + "-1"}, {MessageID: workspace + "-2"}}, err
+	return []autopost.Notice{{MessageID: workspace + "-1"}, {MessageID: workspace + "-2"}}, err
 }
 
-func (s *store) Tell(ctx context.Context, workspace string, notice monitor.Notice) *autopost.Error {
-	if _, err := s.ask(ctx, "tell "+notice.MessageID); err != nil {
+func (s *store) Send(ctx context.Context, workspace string, notice autopost.Notice) *autopost.Error {
+	if _, err := s.ask(ctx, "notify "+notice.MessageID); err != nil {
 		return &autopost.Error{Code: "unreachable", Message: err.Error()}
 	}
 	return nil
@@ -51,37 +51,37 @@ func (s *store) ReportDuty(ctx context.Context, report monitor.DutyReport) error
 	return err
 }
 
-func TestPeopleAreToldOfWhatIsWrong(t *testing.T) {
+func TestAlertsSendNotices(t *testing.T) {
 	s := newStore()
 	s.found = 2
 	watch(t, s, 2*time.Minute-time.Second)
 	require.Equal(t, 2, s.count("installation"))
-	require.Equal(t, 2, s.count("alerts paused"), "a workspace that rests is looked at, too")
+	require.Equal(t, 2, s.count("alerts paused"), "a paused workspace is checked, too")
 	require.GreaterOrEqual(t, s.count("finish zeta-2"), 2)
 	require.Contains(t, s.logged(), `"msg":"monitor.alerts","raised":6,"ended":2,"open":6`)
 	require.Contains(t, s.logged(), `"msg":"monitor.notices","messages":6`)
 }
 
-func TestPeopleAreToldAtOnceOfWhatIsNew(t *testing.T) {
+func TestNewAlertsSendNoticesAtOnce(t *testing.T) {
 	s := newStore()
 	s.found = 1
-	s.hangs["alerts acme"] = true // so that the look ends half a minute after the first message
+	s.hangs["alerts acme"] = true // so that the check ends half a minute after the first notice
 	watch(t, s, 45*time.Second)
 	require.Equal(t, 2, s.count("finish zeta-2"))
 }
 
-func TestTargetThatHangsHoldsUpNoOther(t *testing.T) {
+func TestAHangingTargetDelaysNoOther(t *testing.T) {
 	s := newStore()
-	s.hangs["tell acme-1"], s.fails["tell zeta-1"] = true, true
+	s.hangs["notify acme-1"], s.fails["notify zeta-1"] = true, true
 	watch(t, s, 45*time.Second)
-	require.Equal(t, 1, s.count("finish acme-1 unreachable"), "in time, and recorded")
+	require.Equal(t, 1, s.count("finish acme-1 unreachable"), "the failure is recorded in time")
 	require.Equal(t, 1, s.count("finish acme-2"))
 	require.Equal(t, 1, s.count("finish zeta-1 unreachable"))
-	require.Equal(t, 1, s.count("report tell"), "a target that cannot be reached is no failure of the duty")
+	require.Equal(t, 1, s.count("report tell"), "an unreachable target does not fail the duty")
 }
 
-// That all is well is said once, of what is done each minute; that it is not, each time; and of the look for alerts always, as a sign of life.
-func TestWhatIsNewsIsReported(t *testing.T) {
+// A duty reports each failure and the first success after it. The check for alerts reports every time.
+func TestDutiesReportFailuresAndTheFirstSuccess(t *testing.T) {
 	s := newStore()
 	s.fails["flood acme"], s.fails["report leases"] = true, true
 	watch(t, s, 10*time.Minute-time.Second)
@@ -89,10 +89,10 @@ func TestWhatIsNewsIsReported(t *testing.T) {
 	require.Equal(t, 1, s.count("report clock"))
 	require.Equal(t, 10, s.count("report floods: close ingress floods ws=acme: "+errGone.Error()))
 	require.Equal(t, 10, s.count("report watch"))
-	require.Equal(t, 10, s.count("report leases"), "until somebody hears it")
+	require.Equal(t, 10, s.count("report leases"), "until the database takes the report")
 }
 
-// Duties that come at the same time ask once for the workspaces.
+// Concurrent duties share one list of workspaces.
 func TestWorkspacesAreListedOnceForAllDuties(t *testing.T) {
 	s := newStore()
 	watch(t, s, 10*time.Minute-time.Second)
@@ -101,7 +101,7 @@ func TestWorkspacesAreListedOnceForAllDuties(t *testing.T) {
 	require.Equal(t, 20, s.count("gates acme"))
 }
 
-func TestEachDutyReportsHowItWent(t *testing.T) {
+func TestEachDutyReportsItsResult(t *testing.T) {
 	s := newStore()
 	s.fails["gates acme"], s.fails["disks"] = true, true
 	watch(t, s, time.Second)

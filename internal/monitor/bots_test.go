@@ -13,26 +13,26 @@ import (
 	"autopost/internal/monitor"
 )
 
-// bots are a bot of acme, its platform, and what is recorded of it.
+// bots is a bot of acme, its platform and its records.
 type bots struct {
 	autopost.Adapter
 
 	url string
 	why string
-	// seen is what the platform says; asked and made are what it was asked.
+	// seen is the platform's answer; asked and made are the calls that it received.
 	seen        autopost.Subscription
 	asked, made []string
 	hook        string
 	failure     *autopost.Error
 	tokenErr    error
 	rights      []autopost.Right
-	// finished is what became of it: the hash, or a code.
+	// finished are the recorded results: a hash or an error code.
 	finished []string
 	begun    string
 }
 
-func (b *bots) keeper() *monitor.BotKeeper {
-	return &monitor.BotKeeper{Records: b, Credentials: b, Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: b}, PublicURL: b.url}
+func (b *bots) deps() monitor.Bots {
+	return monitor.Bots{Credentials: b, Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: b}, PublicURL: b.url}
 }
 
 func (b *bots) Credential(_ context.Context, _, authRef string, _ autopost.Platform) (autopost.Secret, error) {
@@ -51,8 +51,8 @@ func (b *bots) Subscribe(_ context.Context, _ autopost.Secret, want autopost.Sub
 	return b.failure
 }
 
-func (b *bots) Check(_ context.Context, _ autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
-	return autopost.Standing{Rights: []autopost.Right{{Target: targets[0], MayPost: true}}}, b.failure
+func (b *bots) Check(_ context.Context, _ autopost.Secret, targets []string) (autopost.CredentialInfo, *autopost.Error) {
+	return autopost.CredentialInfo{Rights: []autopost.Right{{Target: targets[0], MayPost: true}}}, b.failure
 }
 
 func (b *bots) ListDueSubscriptions(_ context.Context, workspace string, _ int) ([]monitor.Bot, error) {
@@ -62,8 +62,8 @@ func (b *bots) ListDueSubscriptions(_ context.Context, workspace string, _ int) 
 	return []monitor.Bot{{EndpointID: "x", Platform: "webhook"}, {EndpointID: "tg", Platform: "telegram", AuthRef: "bot"}}, nil
 }
 
-func (b *bots) BeginSubscription(_ context.Context, _, endpoint string, want, _ autopost.Subscription, secretHash string) (string, error) {
-	b.begun = endpoint + " " + want.URL + " " + secretHash
+func (b *bots) BeginSubscription(_ context.Context, _ string, check monitor.SubscriptionCheck) (string, error) {
+	b.begun = check.EndpointID + " " + check.Want.URL + " " + check.SecretHash
 	return b.why, nil
 }
 
@@ -89,7 +89,7 @@ func (b *bots) RecordChatRights(_ context.Context, _ string, _ monitor.Chat, rig
 
 const address = "https://autopost.example.org"
 
-func TestASubscriptionThatIsNotAsItShouldBeIsMadeAnew(t *testing.T) {
+func TestAWrongSubscriptionIsRenewed(t *testing.T) {
 	s := newStore()
 	s.bots.url, s.bots.why = address, "it is missing"
 	watch(t, s, time.Second)
@@ -104,7 +104,7 @@ func TestASubscriptionThatIsNotAsItShouldBeIsMadeAnew(t *testing.T) {
 	require.Equal(t, []autopost.Right{{Target: "-1", MayPost: true}}, s.bots.rights)
 }
 
-func TestASubscriptionThatIsFineIsLetBe(t *testing.T) {
+func TestACorrectSubscriptionIsNotChanged(t *testing.T) {
 	s := newStore()
 	s.bots.url = address
 	watch(t, s, time.Second)
@@ -113,7 +113,7 @@ func TestASubscriptionThatIsFineIsLetBe(t *testing.T) {
 	require.Empty(t, s.bots.finished)
 }
 
-func TestWhatKeepsAPlatformFromBeingSubscribedIsRecorded(t *testing.T) {
+func TestAFailedSubscriptionIsRecorded(t *testing.T) {
 	s := newStore()
 	s.bots.url, s.bots.why = address, "it is missing"
 	s.bots.failure = &autopost.Error{Category: autopost.Permanent, Code: "tg_400", Message: "bad webhook"}
@@ -129,7 +129,7 @@ func TestWhatKeepsAPlatformFromBeingSubscribedIsRecorded(t *testing.T) {
 	require.Empty(t, s.bots.asked)
 }
 
-func TestWithoutAnAddressNothingIsSubscribed(t *testing.T) {
+func TestWithoutAPublicURLNothingIsSubscribed(t *testing.T) {
 	s := newStore()
 	watch(t, s, time.Second)
 	require.Empty(t, s.bots.asked)

@@ -2,24 +2,21 @@ package monitor
 
 import (
 	"context"
+	"errors"
 
-	"autopost/internal/crash"
+	"autopost/internal/failpoint"
 )
 
-// Leases ends the leases whose holder is gone. Both return how many deliveries
-// they moved, zero being the normal answer.
-type Leases interface {
-	RecoverSendingLeases(ctx context.Context, workspace string) (int, error)
-	RecoverClaimedLeases(ctx context.Context, workspace string) (int, error)
-}
-
-func (m *Monitor) recoverLeases(ctx context.Context) bool {
-	if !m.watchClock(ctx) { // a lease is over by a clock that was just seen to go right
-		return false
+// recoverLeases first observes the clock: a lease ends only by a clock that was just compared.
+func (m *Monitor) recoverLeases(ctx context.Context) error {
+	if err := m.observeClock(ctx); err != nil {
+		return err
 	}
-	crash.During(crash.InsideRecovery)
-	sending, ok1 := m.sweep(ctx, "recover sending leases", m.deps.Leases.RecoverSendingLeases)
-	claimed, ok2 := m.sweep(ctx, "recover claimed leases", m.deps.Leases.RecoverClaimedLeases)
+	failpoint.Within(failpoint.InsideRecovery)
+	sending, err := m.sweep(ctx, "recover sending leases", m.deps.Store.RecoverSendingLeases)
+	m.deps.Recorder.Recovered("sending", sending)
+	claimed, claimedErr := m.sweep(ctx, "recover claimed leases", m.deps.Store.RecoverClaimedLeases)
+	m.deps.Recorder.Recovered("claimed", claimed)
 	m.done(sending+claimed > 0, "monitor.leases_recovered", "sending", sending, "claimed", claimed)
-	return ok1 && ok2
+	return errors.Join(err, claimedErr)
 }

@@ -78,7 +78,7 @@ func (s *store) did(t *testing.T, what ...string) {
 	require.Equal(t, what, seen)
 }
 
-func TestMediaGoInAnOrderThatLeavesNothingDangling(t *testing.T) {
+func TestARowNeverLacksItsObject(t *testing.T) {
 	s := newStore()
 	watch(t, s, time.Second)
 	s.did(t, "forget mine-acme", "object mine-acme", "end mine-acme token", "row mine-acme", "forget needed-acme", "forget shared-acme", "row shared-acme", "forget mine-paused")
@@ -90,21 +90,21 @@ func TestMediaGoInAnOrderThatLeavesNothingDangling(t *testing.T) {
 	require.Contains(t, s.logged(), `"msg":"monitor.media_strays_swept","count":1,"bytes":20`)
 }
 
-func TestMediaThatCannotBeRemovedHoldNothingUp(t *testing.T) {
+func TestAFailedRemovalOfMediaStopsNothingElse(t *testing.T) {
 	s := newStore()
 	s.fails["object mine-acme"] = true
 	s.fails["objects older than 24h0m0s"] = true
 	watch(t, s, time.Second)
-	require.Zero(t, s.count("row mine-acme"), "its row shows the next sweep that the object must go")
+	require.Zero(t, s.count("row mine-acme"), "the next sweep finds its row")
 	require.Zero(t, s.count("end mine-acme token"))
 	require.Equal(t, 1, s.count("row mine-zeta"))
 	require.Equal(t, 1, s.count("temporary older than 24h0m0s"))
 	require.Contains(t, s.logged(), "ws=acme: connection refused")
 }
 
-func TestDryRunOfASweepChangesNothing(t *testing.T) {
+func TestADryRunChangesNothing(t *testing.T) {
 	s := newStore()
-	sweep := monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s}
+	sweep := monitor.MediaSweep{Store: s, Bucket: s}
 	swept, err := sweep.SweepUnreferenced(t.Context(), true)
 	require.NoError(t, err)
 	require.Equal(t, monitor.Swept{Count: 9, Bytes: 63}, swept)

@@ -1,53 +1,56 @@
-// Package monitor is the third stage: it looks after what no caller waits for.
-// It compares clocks, ends expired leases, renews credentials before they expire, keeps platforms
-// telling what happens to bots, ends what waited too
-// long for a refused one, writes the events of requests that were dropped in numbers,
-// re-arms gates whose wake-up was lost, keeps the event partitions ahead of the
-// calendar and the planner's statistics no older than the rows, removes what is past its time, media included, looks for what should
-// not be, and tells people what is wrong and what to do about it.
+// Package monitor runs periodic maintenance. Each duty has one file:
 //
-// Each duty is one database function, or the few of a protocol, and one file. The database decides what is
-// expired; any number of monitors may run at once. A duty that fails, or a
-// workspace for which it fails, never holds up the others. Each reports how it went, and
-// one that cannot be done for a while is an alert.
+//	clock         compares the clock of the database with the monotonic clock
+//	leases        ends the leases of dead holders
+//	credentials   renews credentials before they expire, and ends deliveries that wait too long for a refused one
+//	bots          keeps bots subscribed to updates, and asks for their rights in chats
+//	dropcounters  writes the events of counted drops
+//	gates         opens gates whose wake-up was lost
+//	tables        creates event partitions and refreshes statistics
+//	retention     removes expired rows and partitions
+//	media         removes media that nothing needs
+//	integrity     reports orphans and the heads of the audit logs
+//	alerts        checks for alerts and disks, and sends notices
+//
+// The database decides what is expired; any number of monitors may run. A duty that fails, or a workspace for which
+// it fails, does not stop the others. Each duty reports its result; a duty that keeps failing becomes an alert.
 package monitor
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+
+	"autopost/internal/telemetry"
+	"autopost/internal/worker"
 )
 
-// Config tells how often the duties are done. The zero value of every field
-// means its default.
+// Config sets the periods of the duties. The zero value of every period means its default.
 type Config struct {
-	// Interval is the time between two looks for alerts and at disks, and between two sweeps for expired leases,
-	// for credentials that expire, for bots to look after, for what waited too long for a refused one, and for
-	// floods of dropped requests that are over (MONITOR_INTERVAL_SECONDS). Default 60 s.
+	// Interval is the period of the duties without a period below (MONITOR_INTERVAL_SECONDS). Default 60 s.
 	Interval time.Duration
-	// GateSweep is the time between two sweeps for gates that should be armed and
-	// are not. Default 30 s.
+	// GateSweep is the period of the search for gates that should be open. Default 30 s.
 	GateSweep time.Duration
-	// Partitions is the time between two looks at the event partitions, which are
-	// made two weeks ahead. Default 24 h.
+	// Partitions is the period of the creation of event partitions, two weeks ahead. Default 24 h.
 	Partitions time.Duration
-	// Retention is the time between two removals of what is past its time, media
-	// included. How long things are kept is in autopost.settings. Default 1 h.
+	// Retention is the period of the removal of expired rows and media. autopost.settings has the retention times.
+	// Default 1 h.
 	Retention time.Duration
-	// Integrity is the time between two reports of orphans and of the heads of the
-	// audit logs, and between two looks through the media origin for objects that nobody
-	// has a row of. A report looks at the last whole day. Default 24 h.
+	// Integrity is the period of the integrity report, which covers the last whole day, and of the search for
+	// objects without a row. Default 24 h.
 	Integrity time.Duration
-	// RunID names this monitor in its reports, and among those that observe the database's clock. Required.
+	// RunID identifies this monitor in its reports and clock observations. Required.
 	RunID string
-	// Lapsed rings when a lease is over, or its holder has not been heard of for too long; it is a hint. nil never does.
-	Lapsed <-chan struct{}
-	// News rings when people are to be told of something at once; it is a hint.
-	News chan struct{}
-	// Fingerprint is a digest of what all daemons should be configured with alike.
+	// LeaseWake hints that a lease has expired or its holder is silent. It may be nil.
+	LeaseWake <-chan struct{}
+	// AlertWake hints that notices are due. New makes it if it is nil; the monitor also writes to it.
+	AlertWake chan struct{}
+	// Fingerprint is a digest of the settings that all daemons should share.
 	Fingerprint string
 }
 
@@ -57,18 +60,18 @@ func (c Config) withDefaults() Config {
 	c.Partitions = cmp.Or(c.Partitions, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, time.Hour)
 	c.Integrity = cmp.Or(c.Integrity, 24*time.Hour)
-	if c.News == nil {
-		c.News = make(chan struct{}, 1)
+	if c.AlertWake == nil {
+		c.AlertWake = make(chan struct{}, 1)
 	}
 	return c
 }
 
 func (c Config) validate() error {
 	if c.RunID == "" {
-		return fmt.Errorf("monitor config: a run id is required")
+		return errors.New("monitor config: a run id is required")
 	}
 	if min(c.Interval, c.GateSweep, c.Partitions, c.Retention, c.Integrity) < 0 {
-		return fmt.Errorf("monitor config: periods must be positive")
+		return errors.New("monitor config: periods must be positive")
 	}
 	return nil
 }
@@ -76,41 +79,27 @@ func (c Config) validate() error {
 // queryTimeout bounds one call to the database.
 const queryTimeout = 30 * time.Second
 
-// Workspaces lists the workspaces that are at work.
-type Workspaces interface {
-	ListWorkspaces(ctx context.Context) ([]string, error)
-}
-
-// Deps is what a Monitor works with. All are required.
+// Deps is what a Monitor works with. All but Recorder are required.
 type Deps struct {
-	Workspaces Workspaces
-	Clock      Clock
-	Leases     Leases
-	AuthLost   AuthLost
-	Floods     Floods
-	Gates      Gates
-	Tables     Tables
-	Retention  Retention
-	Intake     Intake
-	Archive    Archive
-	Integrity  Integrity
-	Media      *MediaSweep
-	Expiry     Expiry
-	Renewer    Renewer
-	Bots       *BotKeeper
-	Alerts     Alerts
-	Disks      Disks
-	Teller     Teller
-	Log        *slog.Logger
+	Store Store
+	// Bucket is the media store.
+	Bucket   Bucket
+	Renewer  Renewer
+	Bots     Bots
+	Disks    Disks
+	Notifier Notifier
+	Recorder *telemetry.Recorder
+	Log      *slog.Logger
 }
 
-// Monitor does its duties until it is stopped.
+// Monitor runs its duties until it is stopped.
 type Monitor struct {
-	cfg     Config
-	deps    Deps
-	witness witness
-	// active are the workspaces at work, all with those that rest.
-	active, all remembered
+	cfg   Config
+	deps  Deps
+	media MediaSweep
+	clock observedClock
+	// active and all are the active workspaces and all workspaces.
+	active, all cachedList
 }
 
 // New makes a Monitor without effect.
@@ -119,109 +108,134 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Monitor{
-		cfg: cfg, deps: deps,
-		active: remembered{ask: deps.Workspaces.ListWorkspaces, keep: cfg.Interval / 2},
-		all:    remembered{ask: deps.Retention.ListAllWorkspaces, keep: cfg.Interval / 2},
-	}, nil
+	m := &Monitor{cfg: cfg, deps: deps, media: MediaSweep{Store: deps.Store, Bucket: deps.Bucket}}
+	m.active.maxAge, m.all.maxAge = cfg.Interval/2, cfg.Interval/2
+	return m, nil
 }
 
-// duty is one thing to be done again and again.
+// duty is one periodic job.
 type duty struct {
 	name  string
 	every time.Duration
-	// once does it and reports what it did; it logs its failures itself and returns
-	// false when it has to be done again soon.
-	once func(ctx context.Context) bool
-	// wake has it done before its time; nil never does.
+	run   func(ctx context.Context) error
+	// wake runs the duty before its time. It may be nil.
 	wake <-chan struct{}
-	// sign has it reported each time: as a sign of life, with this machine's clock and configuration.
+	// sign makes every result a report: it is a sign of life, with this machine's clock and configuration.
 	sign bool
 }
 
-// Run does every duty at once and then periodically, each at its own pace, until
-// ctx ends. It returns nil.
+func (m *Monitor) duties() []duty {
+	return []duty{
+		{name: "clock", every: min(m.cfg.Interval, observeInterval), run: m.observeClock},
+		{name: "leases", every: m.cfg.Interval, run: m.recoverLeases, wake: m.cfg.LeaseWake},
+		{name: "auth_lost", every: m.cfg.Interval, run: m.expireAuthLost},
+		{name: "floods", every: m.cfg.Interval, run: m.closeDropCounters},
+		{name: "credentials", every: m.cfg.Interval, run: m.renewCredentials},
+		{name: "bots", every: m.cfg.Interval, run: m.checkBots},
+		{name: "gates", every: m.cfg.GateSweep, run: m.rearmGates},
+		{name: "partitions", every: m.cfg.Partitions, run: m.ensurePartitions},
+		{name: "statistics", every: min(m.cfg.Interval, statisticsInterval), run: m.refreshStatistics},
+		{name: "retention", every: m.cfg.Retention, run: m.purgeAll},
+		{name: "media", every: m.cfg.Retention, run: m.sweepMedia},
+		{name: "stray_media", every: m.cfg.Integrity, run: m.sweepStrays},
+		{name: "disks", every: m.cfg.Interval, run: m.checkDisks},
+		{name: "watch", every: m.cfg.Interval, run: m.checkAlerts, sign: true},
+		{name: "tell", every: m.cfg.Interval, run: m.sendNotices, wake: m.cfg.AlertWake},
+		{name: "integrity", every: m.cfg.Integrity, run: m.checkIntegrity},
+	}
+}
+
+// Run runs every duty at once and then periodically, each at its own pace, until ctx ends. It returns nil.
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
-	for _, d := range []duty{
-		{name: "clock", every: min(m.cfg.Interval, observeEvery), once: m.watchClock},
-		{name: "leases", every: m.cfg.Interval, once: m.recoverLeases, wake: m.cfg.Lapsed},
-		{name: "auth_lost", every: m.cfg.Interval, once: m.expireAuthLost},
-		{name: "floods", every: m.cfg.Interval, once: m.closeFloods},
-		{name: "credentials", every: m.cfg.Interval, once: m.renewCredentials},
-		{name: "bots", every: m.cfg.Interval, once: m.keepBots},
-		{name: "gates", every: m.cfg.GateSweep, once: m.rearmGates},
-		{name: "partitions", every: m.cfg.Partitions, once: m.ensurePartitions},
-		{name: "statistics", every: min(m.cfg.Interval, statisticsEvery), once: m.refreshStatistics},
-		{name: "retention", every: m.cfg.Retention, once: m.purgeAll},
-		{name: "media", every: m.cfg.Retention, once: m.sweepMedia},
-		{name: "stray_media", every: m.cfg.Integrity, once: m.sweepStrays},
-		{name: "disks", every: m.cfg.Interval, once: m.watchDisks},
-		{name: "watch", every: m.cfg.Interval, once: m.watch, sign: true},
-		{name: "tell", every: m.cfg.Interval, once: m.tell, wake: m.cfg.News},
-		{name: "integrity", every: m.cfg.Integrity, once: m.checkIntegrity},
-	} {
-		running.Go(func() { m.repeat(ctx, d) })
+	for _, d := range m.duties() {
+		running.Go(func() { _ = m.loop(d).Run(ctx) }) // always nil
 	}
 	running.Wait()
 	return nil
 }
 
-func (m *Monitor) repeat(ctx context.Context, d duty) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	fine := false // and known to be
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-d.wake:
-		}
-		problem := m.perform(ctx, d)
-		if problem != "" || !fine || d.sign {
-			fine = m.tellHow(ctx, d, problem) && problem == ""
-		}
-		wait := d.every
-		if problem != "" {
-			wait = min(wait, m.cfg.Interval)
-		}
-		timer.Reset(wait)
+// loop runs a duty periodically. After a failure it runs again within Interval. It reports each failure, and the
+// first success after one.
+func (m *Monitor) loop(d duty) worker.Loop {
+	retry := min(d.every, m.cfg.Interval)
+	reported := false // the last report was a success
+	return worker.Loop{
+		Interval: d.every, Wake: d.wake, Backoff: worker.Backoff{Least: retry, Most: retry},
+		Poll: func(ctx context.Context) (time.Duration, error) {
+			err := d.run(ctx)
+			if ctx.Err() != nil {
+				return 0, err
+			}
+			if err != nil {
+				m.deps.Log.Error("monitor.failed", "duty", d.name, "error", err)
+			}
+			if err != nil || !reported || d.sign {
+				reported = m.report(ctx, d, err) && err == nil
+			}
+			return 0, err
+		},
 	}
 }
 
-// sweep does something for every active workspace and adds up what it came to.
-func (m *Monitor) sweep(ctx context.Context, what string, one func(ctx context.Context, workspace string) (int, error)) (total int, ok bool) {
-	return m.sweepOf(ctx, &m.active, what, one)
+// report records the result of a duty. It returns false if the database did not take it.
+func (m *Monitor) report(ctx context.Context, d duty, result error) bool {
+	query, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	report := DutyReport{RunID: m.cfg.RunID, Duty: d.name, At: time.Now(), Config: m.cfg.Fingerprint}
+	if result != nil {
+		report.Err = strings.ReplaceAll(result.Error(), "\n", "; ")
+	}
+	err := m.deps.Store.ReportDuty(query, report)
+	if err != nil && ctx.Err() == nil {
+		m.deps.Log.Error("monitor.failed", "duty", "report "+d.name, "error", err)
+	}
+	return err == nil
 }
 
-func (m *Monitor) sweepOf(
-	ctx context.Context, among *remembered, what string, one func(ctx context.Context, workspace string) (int, error),
-) (total int, ok bool) {
-	workspaces, err := named(ctx, among.list)
+// perWorkspace is the part of a duty for one workspace. It returns what it counts.
+type perWorkspace func(ctx context.Context, workspace string) (int, error)
+
+// sweep runs part for every active workspace and adds up the counts.
+func (m *Monitor) sweep(ctx context.Context, name string, part perWorkspace) (total int, err error) {
+	return m.sweepList(ctx, &m.active, m.deps.Store.ListWorkspaces, name, part)
+}
+
+// sweepAll runs part for every workspace, paused ones included.
+func (m *Monitor) sweepAll(ctx context.Context, name string, part perWorkspace) (total int, err error) {
+	return m.sweepList(ctx, &m.all, m.deps.Store.ListAllWorkspaces, name, part)
+}
+
+// sweepList continues after a failure. It returns the first one and counts the others.
+func (m *Monitor) sweepList(ctx context.Context, cache *cachedList, list listFunc, name string, part perWorkspace) (total int, err error) {
+	workspaces, err := cache.get(ctx, list)
 	if err != nil {
-		m.fail(ctx, what, err)
-		return 0, false
+		return 0, err
 	}
-	ok = true
+	failures := 0
 	for _, workspace := range workspaces {
 		if ctx.Err() != nil {
-			return total, false
+			return total, ctx.Err()
 		}
 		query, cancel := context.WithTimeout(ctx, queryTimeout)
-		n, err := one(query, workspace)
+		n, failure := part(query, workspace)
 		cancel()
-		if err != nil {
-			ok = false
-			m.fail(ctx, what, fmt.Errorf("%s ws=%s: %w", what, workspace, err))
+		if failure != nil {
+			failures++
+			err = cmp.Or(err, fmt.Errorf("%s ws=%s: %w", name, workspace, failure))
 			continue
 		}
 		total += n
 	}
-	return total, ok
+	if failures > 1 {
+		err = fmt.Errorf("%w (and %d more workspaces)", err, failures-1)
+	}
+	return total, err
 }
 
-func named(ctx context.Context, list func(context.Context) ([]string, error)) ([]string, error) {
+type listFunc func(ctx context.Context) ([]string, error)
+
+func listWorkspaces(ctx context.Context, list listFunc) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	workspaces, err := list(ctx)
@@ -231,40 +245,30 @@ func named(ctx context.Context, list func(context.Context) ([]string, error)) ([
 	return workspaces, nil
 }
 
-// remembered is a list of workspaces that duties share, so that those which come at the same time ask once.
-type remembered struct {
-	ask func(ctx context.Context) ([]string, error)
-	// keep is how old it may be.
-	keep time.Duration
+// cachedList is a list of workspaces that concurrent duties share.
+type cachedList struct {
+	maxAge time.Duration
 
 	mu         sync.Mutex
 	workspaces []string
 	at         time.Time
 }
 
-func (r *remembered) list(ctx context.Context) ([]string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.at.IsZero() && time.Since(r.at) < r.keep {
-		return r.workspaces, nil
+func (c *cachedList) get(ctx context.Context, list listFunc) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.at.IsZero() && time.Since(c.at) < c.maxAge {
+		return c.workspaces, nil
 	}
 	asked := time.Now()
-	workspaces, err := r.ask(ctx)
+	workspaces, err := listWorkspaces(ctx, list)
 	if err == nil {
-		r.workspaces, r.at = workspaces, asked
+		c.workspaces, c.at = workspaces, asked
 	}
 	return workspaces, err
 }
 
-// fail logs a failure, and notes it for the duty's report, unless it is but the echo of a stop.
-func (m *Monitor) fail(ctx context.Context, what string, err error) {
-	note(ctx, err)
-	if ctx.Err() == nil {
-		m.deps.Log.Error("monitor.failed", "duty", what, "error", err)
-	}
-}
-
-// done logs what a duty came to: loudly only where there was something to do.
+// done logs the result of a duty: at level INFO only if there was something to do.
 func (m *Monitor) done(did bool, name string, attrs ...any) {
 	level := slog.LevelDebug
 	if did {

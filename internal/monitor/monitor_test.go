@@ -20,21 +20,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errGone = errors.New("connection refused")
 
-// store counts what it was asked and fails where it is told to.
+// store counts its calls and fails as configured.
 type store struct {
 	mu    sync.Mutex
 	asked map[string]int
 	fails map[string]bool
 	hangs map[string]bool
-	more  map[string]int // duty -> how many times it says that there is more
+	more  map[string]int // function -> how many times it returns more
 	order []string
 	found int
-	// inDefault is how many events have no partition of their own.
+	// inDefault is the number of events in the default partition.
 	inDefault int
-	// jumped is by how much every observation but the first finds the clock to have jumped.
+	// jumped is the clock jump that every observation but the first returns.
 	jumped time.Duration
 	logs   bytes.Buffer
-	bots   bots
+	bots
 }
 
 func newStore() *store {
@@ -145,11 +145,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
-			Alerts: s, Disks: s, Teller: s,
-			Workspaces: s, Clock: s, Leases: s, AuthLost: s, Floods: s, Gates: s, Tables: s, Retention: s, Intake: s, Archive: s, Integrity: s, Expiry: s, Renewer: s,
-			Media: &monitor.MediaSweep{Workspaces: s, Origins: s, Removals: s, Known: s, Bucket: s},
-			Bots:  s.bots.keeper(),
-			Log:   slog.New(slog.NewJSONHandler(s, nil)),
+			Store: s, Bucket: s, Disks: s, Notifier: s, Renewer: s, Bots: s.bots.deps(), Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -158,7 +154,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	})
 }
 
-func TestDutiesAreDoneAtTheirPace(t *testing.T) {
+func TestEachDutyRunsAtItsOwnPace(t *testing.T) {
 	s := newStore()
 	watch(t, s, 25*time.Hour-time.Second)
 	require.Equal(t, 25*60, s.count("sending acme"))
@@ -185,7 +181,7 @@ func TestOneFailureStopsNothingElse(t *testing.T) {
 	}
 }
 
-func TestHangingDutyStopsNothingElse(t *testing.T) {
+func TestAHangingDutyStopsNothingElse(t *testing.T) {
 	s := newStore()
 	s.hangs["sending acme"] = true
 	watch(t, s, 45*time.Second)
@@ -194,14 +190,14 @@ func TestHangingDutyStopsNothingElse(t *testing.T) {
 	require.Equal(t, 2, s.count("gates acme"))
 }
 
-func TestFailedPartitionsAreTriedAgainSoon(t *testing.T) {
+func TestAFailedDutyIsRepeatedSoon(t *testing.T) {
 	s := newStore()
 	s.fails["partitions"] = true
 	watch(t, s, 150*time.Second)
 	require.Equal(t, 3, s.count("partitions"))
 }
 
-func TestEachDutyReportsWhatItDid(t *testing.T) {
+func TestEachDutyLogsWhatItDid(t *testing.T) {
 	s := newStore()
 	s.found = 2
 	watch(t, s, time.Second)
@@ -213,8 +209,8 @@ func TestEachDutyReportsWhatItDid(t *testing.T) {
 	require.NotContains(t, quiet.logged(), "leases_recovered")
 }
 
-// No lease is ended by a clock that could not be compared, and a jump is told.
-func TestLeasesEndByAClockThatWasCompared(t *testing.T) {
+// A jump of the clock is logged.
+func TestLeasesEndOnlyByAComparedClock(t *testing.T) {
 	away := newStore()
 	away.fails["clock run"] = true
 	watch(t, away, 29*time.Second)
@@ -227,7 +223,7 @@ func TestLeasesEndByAClockThatWasCompared(t *testing.T) {
 	require.Contains(t, jumping.logged(), `"msg":"monitor.clock_jumped","seconds":-86400`)
 }
 
-func TestNegativePeriodIsRefused(t *testing.T) {
+func TestANegativePeriodIsRejected(t *testing.T) {
 	_, err := monitor.New(monitor.Config{RunID: "run", Interval: -1}, monitor.Deps{})
 	require.ErrorContains(t, err, "monitor config")
 }

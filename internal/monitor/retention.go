@@ -2,45 +2,18 @@ package monitor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
-// Retention tells where there may be something past its time: in every workspace,
-// also in those that rest, and in the partitions that they share.
-type Retention interface {
-	ListAllWorkspaces(ctx context.Context) ([]string, error)
-	// DropEventPartitions drops some days of events whose time is over. more says that
-	// there are others; inDefault counts rows that no day's partition took.
-	DropEventPartitions(ctx context.Context) (dropped int, more bool, inDefault int, err error)
-}
+// maxPurges bounds how often one duty returns to a workspace. The next run continues.
+const maxPurges = 1000
 
-// Intake removes what came in and is decided, some rows a call.
-type Intake interface {
-	PurgeReceipts(ctx context.Context, workspace string) (purged int, more bool, err error)
-	PurgeRuns(ctx context.Context, workspace string) (purged int, more bool, err error)
-	PurgeSubmissions(ctx context.Context, workspace string) (purged int, more bool, err error)
-}
-
-// Archive removes what is done, some rows a call.
-type Archive interface {
-	// PurgeDeliveries and PurgeMessages go on where they stopped ("" for the first
-	// call) and answer where that is; "" when they have seen all.
-	PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error)
-	PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error)
-	PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error)
-	// PurgeWebhookSends removes what result webhooks were told.
-	PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error)
-}
-
-// purgeRounds bounds how often one sweep comes back to a workspace; the next sweep
-// goes on.
-const purgeRounds = 1000
-
-// purge is one call of a duty that goes on where the last one stopped; next is ""
-// when there is nothing more to do.
+// purge is one call of a removal. It continues behind after; next is "" at the end.
 type purge func(ctx context.Context, workspace, after string) (purged int, next string, err error)
 
-func again(once func(ctx context.Context, workspace string) (int, bool, error)) purge {
+// repeated makes a purge of a removal that always starts at the oldest row.
+func repeated(once func(ctx context.Context, workspace string) (int, bool, error)) purge {
 	return func(ctx context.Context, workspace, _ string) (int, string, error) {
 		n, more, err := once(ctx, workspace)
 		if more {
@@ -50,67 +23,64 @@ func again(once func(ctx context.Context, workspace string) (int, bool, error)) 
 	}
 }
 
-// purgeAll removes what is past its time, in the order in which one thing lets go of
-// the other.
-func (m *Monitor) purgeAll(ctx context.Context) bool {
-	ok := m.dropPartitions(ctx)
+// purgeAll removes expired rows. The order follows the references: each removal makes rows of the next ones
+// removable.
+func (m *Monitor) purgeAll(ctx context.Context) error {
+	failures := []error{m.dropPartitions(ctx)}
 	did, counts := false, []any{}
-	for _, duty := range []struct {
-		what string
+	store := m.deps.Store
+	for _, table := range []struct {
+		name string
 		once purge
 	}{
-		{"receipts", again(m.deps.Intake.PurgeReceipts)},
-		{"runs", again(m.deps.Intake.PurgeRuns)},
-		{"submissions", again(m.deps.Intake.PurgeSubmissions)},
-		{"deliveries", m.deps.Archive.PurgeDeliveries},
-		{"messages", m.deps.Archive.PurgeMessages},
-		{"audit_log", again(m.deps.Archive.PurgeAuditLog)},
-		{"sealed_secrets", again(m.deps.Expiry.PurgeSealedSecrets)},
-		{"webhook_sends", again(m.deps.Archive.PurgeWebhookSends)},
+		{"receipts", repeated(store.PurgeReceipts)},
+		{"runs", repeated(store.PurgeRuns)},
+		{"submissions", repeated(store.PurgeSubmissions)},
+		{"deliveries", store.PurgeDeliveries},
+		{"messages", store.PurgeMessages},
+		{"audit_log", repeated(store.PurgeAuditLog)},
+		{"sealed_secrets", repeated(store.PurgeSealedSecrets)},
+		{"webhook_sends", repeated(store.PurgeWebhookSends)},
 	} {
-		n, fine := m.purge(ctx, duty.what, duty.once)
-		ok, did, counts = ok && fine, did || n > 0, append(counts, duty.what, n)
+		n, err := m.purge(ctx, table.name, table.once)
+		failures, did, counts = append(failures, err), did || n > 0, append(counts, table.name, n)
 	}
 	m.done(did, "monitor.purged", counts...)
-	return ok
+	return errors.Join(failures...)
 }
 
-// purge goes round the workspaces until none has more, so that a large one holds up
-// no other.
-func (m *Monitor) purge(ctx context.Context, what string, once purge) (total int, ok bool) {
-	left := map[string]string{}
-	ok = true
-	for round := range purgeRounds {
-		var n int
-		var fine bool
-		n, fine = m.sweepOf(ctx, &m.all, "purge "+what, func(ctx context.Context, workspace string) (int, error) {
-			after, more := left[workspace]
-			if round > 0 && !more {
+// purge visits the workspaces in turns until none has more expired rows, so that a large one does not delay the
+// others.
+func (m *Monitor) purge(ctx context.Context, name string, once purge) (total int, err error) {
+	next := map[string]string{}
+	for turn := range maxPurges {
+		n, failure := m.sweepAll(ctx, "purge "+name, func(ctx context.Context, workspace string) (int, error) {
+			after, more := next[workspace]
+			if turn > 0 && !more {
 				return 0, nil
 			}
-			delete(left, workspace)
-			purged, next, err := once(ctx, workspace, after)
-			if err == nil && next != "" {
-				left[workspace] = next
+			delete(next, workspace)
+			purged, behind, err := once(ctx, workspace, after)
+			if err == nil && behind != "" {
+				next[workspace] = behind
 			}
 			return purged, err
 		})
-		total, ok = total+n, ok && fine
-		if len(left) == 0 || ctx.Err() != nil {
+		total, err = total+n, errors.Join(err, failure)
+		if len(next) == 0 || ctx.Err() != nil {
 			break
 		}
 	}
-	return total, ok
+	return total, err
 }
 
-func (m *Monitor) dropPartitions(ctx context.Context) bool {
+func (m *Monitor) dropPartitions(ctx context.Context) error {
 	for total := 0; ; {
 		query, cancel := context.WithTimeout(ctx, queryTimeout)
-		dropped, more, inDefault, err := m.deps.Retention.DropEventPartitions(query)
+		dropped, more, inDefault, err := m.deps.Store.DropEventPartitions(query)
 		cancel()
 		if err != nil {
-			m.fail(ctx, "drop partitions", fmt.Errorf("drop event partitions: %w", err))
-			return false
+			return fmt.Errorf("drop event partitions: %w", err)
 		}
 		total += dropped
 		if more && dropped > 0 {
@@ -120,6 +90,6 @@ func (m *Monitor) dropPartitions(ctx context.Context) bool {
 		if inDefault > 0 {
 			m.deps.Log.Warn("monitor.events_without_partition", "rows", inDefault)
 		}
-		return true
+		return nil
 	}
 }

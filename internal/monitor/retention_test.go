@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rounds makes a duty say so many times that there is more.
+// rounds makes a function return more as often as configured.
 func (s *store) rounds(ctx context.Context, what string) (int, bool, error) {
 	n, err := s.ask(ctx, what)
 	s.mu.Lock()
@@ -40,7 +40,7 @@ func (s *store) PurgeSubmissions(ctx context.Context, workspace string) (int, bo
 	return s.rounds(ctx, "submissions "+workspace)
 }
 
-// goingOn answers where a duty stopped: a "+" more each time.
+// goingOn returns the position of a purge: each call adds a "+".
 func (s *store) goingOn(ctx context.Context, what, after string) (int, string, error) {
 	n, more, err := s.rounds(ctx, what+" "+after)
 	if more {
@@ -62,7 +62,7 @@ func (s *store) PurgeSealedSecrets(ctx context.Context, workspace string) (int, 
 }
 
 func (s *store) PurgeWebhookSends(ctx context.Context, workspace string) (int, bool, error) {
-	return s.rounds(ctx, "told "+workspace)
+	return s.rounds(ctx, "sends "+workspace)
 }
 
 func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
@@ -82,7 +82,7 @@ func (s *store) AuditHead(ctx context.Context, workspace string) (int64, string,
 	return int64(n), "abc", err
 }
 
-func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
+func TestExpiredRowsAreRemovedInTheOrderOfReferences(t *testing.T) {
 	s := newStore()
 	watch(t, s, time.Second)
 	var order []string
@@ -95,23 +95,23 @@ func TestWhatIsPastItsTimeGoesInOrder(t *testing.T) {
 	var purges []string
 	for _, name := range order {
 		switch name {
-		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "told":
+		case "drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "sends":
 			purges = append(purges, name)
 		}
 	}
-	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "told"}, purges)
-	require.Equal(t, 1, s.count("messages paused "), "a workspace that rests is looked after, too")
-	require.NotContains(t, s.logged(), "monitor.purged", "nothing was there")
+	require.Equal(t, []string{"drop", "receipts", "runs", "submissions", "deliveries", "messages", "audit", "sealed", "sends"}, purges)
+	require.Equal(t, 1, s.count("messages paused "), "a paused workspace is included")
+	require.NotContains(t, s.logged(), "monitor.purged", "nothing was removed")
 }
 
-func TestRetentionIsDoneByTheHour(t *testing.T) {
+func TestRetentionRunsHourly(t *testing.T) {
 	s := newStore()
 	watch(t, s, 3*time.Hour-time.Second)
 	require.Equal(t, 3, s.count("receipts acme"))
 	require.Equal(t, 1, s.count("orphans acme"))
 }
 
-func TestWhatIsLeftIsComeBackTo(t *testing.T) {
+func TestAPurgeContinuesUntilNothingIsLeft(t *testing.T) {
 	s := newStore()
 	s.found = 5
 	s.more = map[string]int{"drop": 2, "receipts acme": 3, "deliveries zeta ": 1, "deliveries zeta +": 1}
@@ -121,12 +121,12 @@ func TestWhatIsLeftIsComeBackTo(t *testing.T) {
 	require.Equal(t, 1, s.count("receipts zeta"))
 	require.Equal(t, 1, s.count("deliveries zeta "))
 	require.Equal(t, 1, s.count("deliveries zeta +"))
-	require.Equal(t, 1, s.count("deliveries zeta ++"), "it goes on where it stopped")
+	require.Equal(t, 1, s.count("deliveries zeta ++"), "it continues where it stopped")
 	require.Contains(t, s.logged(), `"msg":"monitor.purged","receipts":30,"runs":15,"submissions":15,"deliveries":25,"messages":15,"audit_log":15,"sealed_secrets":15`)
 	require.Contains(t, s.logged(), `"msg":"monitor.partitions_dropped","partitions":15`)
 }
 
-func TestBusyPartitionsAreLeftForLater(t *testing.T) {
+func TestBusyPartitionsAreLeftForTheNextRun(t *testing.T) {
 	s := newStore()
 	s.more = map[string]int{"drop": 1000}
 	s.inDefault = 3
@@ -135,19 +135,19 @@ func TestBusyPartitionsAreLeftForLater(t *testing.T) {
 	require.Contains(t, s.logged(), `"msg":"monitor.events_without_partition","rows":3`)
 }
 
-func TestFailedRetentionStopsNothingElse(t *testing.T) {
+func TestAFailedPurgeStopsNothingElse(t *testing.T) {
 	s := newStore()
 	s.fails["drop"], s.fails["runs acme"], s.fails["orphans acme"] = true, true, true
 	s.more = map[string]int{"runs acme": 1000}
 	watch(t, s, 150*time.Second)
-	require.Equal(t, 3, s.count("runs acme"), "again soon, and not at once")
+	require.Equal(t, 3, s.count("runs acme"), "repeated soon, and not at once")
 	require.Equal(t, 3, s.count("runs zeta"))
 	require.Equal(t, 3, s.count("audit acme"))
 	require.Equal(t, 3, s.count("orphans zeta"))
 	require.Equal(t, 3, s.count("head acme"))
 }
 
-func TestOrphansAndHeadsAreTold(t *testing.T) {
+func TestOrphansAndAuditHeadsAreLogged(t *testing.T) {
 	s := newStore()
 	s.found = 2
 	watch(t, s, time.Second)
@@ -157,5 +157,5 @@ func TestOrphansAndHeadsAreTold(t *testing.T) {
 
 	quiet := newStore()
 	watch(t, quiet, time.Second)
-	require.NotContains(t, quiet.logged(), "audit_head", "nothing was recorded yet")
+	require.NotContains(t, quiet.logged(), "audit_head", "the audit log is empty")
 }

@@ -1,46 +1,27 @@
-// Package notify sends messages about the house itself to people: to a Telegram or
-// MAX chat through the adapters that send posts, by mail, or to a webhook that is
-// signed by the specification of Standard Webhooks. Each is sent once; whether to try
-// again is decided in SQL.
+// Package notify sends alerts to operators: to a Telegram or MAX chat through the adapters for posts, by mail, or to a
+// webhook that is signed by the specification of Standard Webhooks. It sends each notice once; SQL decides about
+// retries.
 package notify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"autopost"
 	"autopost/internal/adapter"
-	"autopost/internal/outbound/signed"
+	"autopost/internal/outbound"
 )
 
-// The kinds of targets, besides the platforms of the adapters.
+// Kinds of targets that are not platforms of adapters.
 const (
 	Email   = "email"
 	Webhook = "webhook"
 )
 
-// SMTP is the platform that credentials of mail servers are bound for.
+// SMTP is the platform of the credentials of mail servers.
 const SMTP autopost.Platform = "smtp"
 
-// Message is what one target is to be told.
-type Message struct {
-	WorkspaceID string
-	// ID is the same in each repetition.
-	ID string
-	// Kind is telegram, max, email or webhook.
-	Kind string
-	// Address is a chat, a mail address or an https address.
-	Address string
-	// AuthRef names the credential; "" where none is needed.
-	AuthRef string
-	Subject string
-	Text    string
-	// Body says the same for programs, a JSON object.
-	Body json.RawMessage
-}
-
-// Credentials gives the secrets that targets name.
+// Credentials resolves the credentials of targets.
 type Credentials interface {
 	Credential(ctx context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error)
 }
@@ -48,40 +29,40 @@ type Credentials interface {
 // Config is what a Notifier works with.
 type Config struct {
 	Credentials Credentials
-	// Adapters speak to chats.
+	// Adapters send to chats.
 	Adapters map[autopost.Platform]autopost.Adapter
-	// Client calls webhooks. The addresses are tenants' own, so it is to guard them.
+	// Client calls webhooks. Tenants choose the addresses, so it must guard the private network.
 	Client adapter.Doer
-	// Mail is the mail server; nil where there is none.
+	// Mail is the mail server; nil if none is configured.
 	Mail *Mail
 }
 
-// Notifier sends messages. It is safe for concurrent use.
+// Notifier sends notices. It is safe for concurrent use.
 type Notifier struct{ cfg Config }
 
 // New makes a Notifier without effect.
 func New(cfg Config) *Notifier { return &Notifier{cfg} }
 
-// Send sends one message; the error is data, nil when it went out.
-func (n *Notifier) Send(ctx context.Context, m Message) *autopost.Error {
-	secret, failure := n.secret(ctx, m)
+// Send sends a notice once. The error is data; nil means that the notice was sent.
+func (n *Notifier) Send(ctx context.Context, workspace string, m autopost.Notice) *autopost.Error {
+	secret, failure := n.secret(ctx, workspace, m)
 	if failure != nil {
 		return failure
 	}
 	switch m.Kind {
 	case Email:
 		if n.cfg.Mail == nil {
-			return refused("smtp_not_configured", "there is no mail server: set AUTOPOST_SMTP_URL and AUTOPOST_SMTP_FROM, and restart the daemon")
+			return refused("smtp_not_configured", "no mail server is configured: set AUTOPOST_SMTP_URL and AUTOPOST_SMTP_FROM, and restart the daemon")
 		}
 		return n.cfg.Mail.send(ctx, m, secret)
 	case Webhook:
 		return n.call(ctx, m, secret)
 	}
-	return n.say(ctx, m, secret)
+	return n.post(ctx, workspace, m, secret)
 }
 
-// secret is that of the message's target, zero where it needs none.
-func (n *Notifier) secret(ctx context.Context, m Message) (autopost.Secret, *autopost.Error) {
+// secret returns the credential of the target; a zero secret if it needs none.
+func (n *Notifier) secret(ctx context.Context, workspace string, m autopost.Notice) (autopost.Secret, *autopost.Error) {
 	if m.AuthRef == "" {
 		return autopost.Secret{}, nil
 	}
@@ -89,45 +70,45 @@ func (n *Notifier) secret(ctx context.Context, m Message) (autopost.Secret, *aut
 	if m.Kind == Email {
 		platform = SMTP
 	}
-	secret, err := n.cfg.Credentials.Credential(ctx, m.WorkspaceID, m.AuthRef, platform)
+	secret, err := n.cfg.Credentials.Credential(ctx, workspace, m.AuthRef, platform)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return secret, adapter.Refusal(autopost.Transient, autopost.ScopeChannel, adapter.CodeNotStarted, "there was no time left")
+		return secret, adapter.Refusal(autopost.Transient, autopost.ScopeChannel, adapter.CodeNotStarted, "no time was left")
 	case err != nil:
 		return secret, adapter.Refusal(autopost.Transient, autopost.ScopeChannel, autopost.CodeCredentialUnavailable, err.Error())
 	}
 	return secret, nil
 }
 
-// say sends a text to a chat, as the adapter would a post of one step.
-func (n *Notifier) say(ctx context.Context, m Message, secret autopost.Secret) *autopost.Error {
-	speaker, ok := n.cfg.Adapters[autopost.Platform(m.Kind)]
+// post sends a text to a chat, like a post of one step.
+func (n *Notifier) post(ctx context.Context, workspace string, m autopost.Notice, secret autopost.Secret) *autopost.Error {
+	target, ok := n.cfg.Adapters[autopost.Platform(m.Kind)]
 	if !ok {
-		return refused("target_kind_unknown", "this version knows no targets of kind "+m.Kind)
+		return refused("target_kind_unknown", "this version does not support targets of kind "+m.Kind)
 	}
-	goOn := func(context.Context) error { return nil }
-	return speaker.Send(ctx, autopost.Call{
+	proceed := func(context.Context) error { return nil }
+	return target.Send(ctx, autopost.Call{
 		Delivery: autopost.Delivery{
-			WorkspaceID: m.WorkspaceID, DeliveryID: m.ID, Platform: speaker.Platform(), TargetID: m.Address, AuthRef: m.AuthRef, RenderedText: m.Text,
+			WorkspaceID: workspace, DeliveryID: m.MessageID, Platform: target.Platform(), TargetID: m.Address, AuthRef: m.AuthRef, RenderedText: m.Text,
 			RenderMeta: autopost.RenderMeta{DisablePreview: true, Steps: []autopost.Step{{Name: "text", Text: true}}},
 		},
 		Secret: secret,
-		Emit:   func(ctx context.Context, _ autopost.Acknowledged) error { return goOn(ctx) },
-		Renew:  goOn,
+		Emit:   func(ctx context.Context, _ autopost.Acknowledged) error { return proceed(ctx) },
+		Renew:  proceed,
 	}).Error
 }
 
-// call tells a webhook. A failure that it states is definite, whatever its number:
-// it knows a repetition by its id.
-func (n *Notifier) call(ctx context.Context, m Message, secret autopost.Secret) *autopost.Error {
+// call sends to a webhook. A failure that the receiver reports is definite, whatever its status: a retry has the same
+// id.
+func (n *Notifier) call(ctx context.Context, m autopost.Notice, secret autopost.Secret) *autopost.Error {
 	if secret.IsZero() {
-		return refused(autopost.CodeCredentialMissing, "there is no signing secret")
+		return refused(autopost.CodeCredentialMissing, "the target has no signing secret")
 	}
-	key, err := signed.ReadKey(secret)
+	key, err := outbound.ReadSigningKey(secret)
 	if err != nil {
 		return refused("webhook_secret_invalid", err.Error())
 	}
-	req, err := signed.Request(ctx, m.Address, m.ID, m.Body, key)
+	req, err := outbound.SignedRequest(ctx, m.Address, m.MessageID, m.Body, key)
 	if err != nil {
 		return refused("webhook_target_invalid", "no request can be made for the address")
 	}

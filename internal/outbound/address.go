@@ -2,13 +2,12 @@ package outbound
 
 import "net/netip"
 
-// globalUnicast is all of IPv6 that is handed out to networks. Loopback, mapped and
-// compatible addresses, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local,
-// site-local and multicast lie outside.
+// globalUnicast is the allocated IPv6 space. It excludes loopback, mapped and compatible addresses,
+// NAT64 (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local, site-local and multicast addresses.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// special are the networks of the IANA special-purpose registries that are not
-// destinations on the public internet, and metadata services on public addresses.
+// special are networks of the IANA special-purpose registries that are not public destinations, and
+// public addresses of metadata services.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),         // this network
 	netip.MustParsePrefix("10.0.0.0/8"),        // private
@@ -36,7 +35,7 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),         // documentation
 }
 
-// public reports whether an unmapped address may be fetched from by anybody's wish.
+// public reports whether an unmapped address is a public destination.
 func public(addr netip.Addr) bool {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return false

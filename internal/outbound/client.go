@@ -8,33 +8,33 @@ import (
 	"net/http/httptrace"
 	"net/url"
 
-	"autopost/internal/crash"
+	"autopost/internal/failpoint"
 )
 
-// Errors that a caller tells apart with errors.Is.
+// The errors below can be tested with errors.Is.
 var (
-	// ErrBlockedAddress refuses a host one of whose addresses is not public.
+	// ErrBlockedAddress: an address of the host is not public.
 	ErrBlockedAddress = errors.New("address is not allowed")
-	// ErrBlockedPort refuses a port outside 80, 443, 8080 and 8443.
+	// ErrBlockedPort: the port is not 80, 443, 8080 or 8443.
 	ErrBlockedPort = errors.New("port is not allowed")
-	// ErrBlockedScheme refuses anything but http and https, and http where it takes TLS.
+	// ErrBlockedScheme: the scheme is not http or https, or it is http where TLS is required.
 	ErrBlockedScheme = errors.New("scheme is not allowed")
-	// ErrRedirect stops at the fourth redirect, at one that cannot be read and at one that leaves TLS.
+	// ErrRedirect: the fourth redirect, an unreadable one, or one that leaves TLS.
 	ErrRedirect = errors.New("redirect is not followed")
-	// ErrTooLarge says that a body is longer than its cap. Nothing is truncated silently.
+	// ErrTooLarge: the body is longer than its limit. A body is never truncated silently.
 	ErrTooLarge = errors.New("body is too large")
-	// ErrEncoding refuses a body that is packed otherwise than once by gzip.
-	ErrEncoding = errors.New("content encoding is not taken")
-	// ErrUntrusted says that the server's certificate could not be verified.
+	// ErrEncoding: the body's encoding is not a single gzip.
+	ErrEncoding = errors.New("content encoding is not accepted")
+	// ErrUntrusted: the server's certificate could not be verified.
 	ErrUntrusted = errors.New("certificate is not trusted")
 )
 
-// Error is a request that brought no answer.
+// Error is a request without an answer.
 type Error struct {
-	// Host is the host asked first, without port and user information.
+	// Host is the host of the first request, without port and user information.
 	Host string
-	// Written says that at least one byte of the request left, or may have left:
-	// what the server made of it is then unknown.
+	// Written: at least one byte of the request was sent, or may have been sent. Its effect is then
+	// unknown.
 	Written bool
 	err     error
 }
@@ -42,17 +42,16 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("call %s: %v", e.Host, e.err) }
 
-// Unwrap gives the reason.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // Client makes requests. It is safe for concurrent use.
 type Client struct{ http *http.Client }
 
-// Do makes one request. A method other than GET and HEAD is sent at most once:
-// net/http repeats a request on its own when a reused connection turns out dead,
-// but one with a body only if it can rewind it and nothing had been written, and one
-// that had been written only if the method is idempotent. Without GetBody neither
-// applies. Errors are of type *Error.
+// Do makes one request. It sends a method other than GET and HEAD at most once. net/http repeats a
+// request automatically if a reused connection turns out to be closed: one with a body only if it can
+// rewind the body and nothing was written; one that was written only if the method is idempotent.
+// Without GetBody neither applies. Errors are of type *Error.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	var sent watch
 	ctx := httptrace.WithClientTrace(req.Context(), sent.trace())
@@ -60,22 +59,22 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		req.GetBody = nil
 	}
-	if err := fenced(req); err != nil {
+	if err := checkSend(req); err != nil {
 		closeBody(req)
 		return nil, &Error{Host: req.URL.Hostname(), err: err}
 	}
 	resp, err := c.http.Do(req)
-	crash.Here(crash.Accepted)
+	failpoint.Hit(failpoint.Accepted)
 	if err != nil {
 		return nil, &Error{Host: req.URL.Hostname(), Written: sent.written(), err: reason(err)}
 	}
 	return resp, nil
 }
 
-// CloseIdleConnections closes the connections that wait for the next request.
+// CloseIdleConnections closes the idle connections.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// reason takes the URL off an error and marks an untrusted certificate.
+// reason removes the URL from an error and marks an untrusted certificate.
 func reason(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -86,10 +85,10 @@ func reason(err error) error {
 	return err
 }
 
-// checked wraps a transport with what must hold for every request, also after a redirect.
+// checked applies the rules for every request, also after a redirect.
 type checked struct {
 	next http.RoundTripper
-	// maxBytes caps the body as the caller reads it, that is decompressed; 0 = no cap.
+	// maxBytes bounds the decompressed body; 0 means no limit.
 	maxBytes int64
 }
 
@@ -105,7 +104,7 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// net/http quotes a Location that it cannot parse in its error.
+	// net/http quotes an invalid Location in its error.
 	if _, err := req.URL.Parse(resp.Header.Get("Location")); err != nil {
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%w: its address cannot be read", ErrRedirect)

@@ -1,8 +1,7 @@
-// Package outbound is the only place that makes HTTP clients. There are two: one
-// for the addresses an operator configured ([Operator]) and one for whatever
-// payloads and feeds make us fetch ([Guarded]).
+// Package outbound is the only factory of HTTP clients: [Operator] for addresses that the operator
+// configured, and [Guarded] for addresses from payloads and feeds.
 //
-// Both return a [Client], whose errors say which host failed, why, and whether any
-// byte of the request had left, and never hold the URL: a bot token may be in its
-// path, a password in its user information, a signature in its query.
+// Both return a [Client]. Its errors state which host failed, why, and whether a byte of the request
+// was sent. They never contain the URL: its path may contain a bot token, its user information a
+// password, its query a signature.
 package outbound

@@ -23,31 +23,30 @@ const (
 	fetchDialTimeout    = 5 * time.Second
 )
 
-// Resolver turns a host into addresses; *net.Resolver is one.
+// Resolver resolves a host to addresses. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // GuardedConfig configures [Guarded]. The zero value is usable.
 type GuardedConfig struct {
-	// Allow lists networks that may be fetched from, at any port, although they are not public.
+	// Allow lists networks that are allowed, at any port, although they are not public.
 	Allow []netip.Prefix
-	// Timeout covers a fetch whole, redirects and body included; 30 s when zero.
+	// Timeout bounds a whole fetch, with redirects and body; default 30 s.
 	Timeout time.Duration
-	// MaxBytes caps every body as it is read, that is after decompression; 64 MiB when zero.
+	// MaxBytes bounds every decompressed body; default 64 MiB.
 	MaxBytes int64
-	// Strict is for addresses to which posts are sent: without TLS it connects to Allow
-	// alone, and a redirect is an answer like any other.
+	// Strict is for addresses to which posts are sent: only networks in Allow may be reached without
+	// TLS, and redirects are not followed.
 	Strict bool
-	// Resolver is net.DefaultResolver when nil.
+	// Resolver defaults to net.DefaultResolver.
 	Resolver Resolver
 }
 
-// Guarded makes the client for addresses that came with a payload or a feed. It
-// connects to public addresses at the ports 80, 443, 8080 and 8443 only, follows at
-// most three redirects, each checked as the first address was and none of them out of
-// TLS, carries no credential to another host, takes no encoding but gzip, inflated at
-// most a hundred times, and never uses a proxy.
+// Guarded returns a client for addresses from payloads and feeds. It connects only to public addresses,
+// at ports 80, 443, 8080 and 8443. It follows at most three redirects, checks each like the first
+// address, and does not leave TLS. It sends no credential to another host. It accepts only gzip,
+// inflated at most a hundred times, and never uses a proxy.
 func Guarded(cfg GuardedConfig) *Client {
 	g := &guard{allow: cfg.Allow, strict: cfg.Strict, resolver: cfg.Resolver}
 	if g.resolver == nil {
@@ -62,7 +61,7 @@ func Guarded(cfg GuardedConfig) *Client {
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConns:           maxIdlePerHost,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression:     true, // unzipped does it, within bounds
+		DisableCompression:     true, // unzipped decompresses with a limit
 	}
 	follow := redirect
 	if cfg.Strict {
@@ -75,15 +74,14 @@ func Guarded(cfg GuardedConfig) *Client {
 	}}
 }
 
-// plain is the key of a context whose request goes without TLS.
+// plain is the context key of a request without TLS.
 type plain struct{}
 
-// anywhere are the header fields that may follow to another host: none of them can be a credential.
+// anywhere are the header fields that may be sent to another host: none of them can be a credential.
 var anywhere = []string{"Accept", "Accept-Language", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
 
-// redirect bounds the hops and drops what must not reach another host. net/http
-// keeps credentials for subdomains and for another port, those in fields of their
-// own for any host, and names the page it came from.
+// redirect bounds the redirects and removes headers that must not reach another host. net/http keeps
+// credentials for subdomains and other ports, keeps custom headers for any host, and adds a Referer.
 func redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("%w: more than %d", ErrRedirect, maxRedirects)
@@ -103,8 +101,7 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// guard decides at connect time, on the address that is dialled, so that no
-// second resolution can slip another one in.
+// guard decides at connect time on the dialled address, so that a second resolution cannot replace it.
 type guard struct {
 	allow    []netip.Prefix
 	strict   bool
@@ -122,16 +119,17 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, fmt.Errorf("%w: %s", ErrBlockedPort, portText)
 	}
 	if disguised(host) {
-		return nil, fmt.Errorf("%w: %.40q is a number and no address", ErrBlockedAddress, host)
+		return nil, fmt.Errorf("%w: %.40q is a number but not an address", ErrBlockedAddress, host)
 	}
 	addrs, err := g.resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}
 	if len(addrs) == 0 {
-		return nil, errors.New("the name has no address")
+		return nil, errors.New("the host has no address")
 	}
-	// One refused address refuses all: a name that also points inside is an attempt to get there.
+	// One refused address refuses the host: a name that also resolves to a private address is an
+	// attack.
 	for _, addr := range addrs {
 		if err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port))); err != nil {
 			return nil, err
@@ -148,8 +146,8 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, failed
 }
 
-// disguised reports whether a host is an IPv4 address written otherwise than as four
-// decimal numbers: some resolvers read 0x7f.1 or 2130706433. No name ends in a number.
+// disguised reports whether a host is an IPv4 address in another form than four decimal numbers: some
+// resolvers accept 0x7f.1 or 2130706433. A DNS name never ends in a number.
 func disguised(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -179,7 +177,7 @@ func (g *guard) check(ctx context.Context, target netip.AddrPort) error {
 		}
 	}
 	if g.strict && ctx.Value(plain{}) != nil {
-		return fmt.Errorf("%w: %s is to be reached by https", ErrBlockedScheme, addr)
+		return fmt.Errorf("%w: %s requires https", ErrBlockedScheme, addr)
 	}
 	if !public(addr) {
 		return fmt.Errorf("%w: %s", ErrBlockedAddress, addr)

@@ -60,7 +60,7 @@ func TestGuardedRefusesEveryAddressThatIsNotPublic(t *testing.T) {
 	}
 }
 
-func TestGuardedRefusesAllWhenOneAddressIsRefused(t *testing.T) {
+func TestGuardedRefusesAHostWithOnePrivateAddress(t *testing.T) {
 	mixed := names{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("10.0.0.1")}
 	_, err := fetch(t, outbound.GuardedConfig{Resolver: mixed}, "http://name.test/")
 	require.ErrorIs(t, err, outbound.ErrBlockedAddress)
@@ -76,7 +76,7 @@ func TestGuardedPortsAndSchemes(t *testing.T) {
 		_, err := fetch(t, outbound.GuardedConfig{Resolver: public}, scheme+"://name.test/")
 		require.ErrorIs(t, err, outbound.ErrBlockedScheme)
 	}
-	// An allowed port of a public address is dialled: the context is what ends it.
+	// An allowed port of a public address is dialled, until the context ends.
 	for _, port := range []int{80, 443, 8080, 8443} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cut := resolverFunc(func() []netip.Addr { cancel(); return public })
@@ -133,7 +133,7 @@ func TestGuardedRedirects(t *testing.T) {
 	require.ErrorIs(t, err, outbound.ErrBlockedAddress)
 }
 
-func TestStrictTakesTLSAndFollowsNothing(t *testing.T) {
+func TestStrictRequiresTLSAndFollowsNoRedirect(t *testing.T) {
 	public := resolverFunc(func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.215.14")} })
 	_, err := fetch(t, outbound.GuardedConfig{Strict: true, Resolver: public}, "http://name.test/")
 	require.ErrorIs(t, err, outbound.ErrBlockedScheme)
@@ -144,14 +144,14 @@ func TestStrictTakesTLSAndFollowsNothing(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusFound))
 	t.Cleanup(server.Close)
 	resp, err := fetch(t, outbound.GuardedConfig{Strict: true, Allow: loopback}, server.URL)
-	require.NoError(t, err, "what is allowed needs no TLS")
+	require.NoError(t, err, "an allowed network needs no TLS")
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusFound, resp.StatusCode)
 
 	inside := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(inside.Close)
 	_, err = fetch(t, outbound.GuardedConfig{Strict: true}, inside.URL)
-	require.ErrorIs(t, err, outbound.ErrBlockedAddress, "TLS opens nothing")
+	require.ErrorIs(t, err, outbound.ErrBlockedAddress, "TLS does not unblock an address")
 }
 
 func TestGuardedKeepsCredentialsFromAnotherHost(t *testing.T) {
@@ -166,7 +166,7 @@ func TestGuardedKeepsCredentialsFromAnotherHost(t *testing.T) {
 	}))
 	t.Cleanup(first.Close)
 
-	// Same address, another port: net/http alone would carry the header over.
+	// The same address with another port: net/http alone would keep the header.
 	client := outbound.Guarded(outbound.GuardedConfig{Allow: loopback})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first.URL+"/?key=private", nil)
 	require.NoError(t, err)
@@ -239,7 +239,7 @@ func TestGuardedCapsHeaders(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestLimitTellsExactFromTooLong(t *testing.T) {
+func TestLimitAcceptsTheExactLength(t *testing.T) {
 	for length, tooLong := range map[int]bool{0: false, 9: false, 10: false, 11: true, 5000: true} {
 		body, err := outbound.ReadAll(strings.NewReader(strings.Repeat("x", length)), 10)
 		require.Equal(t, tooLong, errors.Is(err, outbound.ErrTooLarge), "length %d: %v", length, err)

@@ -24,23 +24,22 @@ import (
 	"autopost/internal/outbound"
 )
 
-// The hostile web: 127.0.0.2 plays a public host that does what it likes, 127.0.0.1
-// and ::1 are the inside that must never be reached, and every name resolves as the
-// attacker wishes.
+// hostileWeb simulates a hostile network: 127.0.0.2 is the attacker's public host, 127.0.0.1 and ::1
+// are private addresses that must never be reached, and every name resolves as the attacker wants.
 type hostileWeb struct {
 	t *testing.T
-	// attacker is the public host's address, inside what may not be reached; both host:port.
-	attacker, inside string
-	port             string
-	tried            int
-	reached          atomic.Int64
-	answer           http.HandlerFunc
-	said             atomic.Pointer[http.HandlerFunc] // answer, as of the last request
-	names            map[string][]netip.Addr
+	// attacker is the address of the public host, private that of the forbidden one; both host:port.
+	attacker, private string
+	port              string
+	tried             int
+	reached           atomic.Int64
+	answer            http.HandlerFunc
+	current           atomic.Pointer[http.HandlerFunc] // for the running request
+	names             map[string][]netip.Addr
 }
 
 const (
-	// hostileBytes and hostileTime are the caps of the client under test.
+	// hostileBytes and hostileTime are the limits of the client under test.
 	hostileBytes = 1 << 20
 	hostileTime  = 300 * time.Millisecond
 )
@@ -48,22 +47,22 @@ const (
 func newHostileWeb(t *testing.T) *hostileWeb {
 	t.Helper()
 	w := &hostileWeb{t: t, names: map[string][]netip.Addr{}}
-	// At a port that may be asked, where one is free: nothing but the address then stands between.
+	// Prefer an allowed port, so that only the address check protects the private address.
 	for _, port := range []string{"8443", "8080", "443", "80", "0"} {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
 		if err == nil {
 			w.watch(listener)
-			w.inside = listener.Addr().String()
+			w.private = listener.Addr().String()
 			break
 		}
 	}
-	_, w.port, _ = net.SplitHostPort(w.inside)
+	_, w.port, _ = net.SplitHostPort(w.private)
 	if listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "[::1]:"+w.port); err == nil {
 		w.watch(listener)
 	}
 	outside, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*w.said.Load())(rw, r) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*w.current.Load())(rw, r) }))
 	server.Listener = outside
 	server.Start()
 	t.Cleanup(server.Close)
@@ -72,7 +71,7 @@ func newHostileWeb(t *testing.T) *hostileWeb {
 	return w
 }
 
-// watch counts who comes where nobody may.
+// watch counts the connections to the forbidden address.
 func (w *hostileWeb) watch(listener net.Listener) {
 	w.t.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -87,7 +86,7 @@ func (w *hostileWeb) watch(listener net.Listener) {
 	}()
 }
 
-// LookupNetIP reads numbers as inet_aton does, and lies about names.
+// LookupNetIP parses numbers like inet_aton, and returns false addresses for names.
 func (w *hostileWeb) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	if addrs, ok := w.names[host]; ok {
 		return addrs, nil
@@ -101,7 +100,7 @@ func (w *hostileWeb) LookupNetIP(_ context.Context, _, host string) ([]netip.Add
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
-// aton reads the old notations of IPv4.
+// aton parses the old notations of IPv4.
 func aton(host string) (netip.Addr, bool) {
 	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(parts) > 4 {
@@ -109,7 +108,7 @@ func aton(host string) (netip.Addr, bool) {
 	}
 	var value uint64
 	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 0, 32) // of its prefixes, C knows 0 and 0x
+		n, err := strconv.ParseUint(part, 0, 32) // of the prefixes, C knows only 0 and 0x
 		if err != nil || strings.ContainsAny(part, "_oO") || len(part) > 1 && strings.ContainsAny(part[1:2], "bB") {
 			return netip.Addr{}, false
 		}
@@ -122,11 +121,11 @@ func aton(host string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
-// get fetches as the daemon would and reads the body to its end.
+// get fetches like the daemon and reads the whole body.
 func (w *hostileWeb) get(address string) (read int64, err error) {
 	w.tried++
 	answer := w.answer
-	w.said.Store(&answer)
+	w.current.Store(&answer)
 	client := outbound.Guarded(outbound.GuardedConfig{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Timeout: hostileTime, MaxBytes: hostileBytes, Resolver: w,
 	})
@@ -143,7 +142,7 @@ func (w *hostileWeb) get(address string) (read int64, err error) {
 	return io.Copy(io.Discard, resp.Body)
 }
 
-// forbidden are addresses that are not public, of every kind there is.
+// forbidden are non-public addresses of every kind.
 var forbidden = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254", "168.63.129.16",
 	"169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.0.1",
@@ -171,7 +170,7 @@ func TestHostileFetches(t *testing.T) {
 	t.Setenv("NO_PROXY", "")
 	w := newHostileWeb(t)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-		t.Setenv(name, "http://"+w.inside)
+		t.Setenv(name, "http://"+w.private)
 	}
 	t.Run("addresses", w.addresses)
 	t.Run("notations", w.notations)
@@ -184,7 +183,7 @@ func TestHostileFetches(t *testing.T) {
 	t.Logf("hostile fetches: %d tried, %d reached what is forbidden", w.tried, w.reached.Load())
 }
 
-// Each address by itself, behind a name, beside a good address, and behind a redirect.
+// Each address directly, behind a name, next to a good address, and behind a redirect.
 func (w *hostileWeb) addresses(t *testing.T) {
 	for _, address := range forbidden {
 		target := "http://" + bracketed(address) + ":" + w.port + "/"
@@ -219,14 +218,14 @@ func (w *hostileWeb) notations(t *testing.T) {
 			require.Error(t, err, "redirect to %s", target)
 		}
 	}
-	for _, target := range []string{"//" + w.inside + "/", "/\\" + w.inside, "\\\\" + w.inside, "http:" + w.inside, "http:///" + w.inside, "http://", ":" + w.port, "?", "", "%zz"} {
+	for _, target := range []string{"//" + w.private + "/", "/\\" + w.private, "\\\\" + w.private, "http:" + w.private, "http:///" + w.private, "http://", ":" + w.port, "?", "", "%zz"} {
 		w.redirects(target)
 		_, err := w.get("http://" + w.attacker + "/")
 		require.True(t, err != nil || target == "", "redirect to %q", target)
 	}
 }
 
-// The address that is checked is the one that is dialled, whatever the name says next.
+// The client dials the address that it checked, even if the name resolves differently later.
 func (w *hostileWeb) liesAboutNames(t *testing.T) {
 	w.answer = func(rw http.ResponseWriter, _ *http.Request) {
 		w.names["rebound.test"] = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
@@ -260,9 +259,9 @@ func (w *hostileWeb) portsAndSchemes(t *testing.T) {
 		require.Error(t, err, port)
 	}
 	for _, scheme := range []string{"file", "ftp", "gopher", "dict", "ldap", "tftp", "jar", "data", "javascript", "unix", "ws", "HTTPX"} {
-		_, err := w.get(scheme + "://" + w.inside + "/etc/passwd")
+		_, err := w.get(scheme + "://" + w.private + "/etc/passwd")
 		require.Error(t, err, scheme)
-		w.redirects(scheme + "://" + w.inside + "/etc/passwd")
+		w.redirects(scheme + "://" + w.private + "/etc/passwd")
 		_, err = w.get("http://" + w.attacker + "/")
 		require.Error(t, err, "redirect to %s", scheme)
 	}
@@ -283,7 +282,7 @@ func (w *hostileWeb) badRedirects(t *testing.T) {
 			http.Redirect(rw, r, "/next", http.StatusMovedPermanently)
 			return
 		}
-		http.Redirect(rw, r, "http://"+w.inside+"/", http.StatusMovedPermanently)
+		http.Redirect(rw, r, "http://"+w.private+"/", http.StatusMovedPermanently)
 	}
 	_, err = w.get("http://" + w.attacker + "/")
 	require.Error(t, err, "at the last hop")
@@ -296,7 +295,7 @@ func (w *hostileWeb) badRedirects(t *testing.T) {
 	w.redirects("http://u:p@" + other.Listener.Addr().String() + "/")
 	_, err = w.get("http://reader:" + canary + "@" + w.attacker + "/?key=" + canary)
 	require.NoError(t, err)
-	require.NotContains(t, fmt.Sprint(<-secrets), canary, "what belongs to one host goes to no other")
+	require.NotContains(t, fmt.Sprint(<-secrets), canary, "a credential is sent to its own host only")
 }
 
 func packed(times, size int) []byte {
@@ -354,12 +353,12 @@ func (w *hostileWeb) badBodies(t *testing.T) {
 		"brotli":                  {send("br", []byte("x")), outbound.ErrEncoding},
 		"deflate":                 {send("deflate", []byte("x")), outbound.ErrEncoding},
 		"a made-up encoding":      {send(strings.Repeat("z", 1000), []byte("x")), outbound.ErrEncoding},
-		"no gzip at all":          {send("gzip", []byte("<html>this is not packed</html>")), outbound.ErrEncoding},
+		"not gzip":                {send("gzip", []byte("<html>this is not packed</html>")), outbound.ErrEncoding},
 		"a gzip cut off":          {send("gzip", packed(1, 100_000)[:50]), io.ErrUnexpectedEOF},
 		"chunks without end":      {endless(make([]byte, 4096), true), outbound.ErrTooLarge},
 		"bytes without end":       {endless(make([]byte, 64<<10), false), outbound.ErrTooLarge},
 		"a drip":                  {drip, context.DeadlineExceeded},
-		"a length that is a lie":  {lying("1099511627776", 10), outbound.ErrTooLarge},
+		"a false length":          {lying("1099511627776", 10), outbound.ErrTooLarge},
 		"less than was announced": {lying("5000", 10), io.ErrUnexpectedEOF},
 	} {
 		w.answer = c.answer
@@ -371,7 +370,7 @@ func (w *hostileWeb) badBodies(t *testing.T) {
 	}
 }
 
-// inflated is more than a body may grow to, by its ratio, and less than the cap of others.
+// inflated exceeds the inflation limit but not the size limits.
 const inflated = hostileBytes + 10
 
 func lying(length string, body int) http.HandlerFunc {
@@ -385,7 +384,7 @@ func lying(length string, body int) http.HandlerFunc {
 	}
 }
 
-// Answers that are not even HTTP, or never become it.
+// Answers that are not HTTP, or never end.
 func (w *hostileWeb) badAnswers(t *testing.T) {
 	raw := func(write func(io.Writer) error) {
 		w.answer = func(rw http.ResponseWriter, _ *http.Request) {
@@ -427,7 +426,7 @@ func (w *hostileWeb) badAnswers(t *testing.T) {
 		"no HTTP":                     once("SSH-2.0-OpenSSH_9.6\r\n"),
 		"nothing":                     once(""),
 		"silence": func(c io.Writer) error {
-			_, err := io.Copy(io.Discard, c.(io.Reader)) // until the client hangs up
+			_, err := io.Copy(io.Discard, c.(io.Reader)) // until the client disconnects
 			return err
 		},
 	} {
@@ -439,8 +438,8 @@ func (w *hostileWeb) badAnswers(t *testing.T) {
 	}
 }
 
-// Whatever a URL says, a number that is no plain address is never asked of a
-// resolver, and nothing is dialled that the resolver did not give.
+// The client never resolves a number that is not a plain address, and dials only addresses that the
+// resolver returned.
 func FuzzGuardedURL(f *testing.F) {
 	for _, seed := range []string{"http://127.1/", "http://0x7f.1:80/", "https://[::1%25lo]/", "http://１２７.１/", "http://a@b/", "http://1.2.3.4./", "http://example.com:8080/x"} {
 		f.Add(seed)

@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// Limit passes on at most limit bytes of body and then fails with [ErrTooLarge]
-// instead of ending as if that had been all.
+// Limit returns at most limit bytes of body and then fails with [ErrTooLarge] if the body is longer.
 func Limit(body io.ReadCloser, limit int64) io.ReadCloser {
 	return &limited{body: body, left: limit, limit: limit}
 }
@@ -20,7 +19,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte beyond the cap tells a body that ends there from one that goes on.
+	// One byte more than the limit shows whether the body continues.
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
 	}
@@ -36,7 +35,7 @@ func (l *limited) Read(p []byte) (int, error) {
 
 func (l *limited) Close() error { return l.body.Close() }
 
-// ReadAll reads a body of at most limit bytes, else it fails with [ErrTooLarge].
+// ReadAll reads a body of at most limit bytes. A longer body fails with [ErrTooLarge].
 func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(Limit(io.NopCloser(r), limit))
 }

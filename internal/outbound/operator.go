@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// dialTimeout makes a host that does not answer a definite failure long before the deadline of the call.
+	// dialTimeout bounds connecting, so that a host that does not answer is a definite failure long
+	// before the call's deadline.
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
-	// idleTimeout is shorter than what servers commonly grant: a request written to a
-	// connection that the server has just closed has an unknown outcome.
+	// idleTimeout is shorter than common server timeouts: a request on a connection that the server has
+	// just closed has an unknown outcome.
 	idleTimeout     = 20 * time.Second
 	maxHeaderBytes  = 64 << 10
 	maxIdlePerHost  = 256
@@ -26,13 +27,13 @@ const (
 
 // OperatorConfig configures [Operator]. The zero value is usable.
 type OperatorConfig struct {
-	// CAPEM is a PEM bundle of authorities trusted by this client besides the system's.
+	// CAPEM is a PEM bundle of additional trusted certificate authorities.
 	CAPEM []byte
 }
 
-// Operator makes the client for addresses set by the operator: they are used as
-// given. No proxy from the environment, no redirect followed, TLS verified. How long a call may
-// take is the context's affair; connecting and the handshake have 10 s each.
+// Operator returns a client for addresses that the operator configured. It uses no proxy, follows no
+// redirect and verifies TLS. The context bounds a call; connecting and the TLS handshake have 10 s
+// each.
 func Operator(cfg OperatorConfig) (*Client, error) {
 	pool, err := trusted(cfg.CAPEM)
 	if err != nil {
@@ -57,7 +58,7 @@ func Operator(cfg OperatorConfig) (*Client, error) {
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// trusted is nil, the system's pool, without a bundle.
+// trusted returns the certificate pool, or nil (the system's pool) without a bundle.
 func trusted(bundle []byte) (*x509.CertPool, error) {
 	if len(bundle) == 0 {
 		return nil, nil
@@ -67,7 +68,7 @@ func trusted(bundle []byte) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
 	}
 	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, errors.New("the CA bundle holds no certificate in PEM form")
+		return nil, errors.New("the CA bundle contains no PEM certificate")
 	}
 	return pool, nil
 }

@@ -20,15 +20,15 @@ import (
 
 const canary = "123456:AAcanaryTOKENcanary"
 
-// peer is a server that decides per connection and request what to do with the socket.
+// peer is a server that decides per connection and request how it uses the socket.
 type peer struct {
 	listener net.Listener
 	requests atomic.Int64
 	closed   chan struct{}
 }
 
-// newPeer serves every request of every connection by answer until that returns false;
-// then the connection is closed and a token put into closed.
+// newPeer passes every request to answer. When answer returns false, it closes the connection and sends
+// to closed.
 func newPeer(t *testing.T, answer func(n int64, req *http.Request, conn net.Conn) bool) *peer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,7 +132,7 @@ func TestPostOnAConnectionTheServerClosedIsNeverSentTwice(t *testing.T) {
 
 	resp, err = post(t, client, server.listener.Addr().String())
 	if err != nil {
-		// The dead connection was taken before its end was noticed; the request went nowhere.
+		// The client took the closed connection before it noticed the close; the request was not sent.
 		require.EqualValues(t, 1, server.requests.Load())
 		return
 	}
@@ -140,7 +140,7 @@ func TestPostOnAConnectionTheServerClosedIsNeverSentTwice(t *testing.T) {
 	require.EqualValues(t, 2, server.requests.Load())
 }
 
-func TestWrittenTellsWhereACallFailed(t *testing.T) {
+func TestWrittenByKindOfFailure(t *testing.T) {
 	t.Run("connection refused", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestWrittenTellsWhereACallFailed(t *testing.T) {
 		_ = requireError(t, err, true)
 		require.ErrorIs(t, err, context.Canceled)
 	})
-	t.Run("context over before the call", func(t *testing.T) {
+	t.Run("context ended before the call", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:1", strings.NewReader("body"))
@@ -193,7 +193,7 @@ func TestWrittenTellsWhereACallFailed(t *testing.T) {
 	})
 }
 
-func TestOperatorTrustsTheExtraBundleAndSpeaksHTTP2(t *testing.T) {
+func TestOperatorTrustsTheExtraBundleAndUsesHTTP2(t *testing.T) {
 	proto := make(chan string, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { proto <- r.Proto }))
 	server.EnableHTTP2 = true
@@ -226,7 +226,7 @@ func TestOperatorFollowsNoRedirectAndNoProxy(t *testing.T) {
 	require.EqualValues(t, 1, hits.Load())
 }
 
-func TestAnUnreadableRedirectIsNotQuoted(t *testing.T) {
+func TestUnreadableRedirectIsNotQuoted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "http://%zz/"+canary)
 		w.WriteHeader(http.StatusFound)
@@ -237,7 +237,7 @@ func TestAnUnreadableRedirectIsNotQuoted(t *testing.T) {
 	require.ErrorIs(t, err, outbound.ErrRedirect)
 }
 
-func TestAStreamResetOfHTTP2CountsAsWritten(t *testing.T) {
+func TestHTTP2StreamResetCountsAsWritten(t *testing.T) {
 	var hits atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		hits.Add(1)

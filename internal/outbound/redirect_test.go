@@ -20,8 +20,8 @@ func TestRedirectDoesNotLeaveTLS(t *testing.T) {
 	require.NoError(t, redirect(to("https://b/"), []*http.Request{to("http://a/")}))
 }
 
-// What passes for public is none of what the standard library knows to be inside, also
-// where an IPv4 address is carried in an IPv6 one.
+// public accepts no address that the standard library classifies as private, also if an IPv4 address is
+// embedded in an IPv6 one.
 func FuzzPublic(f *testing.F) {
 	for _, seed := range []string{"127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "93.184.215.14", "2606:2800:21f:cb07::1"} {
 		f.Add(netip.MustParseAddr(seed).AsSlice())
@@ -33,10 +33,10 @@ func FuzzPublic(f *testing.F) {
 		}
 		addr = addr.Unmap()
 		if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() {
-			t.Errorf("%s passes for public", addr)
+			t.Errorf("%s is accepted as public", addr)
 		}
 		if bytes := addr.As16(); addr.Is6() && (bytes[0] == 0x20 && bytes[1] == 0x02 || bytes[0] == 0 && bytes[1] == 0x64) {
-			t.Errorf("%s carries an IPv4 address and passes for public", addr)
+			t.Errorf("%s embeds an IPv4 address and is accepted as public", addr)
 		}
 	})
 }

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// maxInflation is how many times its size a compressed body may become, and
-	// inflationGrace how long it may be before that counts: short repetitive texts
-	// compress far better than long ones.
+	// maxInflation bounds the ratio of decompressed to compressed size. It applies only after
+	// inflationGrace bytes, because short repetitive texts compress far better than long ones.
 	maxInflation   = 100
 	inflationGrace = 1 << 20
 )
 
-// unzipped asks for gzip where the caller asked for nothing, and takes no other
-// encoding: what is packed several times over is a bomb or a mistake.
+// unzipped requests gzip unless the caller sets Accept-Encoding, and rejects any other encoding.
+// Multiple encodings are a decompression bomb or a mistake.
 type unzipped struct{ next http.RoundTripper }
 
 func (u *unzipped) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -37,7 +36,7 @@ func (u *unzipped) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	case encoding != "gzip" && encoding != "x-gzip":
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%w: the body is packed as %.40q", ErrEncoding, encoding)
+		return nil, fmt.Errorf("%w: the encoding is %.40q", ErrEncoding, encoding)
 	}
 	resp.Body = &inflating{packed: &counter{r: resp.Body}, body: resp.Body}
 	resp.Header.Del("Content-Encoding")
@@ -65,7 +64,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inflating unpacks a body as it is read, and stops where it grows beyond reason.
+// inflating decompresses a body while it is read, and stops at the limit.
 type inflating struct {
 	packed *counter
 	body   io.Closer
@@ -89,10 +88,10 @@ func (i *inflating) Read(p []byte) (int, error) {
 	return n, i.damaged(err)
 }
 
-// damaged tells bytes that are no gzip from a connection that broke.
+// damaged distinguishes invalid gzip data from a broken connection.
 func (i *inflating) damaged(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
-		return fmt.Errorf("%w: the body is no gzip", ErrEncoding)
+		return fmt.Errorf("%w: the body is not valid gzip", ErrEncoding)
 	}
 	return err
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// longestWait is the longest wait that is believed.
+// longestWait is the longest wait that is accepted.
 const longestWait = 365 * 24 * time.Hour
 
-// RetryAfter reads the field Retry-After of an answer, at most a year; 0 = none. A
-// date counts from the answer's own Date, for clocks differ.
+// RetryAfter returns the wait of the Retry-After header, at most a year; 0 without one. A date counts
+// from the answer's own Date, because clocks differ.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// countedConn counts the bytes that the kernel took.
+// countedConn counts the bytes that the kernel accepted.
 type countedConn struct {
 	net.Conn
 	sent atomic.Int64
@@ -20,17 +20,17 @@ func (c *countedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watch finds out whether a byte of a request left. Tracing alone cannot tell:
-// WroteHeaders fires when the headers are in a buffer, also of a connection that is
-// already dead; and the byte counter alone counts TLS handshakes. Both together err on the
-// side of "written" only, when a connection is closed between buffer and wire.
+// watch determines whether a byte of a request was sent. Neither source is enough alone: WroteHeaders
+// fires when the headers are in a buffer, even if the connection is closed; the byte counter also
+// counts TLS handshakes. Both together can only err towards "written", if a connection closes between
+// buffer and wire.
 type watch struct {
 	mu      sync.Mutex
 	conn    *countedConn
 	before  int64
 	began   bool
 	shared  bool // HTTP/2: other requests write to the same connection
-	unknown bool // a connection that is not ours
+	unknown bool // the connection is not a countedConn
 	earlier bool // a previous hop of a redirect was written
 }
 
@@ -61,7 +61,7 @@ func (w *watch) got(conn net.Conn) {
 	}
 }
 
-// grew expects mu to be held.
+// grew requires mu.
 func (w *watch) grew() bool {
 	switch {
 	case w.earlier || w.shared:

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reused connection that turns out dead swallows the headers into a buffer and lets
-// no byte out. No server can be made to die at just that moment, so the trace is played by hand.
+// The headers of a request on a closed connection stay in a buffer. A server cannot close at exactly
+// that time, so the test calls the trace directly.
 func TestHeadersInTheBufferOfADeadConnectionAreNotWritten(t *testing.T) {
 	near, far := net.Pipe()
 	conn := &countedConn{Conn: near}
@@ -30,7 +30,7 @@ func TestHeadersInTheBufferOfADeadConnectionAreNotWritten(t *testing.T) {
 	require.True(t, w.written(), "one byte is enough")
 
 	trace.GotConn(httptrace.GotConnInfo{Conn: &countedConn{Conn: near}})
-	require.True(t, w.written(), "a later hop does not take it back")
+	require.True(t, w.written(), "a later hop does not change it")
 	require.NoError(t, near.Close())
 	require.NoError(t, far.Close())
 }

@@ -8,29 +8,22 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/api"
+	"autopost/internal/api/rest"
+	"autopost/internal/credential"
+	"autopost/internal/problem"
 )
 
-// APIKey is what resolve_api_key answers.
-type APIKey struct {
-	WorkspaceID string   `json:"workspace_id"`
-	KeyID       string   `json:"key_id"`
-	Name        string   `json:"name"`
-	Role        string   `json:"role"`
-	Scopes      []string `json:"scopes"`
-	// Unseen says that TouchAPIKey has something to note.
-	Unseen bool `json:"unseen"`
-}
-
-// ResolveAPIKey finds the enabled key of a secret's SHA-256 that has not ended; nil when there is none.
-func (s *Store) ResolveAPIKey(ctx context.Context, secretHash string) (*APIKey, error) {
-	key, err := call[*APIKey](ctx, s, `select * from autopost.resolve_api_key($1)`, secretHash)
+// ResolveAPIKey returns the valid key with this SHA-256 of its secret; nil if there is none.
+func (s *Store) ResolveAPIKey(ctx context.Context, secretHash string) (*rest.Key, error) {
+	key, err := call[*rest.Key](ctx, s, `select * from autopost.resolve_api_key($1)`, secretHash)
 	if err != nil {
 		return nil, fmt.Errorf("resolve api key: %w", err)
 	}
 	return key, nil
 }
 
-// TouchAPIKey notes that a key is used, once an hour at most.
+// TouchAPIKey records the use of a key, at most once per hour.
 func (s *Store) TouchAPIKey(ctx context.Context, workspace, key string) error {
 	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.touch_api_key($1, $2::text::uuid)`, workspace, key); err != nil {
 		return fmt.Errorf("touch api key %s: %w", key, err)
@@ -38,7 +31,7 @@ func (s *Store) TouchAPIKey(ctx context.Context, workspace, key string) error {
 	return nil
 }
 
-// NewAPIKey is what a key is made from; Scopes and ExpiresAt may be left out.
+// NewAPIKey describes a new key. Scopes and ExpiresAt are optional.
 type NewAPIKey struct {
 	Name      string     `json:"name"`
 	Role      string     `json:"role"`
@@ -46,8 +39,8 @@ type NewAPIKey struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// CreateAPIKey adds a key by the SHA-256 of its secret and returns its id.
-func (s *Store) CreateAPIKey(ctx context.Context, a Act, key NewAPIKey, secretHash string) (string, error) {
+// CreateAPIKey adds a key with this SHA-256 of its secret and returns its id.
+func (s *Store) CreateAPIKey(ctx context.Context, a OperatorAction, key NewAPIKey, secretHash string) (string, error) {
 	fields, err := json.Marshal(key)
 	if err != nil {
 		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
@@ -60,27 +53,28 @@ func (s *Store) CreateAPIKey(ctx context.Context, a Act, key NewAPIKey, secretHa
 	return answer.ID, nil
 }
 
-// KeyAnswer is what became of a key.
+// KeyAnswer is the answer to a change of a key.
 type KeyAnswer struct {
 	Applied bool `json:"applied"`
-	// Reason says why nothing was applied: unknown_key, unchanged, disabled or expired.
+	// Reason is unknown_key, unchanged, disabled or expired if nothing was changed.
 	Reason string `json:"reason"`
-	// ID is the new key's, of a rotation.
+	// ID is the id of the new key after a rotation.
 	ID string `json:"id"`
-	// Before and After are the key that was named.
+	// Before and After describe the named key.
 	Before APIKeyState `json:"before"`
 	After  APIKeyState `json:"after"`
 }
 
-// APIKeyState is what acts change of a key.
+// APIKeyState is the changeable part of a key.
 type APIKeyState struct {
 	Name      string     `json:"name"`
 	Enabled   bool       `json:"enabled"`
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
-// RotateAPIKey puts a key with a fresh secret in the place of another, which ends after overlap; whole seconds count, thirty days at most.
-func (s *Store) RotateAPIKey(ctx context.Context, a Act, key, secretHash string, overlap time.Duration) (KeyAnswer, error) {
+// RotateAPIKey adds a key with a new secret that replaces another. The old key ends after overlap: whole seconds, at most
+// thirty days.
+func (s *Store) RotateAPIKey(ctx context.Context, a OperatorAction, key, secretHash string, overlap time.Duration) (KeyAnswer, error) {
 	answer, err := call[KeyAnswer](ctx, s, `select * from autopost.rotate_api_key($1, $2::text::uuid, $3, $4, $5, $6, $7)`,
 		a.Workspace, key, secretHash, int(overlap/time.Second), a.Operator, a.Reason, a.DryRun)
 	if err != nil {
@@ -89,84 +83,66 @@ func (s *Store) RotateAPIKey(ctx context.Context, a Act, key, secretHash string,
 	return answer, nil
 }
 
-// DisableAPIKey ends a key for good.
-func (s *Store) DisableAPIKey(ctx context.Context, a Act, key string) (KeyAnswer, error) {
-	answer, err := call[KeyAnswer](ctx, s, `select * from autopost.disable_api_key($1, $2::text::uuid, $3, $4, $5)`,
-		a.Workspace, key, a.Operator, a.Reason, a.DryRun)
-	if err != nil {
-		return answer, fmt.Errorf("disable api key %s: %w", key, err)
-	}
-	return answer, nil
+// DisableAPIKey disables a key permanently.
+func (s *Store) DisableAPIKey(ctx context.Context, a OperatorAction, key string) (Written, error) {
+	return s.write(ctx, a, `autopost.disable_api_key(@workspace, @key::text::uuid, @operator, @reason, @dry_run)`, args{"key": key})
 }
 
-// APIKeyRow is a row of the read model list_api_keys.
+// APIKeyRow is a row of list_api_keys.
 type APIKeyRow struct {
-	KeyID      string
-	Name       string
-	Role       string
-	Scopes     []string
-	Enabled    bool
-	ExpiresAt  *time.Time
-	LastUsedAt *time.Time
-	ReplacedBy *string
-	CreatedAt  time.Time
+	KeyID      string     `json:"key_id"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	Scopes     []string   `json:"scopes"`
+	Enabled    bool       `json:"enabled"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	ReplacedBy *string    `json:"replaced_by"`
+	CreatedAt  time.Time  `json:"created_at"`
 }
 
-// ListAPIKeys returns the keys of a workspace, or the one that is named, newest first; limit is 1 to 10,000.
+// ListAPIKeys returns the keys of a workspace, newest first; only one if key is not "". limit is 1 to 10,000.
 func (s *Store) ListAPIKeys(ctx context.Context, workspace, key string, limit int) ([]APIKeyRow, error) {
-	filter, err := json.Marshal(struct {
-		KeyID string `json:"key_id,omitempty"`
-	}{key})
-	if err != nil {
-		return nil, fmt.Errorf("list api keys ws=%s: %w", workspace, err)
+	filter := map[string]string{}
+	if key != "" {
+		filter["key_id"] = key
 	}
-	return read[APIKeyRow](ctx, s, "list api keys ws="+workspace, `
-		select key_id::text, name, role, scopes, enabled, expires_at, last_used_at, replaced_by::text, created_at
-		from autopost.list_api_keys($1, $2, $3)`, workspace, json.RawMessage(filter), limit)
+	return List[APIKeyRow](ctx, s, Query{Function: "list_api_keys", Workspace: workspace, Filter: filter, Limit: limit})
 }
 
-// Act says who does something by hand and why; both are required. A dry run changes
-// nothing and answers what the act would.
-type Act struct {
-	Workspace string
-	Operator  string
-	Reason    string
-	DryRun    bool
-}
-
-// ActAnswer is what an act by hand changed, or would.
+// ActAnswer is the answer to a manual change of channels or deliveries. A dry run has the same answer.
 type ActAnswer struct {
+	whole
+
 	Applied bool `json:"applied"`
-	// Reason says why nothing was applied; empty when there was nothing in the way.
+	// Reason is the code of a refusal; "" if nothing was refused.
 	Reason string `json:"reason"`
-	// Waiting and Sending count deliveries of the channels acted on.
+	// Waiting and Sending count deliveries of the channels.
 	Waiting int `json:"waiting"`
 	Sending int `json:"sending"`
-	// Channels are those that changed, by their id.
+	// Channels are the changed channels by id.
 	Channels []ChannelChange `json:"channels"`
-	// Results has a row for each delivery.
+	// Results has one row per delivery.
 	Results []DeliveryResult `json:"results"`
-	// Errors say why it is refused, where Reason is "invalid".
-	Errors []FieldError `json:"errors"`
-	// Raw is the whole answer.
-	Raw json.RawMessage `json:"-"`
+	// Errors are set if Reason is "invalid".
+	Errors []problem.Fault `json:"errors"`
 }
 
-// ChannelChange is a channel before and after an act.
+// ChannelChange is a channel before and after a change.
 type ChannelChange struct {
 	ChannelID string       `json:"channel_id"`
 	Before    ChannelState `json:"before"`
 	After     ChannelState `json:"after"`
 }
 
-// ChannelState is what acts change of a channel.
+// ChannelState is the changeable part of a channel.
 type ChannelState struct {
 	Enabled     bool   `json:"enabled"`
 	PausedUntil string `json:"paused_until"`
 	ErrorStreak int    `json:"error_streak"`
 }
 
-// String says it in words.
+// String describes the state for people.
 func (s ChannelState) String() string {
 	text := "enabled"
 	if !s.Enabled {
@@ -181,149 +157,114 @@ func (s ChannelState) String() string {
 	return text
 }
 
-// DeliveryResult is what became of one delivery, or would.
+// DeliveryResult is the result for one delivery.
 type DeliveryResult struct {
 	DeliveryID string `json:"delivery_id"`
-	// ActID, ChannelID and Message are told of acts on posts that were sent.
+	// ActID, ChannelID and Message are set for post changes.
 	ActID     string `json:"act_id"`
 	ChannelID string `json:"channel_id"`
 	Message   string `json:"message"`
-	// Applied is nil where a row is listed only when it was acted on.
+	// Applied is nil if the answer lists only changed deliveries.
 	Applied *bool  `json:"applied"`
 	Reason  string `json:"reason"`
 	Before  string `json:"before"`
 	After   string `json:"after"`
-	// Started says whether the call of a stale delivery had begun.
+	// Started means that the call of a stale delivery had started.
 	Started bool `json:"started"`
 }
 
-// act asks one function of the runbook.
-func (s *Store) act(ctx context.Context, what, workspace, sql string, args ...any) (ActAnswer, error) {
-	raw, err := call[json.RawMessage](ctx, s, sql, args...)
-	if err != nil {
-		return ActAnswer{}, fmt.Errorf("%s ws=%s: %w", what, workspace, err)
-	}
-	answer := ActAnswer{Raw: raw}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return ActAnswer{}, fmt.Errorf("%s ws=%s: decode the answer: %w", what, workspace, err)
-	}
-	return answer, nil
-}
-
-// ManualRequeue puts dead or failed deliveries back into the queue; a dry run asks manual_requeue_preview.
-func (s *Store) ManualRequeue(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
+// ManualRequeue requeues dead or failed deliveries. A dry run calls manual_requeue_preview.
+func (s *Store) ManualRequeue(ctx context.Context, a OperatorAction, deliveries []string) (Written, error) {
+	change := `autopost.manual_requeue(@workspace, @deliveries::text[]::uuid[], @operator, @reason)`
 	if a.DryRun {
-		return s.act(ctx, "manual requeue preview", a.Workspace, `select * from autopost.manual_requeue_preview($1, $2::text[]::uuid[])`, a.Workspace, deliveries)
+		change = `autopost.manual_requeue_preview(@workspace, @deliveries::text[]::uuid[])`
 	}
-	return s.act(ctx, "manual requeue", a.Workspace, `select * from autopost.manual_requeue($1, $2::text[]::uuid[], $3, $4)`,
-		a.Workspace, deliveries, a.Operator, a.Reason)
+	return s.write(ctx, a, change, args{"deliveries": deliveries})
 }
 
-// ResolveUnknown settles a delivery whose outcome nobody knows: it is there as the message of an id, or, where that is empty, it is not.
-func (s *Store) ResolveUnknown(ctx context.Context, a Act, delivery, messageID string) (ActAnswer, error) {
-	return s.act(ctx, "resolve unknown", a.Workspace, `select * from autopost.resolve_unknown($1, $2::text::uuid, case when $3 = '' then 'absent' else 'found' end, $3, $4, $5)`,
-		a.Workspace, delivery, messageID, a.Operator, a.Reason)
+// ResolveUnknown resolves an unknown outcome. The verdict is found, with the platform's id of the message, or absent.
+func (s *Store) ResolveUnknown(ctx context.Context, a OperatorAction, delivery, verdict, messageID string) (Written, error) {
+	return s.write(ctx, a, `autopost.resolve_unknown(@workspace, @delivery::text::uuid, @verdict, nullif(@message, ''), @operator, @reason)`, args{"delivery": delivery, "verdict": verdict, "message": messageID})
 }
 
-// SkipDeliveries ends waiting deliveries without sending them.
-func (s *Store) SkipDeliveries(ctx context.Context, a Act, deliveries []string) (ActAnswer, error) {
-	return s.act(ctx, "skip deliveries", a.Workspace, `select * from autopost.skip_deliveries($1, $2::text[]::uuid[], $3, $4, $5)`,
-		a.Workspace, deliveries, a.Operator, a.Reason, a.DryRun)
+// SkipDeliveries makes waiting deliveries dead without sending them.
+func (s *Store) SkipDeliveries(ctx context.Context, a OperatorAction, deliveries []string) (Written, error) {
+	return s.write(ctx, a, `autopost.skip_deliveries(@workspace, @deliveries::text[]::uuid[], @operator, @reason, @dry_run)`, args{"deliveries": deliveries})
 }
 
-// ActRequest is something to be done to posts that were sent.
-type ActRequest struct {
-	Kind autopost.ActKind
-	// MessageID names a message with all its channels, else DeliveryIDs name deliveries.
-	MessageID   string
-	DeliveryIDs []string
-	// Changes are what an edit says instead, a JSON object; nil for other kinds.
-	Changes json.RawMessage
-	// At is when; nil is now.
-	At *time.Time
+// RequestActs requests changes of sent posts.
+func (s *Store) RequestActs(ctx context.Context, a OperatorAction, r api.ActRequest) (Written, error) {
+	return s.write(ctx, a, `autopost.request_acts(@workspace, @kind, nullif(@message, '')::uuid, @deliveries::text[]::uuid[], @changes, nullif(@at, '')::timestamptz,
+		@operator, @reason, @dry_run)`, args{"kind": string(r.Kind), "message": r.MessageID, "deliveries": r.DeliveryIDs, "changes": r.Changes, "at": r.At})
 }
 
-// RequestActs has something done to posts that were sent.
-func (s *Store) RequestActs(ctx context.Context, a Act, r ActRequest) (ActAnswer, error) {
-	return s.act(ctx, "request acts", a.Workspace, `select * from autopost.request_acts($1, $2, nullif($3::text, '')::uuid, $4::text[]::uuid[], $5, $6, $7, $8, $9)`,
-		a.Workspace, string(r.Kind), r.MessageID, r.DeliveryIDs, r.Changes, r.At, a.Operator, a.Reason, a.DryRun)
+// CancelActs cancels waiting post changes.
+func (s *Store) CancelActs(ctx context.Context, a OperatorAction, acts []string) (Written, error) {
+	return s.write(ctx, a, `autopost.cancel_acts(@workspace, @acts::text[]::uuid[], @operator, @reason, @dry_run)`, args{"acts": acts})
 }
 
-// CancelActs ends acts that wait.
-func (s *Store) CancelActs(ctx context.Context, a Act, acts []string) (ActAnswer, error) {
-	return s.act(ctx, "cancel acts", a.Workspace, `select * from autopost.cancel_acts($1, $2::text[]::uuid[], $3, $4, $5)`,
-		a.Workspace, acts, a.Operator, a.Reason, a.DryRun)
-}
-
-// PauseChannel stops a channel for a time, of which whole seconds count: one second to a year.
-func (s *Store) PauseChannel(ctx context.Context, a Act, channel string, pause time.Duration) (ActAnswer, error) {
-	return s.act(ctx, "pause channel "+channel, a.Workspace, `select * from autopost.pause_channel($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, channel, int(pause/time.Second), a.Operator, a.Reason, a.DryRun)
+// PauseChannel pauses a channel for whole seconds: one second to a year.
+func (s *Store) PauseChannel(ctx context.Context, a OperatorAction, channel string, pause time.Duration) (Written, error) {
+	return s.write(ctx, a, `autopost.pause_channel(@workspace, @channel, @seconds, @operator, @reason, @dry_run)`, args{"channel": channel, "seconds": int(pause / time.Second)})
 }
 
 // ResumeChannel enables a channel and ends its pause.
-func (s *Store) ResumeChannel(ctx context.Context, a Act, channel string) (ActAnswer, error) {
-	return s.act(ctx, "resume channel "+channel, a.Workspace, `select * from autopost.resume_channel($1, $2, $3, $4, $5)`,
-		a.Workspace, channel, a.Operator, a.Reason, a.DryRun)
+func (s *Store) ResumeChannel(ctx context.Context, a OperatorAction, channel string) (Written, error) {
+	return s.write(ctx, a, `autopost.resume_channel(@workspace, @channel, @operator, @reason, @dry_run)`, args{"channel": channel})
 }
 
-// DisableGroup disables all channels of a rate group; an empty platform stands for all.
-func (s *Store) DisableGroup(ctx context.Context, a Act, platform, group string) (ActAnswer, error) {
-	return s.act(ctx, "disable group "+group, a.Workspace, `select * from autopost.disable_group($1, nullif($2, ''), $3, $4, $5, $6)`,
-		a.Workspace, platform, group, a.Operator, a.Reason, a.DryRun)
+// DisableGroup disables all channels of a rate group; platform "" means all platforms.
+func (s *Store) DisableGroup(ctx context.Context, a OperatorAction, platform, group string) (Written, error) {
+	return s.write(ctx, a, `autopost.disable_group(@workspace, nullif(@platform, ''), @group, @operator, @reason, @dry_run)`, args{"platform": platform, "group": group})
 }
 
-// EnableGroup resumes all channels of a rate group; an empty platform stands for all.
-func (s *Store) EnableGroup(ctx context.Context, a Act, platform, group string) (ActAnswer, error) {
-	return s.act(ctx, "enable group "+group, a.Workspace, `select * from autopost.enable_group($1, nullif($2, ''), $3, $4, $5, $6)`,
-		a.Workspace, platform, group, a.Operator, a.Reason, a.DryRun)
+// EnableGroup resumes all channels of a rate group; platform "" means all platforms.
+func (s *Store) EnableGroup(ctx context.Context, a OperatorAction, platform, group string) (Written, error) {
+	return s.write(ctx, a, `autopost.enable_group(@workspace, nullif(@platform, ''), @group, @operator, @reason, @dry_run)`, args{"platform": platform, "group": group})
 }
 
-// RotateAuth gives a channel another credential and, unless group is empty, another rate group.
-func (s *Store) RotateAuth(ctx context.Context, a Act, channel, authRef, group string) (ActAnswer, error) {
-	return s.act(ctx, "rotate auth of channel "+channel, a.Workspace, `select * from autopost.rotate_auth($1, $2, $3, nullif($4, ''), $5, $6, $7)`,
-		a.Workspace, channel, authRef, group, a.Operator, a.Reason, a.DryRun)
+// RotateAuth replaces the credential of a channel and, unless group is "", its rate group.
+func (s *Store) RotateAuth(ctx context.Context, a OperatorAction, channel, authRef, group string) (Written, error) {
+	return s.write(ctx, a, `autopost.rotate_auth(@workspace, @channel, @auth_ref, nullif(@group, ''), @operator, @reason, @dry_run)`, args{"channel": channel, "auth_ref": authRef, "group": group})
 }
 
-// RequeueAuthLost lets the channels of a credential go on that waited because it was
-// refused, and puts back what failed because of it.
-func (s *Store) RequeueAuthLost(ctx context.Context, a Act, authRef string) (ActAnswer, error) {
-	return s.act(ctx, "requeue auth lost of "+authRef, a.Workspace, `select * from autopost.requeue_auth_lost($1, $2, $3, $4, $5)`,
-		a.Workspace, authRef, a.Operator, a.Reason, a.DryRun)
+// RequeueAuthLost resumes channels that wait because the credential was refused, and requeues deliveries that failed
+// because of it.
+func (s *Store) RequeueAuthLost(ctx context.Context, a OperatorAction, authRef string) (Written, error) {
+	return s.write(ctx, a, `autopost.requeue_auth_lost(@workspace, @auth_ref, @operator, @reason, @dry_run)`, args{"auth_ref": authRef})
 }
 
-// ReleaseStale ends claims that are older than ten minutes or more; whole seconds count.
-func (s *Store) ReleaseStale(ctx context.Context, a Act, olderThan time.Duration) (ActAnswer, error) {
-	return s.act(ctx, "release stale", a.Workspace, `select * from autopost.release_stale($1, $2, $3, $4, $5)`,
-		a.Workspace, int(olderThan/time.Second), a.Operator, a.Reason, a.DryRun)
+// ReleaseStale releases claims that are older than olderThan: whole seconds, at least ten minutes.
+func (s *Store) ReleaseStale(ctx context.Context, a OperatorAction, olderThan time.Duration) (Written, error) {
+	return s.write(ctx, a, `autopost.release_stale(@workspace, @seconds, @operator, @reason, @dry_run)`, args{"seconds": int(olderThan / time.Second)})
 }
 
-// SealedAnswer is what put_sealed_secret answers.
+// SealedAnswer is the answer of put_sealed_secret.
 type SealedAnswer struct {
 	Applied bool `json:"applied"`
-	// Reason is other_platform or newer where nothing was applied.
+	// Reason is other_platform or newer if nothing was changed.
 	Reason   string `json:"reason"`
 	Platform string `json:"platform"`
 	Created  bool   `json:"created"`
 	Version  int    `json:"version"`
-	// Resumed counts channels that go on; AuthLost deliveries that may be put back.
+	// Resumed counts resumed channels; AuthLost deliveries that may be requeued.
 	Resumed  int `json:"resumed"`
 	AuthLost int `json:"auth_lost"`
 }
 
-// SecretToPut is a sealed secret that a person gave, or the platform gave to a person.
+// SecretToPut is a sealed secret from an operator, or from the platform through a link.
 type SecretToPut struct {
 	AuthRef  string
 	Platform string
-	Sealed   SealedSecret
+	Sealed   credential.SealedSecret
 	// MadeBy is "set" or "link".
 	MadeBy string
-	// ValidFor is how long it is good for; 0 = nobody knows.
+	// ValidFor is the time until it expires; 0 if unknown.
 	ValidFor time.Duration
 }
 
-// PutSealedSecret keeps a secret sealed and binds the credential to it.
-func (s *Store) PutSealedSecret(ctx context.Context, a Act, put SecretToPut) (SealedAnswer, error) {
+// PutSealedSecret stores a sealed secret and binds the credential to it.
+func (s *Store) PutSealedSecret(ctx context.Context, a OperatorAction, put SecretToPut) (SealedAnswer, error) {
 	answer, err := call[SealedAnswer](ctx, s, `select * from autopost.put_sealed_secret($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		a.Workspace, put.AuthRef, put.Platform, put.Sealed, put.MadeBy, wholeSeconds(put.ValidFor), a.Operator, a.Reason, a.DryRun)
 	if err != nil {
@@ -332,8 +273,8 @@ func (s *Store) PutSealedSecret(ctx context.Context, a Act, put SecretToPut) (Se
 	return answer, nil
 }
 
-// RecordCredentialCheck keeps what the platform said of a credential; failure is nil when it said it.
-func (s *Store) RecordCredentialCheck(ctx context.Context, workspace, authRef string, standing autopost.Standing, failure *autopost.Error) error {
+// RecordCredentialCheck stores the result of a credential check. failure is nil if the platform answered.
+func (s *Store) RecordCredentialCheck(ctx context.Context, workspace, authRef string, standing autopost.CredentialInfo, failure *autopost.Error) error {
 	var check any = map[string]any{"error": failure}
 	if failure == nil {
 		check = standing
@@ -354,17 +295,17 @@ func (s *Store) ListMasterKeys(ctx context.Context) (map[string]int, error) {
 	return keys, nil
 }
 
-// ListSealedSecrets returns sealed secrets of a workspace that another master key than the given one wraps; limit is 1 to 10,000.
-func (s *Store) ListSealedSecrets(ctx context.Context, workspace, notKeyID string, limit int) ([]SealedSecret, error) {
-	list, err := call[[]SealedSecret](ctx, s, `select * from autopost.list_sealed_secrets($1, $2, $3)`, workspace, notKeyID, limit)
+// ListSealedSecrets returns the sealed secrets of a workspace that another master key wraps; limit is 1 to 10,000.
+func (s *Store) ListSealedSecrets(ctx context.Context, workspace, notKeyID string, limit int) ([]credential.SealedSecret, error) {
+	list, err := call[[]credential.SealedSecret](ctx, s, `select * from autopost.list_sealed_secrets($1, $2, $3)`, workspace, notKeyID, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list sealed secrets ws=%s: %w", workspace, err)
 	}
 	return list, nil
 }
 
-// RewrapSecret lets another master key wrap a secret's data key; false means that it is under from no more.
-func (s *Store) RewrapSecret(ctx context.Context, workspace, from string, sealed SealedSecret) (bool, error) {
+// RewrapSecret replaces the master key that wraps a secret. It returns false if the present master key is not from.
+func (s *Store) RewrapSecret(ctx context.Context, workspace, from string, sealed credential.SealedSecret) (bool, error) {
 	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.rewrap_secret($1, $2, $3, $4, $5, $6)`,
 		workspace, sealed.AuthRef, sealed.Version, from, sealed.KeyID, base64.StdEncoding.EncodeToString(sealed.WrappedKey))
 	if err != nil {
@@ -373,7 +314,7 @@ func (s *Store) RewrapSecret(ctx context.Context, workspace, from string, sealed
 	return a.Applied, nil
 }
 
-// Template is how a template is written; all but Body may be left out.
+// Template is a new template. Only Body is required.
 type Template struct {
 	Body      string            `json:"body"`
 	Defaults  map[string]string `json:"defaults,omitempty"`
@@ -383,109 +324,77 @@ type Template struct {
 	MaxLength int               `json:"max_length,omitempty"`
 }
 
-// FieldError says what is wrong with a field of what was written.
-type FieldError struct {
-	Field  string `json:"field"`
-	Reason string `json:"reason"`
-	Remedy string `json:"remedy"`
-}
-
-// TemplateAnswer is what became of a template that was written.
+// TemplateAnswer is the answer to a change of a template.
 type TemplateAnswer struct {
 	Applied bool `json:"applied"`
-	// Reason is "unchanged" or "invalid" where nothing was applied; Errors say why it is invalid.
-	Reason  string       `json:"reason"`
-	Version int          `json:"version"`
-	Errors  []FieldError `json:"errors"`
+	// Reason is "unchanged", or "invalid" with Errors, if nothing was changed.
+	Reason  string          `json:"reason"`
+	Version int             `json:"version"`
+	Errors  []problem.Fault `json:"errors"`
 }
 
-// PutTemplate writes the next version of a template for a platform, or for all ("*").
-func (s *Store) PutTemplate(ctx context.Context, a Act, id, platform string, template Template) (TemplateAnswer, error) {
-	answer, err := call[TemplateAnswer](ctx, s, `select * from autopost.put_template($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, id, platform, template, a.Operator, a.Reason)
-	if err != nil {
-		return answer, fmt.Errorf("put template %s ws=%s: %w", id, a.Workspace, err)
-	}
-	return answer, nil
+// PutTemplate adds a version of a template.
+func (s *Store) PutTemplate(ctx context.Context, a OperatorAction, key api.TemplateKey, template any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_template(@workspace, @id, nullif(@platform, ''), @template, @operator, @reason)`, args{"id": key.ID, "platform": key.Platform, "template": template})
 }
 
-// EnableTemplate takes a version of a template out of use, or back into it.
-func (s *Store) EnableTemplate(ctx context.Context, a Act, id, platform string, version int, enabled bool) (TemplateAnswer, error) {
-	answer, err := call[TemplateAnswer](ctx, s, `select * from autopost.enable_template($1, $2, $3, $4, $5, $6, $7)`,
-		a.Workspace, id, platform, version, enabled, a.Operator, a.Reason)
-	if err != nil {
-		return answer, fmt.Errorf("enable template %s ws=%s: %w", id, a.Workspace, err)
-	}
-	return answer, nil
+// EnableTemplate enables or disables a version of a template.
+func (s *Store) EnableTemplate(ctx context.Context, a OperatorAction, key api.TemplateKey, version int, enabled bool) (Written, error) {
+	return s.write(ctx, a, `autopost.enable_template(@workspace, @id, nullif(@platform, ''), @version, @enabled, @operator, @reason)`, args{"id": key.ID, "platform": key.Platform, "version": version, "enabled": enabled})
 }
 
-// Preview is how a post looks in a template.
+// Preview is a post rendered in a template, the answer of PreviewTemplate.
 type Preview struct {
 	// Status is "ok", or "invalid" with Errors.
-	Status    string       `json:"status"`
-	Text      string       `json:"text"`
-	Truncated bool         `json:"truncated"`
-	Length    int          `json:"length"`
-	Limit     int          `json:"limit"`
-	Version   string       `json:"template_version"`
-	Errors    []FieldError `json:"errors"`
+	Status    string          `json:"status"`
+	Text      string          `json:"text"`
+	Truncated bool            `json:"truncated"`
+	Length    int             `json:"length"`
+	Limit     int             `json:"limit"`
+	Version   string          `json:"template_version"`
+	Errors    []problem.Fault `json:"errors"`
 }
 
-// PreviewTemplate shows a raw payload, whose template.vars are the sample, in a stored template, or in one still being written.
-func (s *Store) PreviewTemplate(ctx context.Context, workspace, id, platform string, written *Template, payload json.RawMessage) (Preview, error) {
-	answer, err := call[Preview](ctx, s, `select * from autopost.preview_template($1, $2, $3, $4, $5)`, workspace, id, platform, written, payload)
+// PreviewTemplate renders a raw payload, with the sample in template.vars, in a template; nil means the stored one.
+func (s *Store) PreviewTemplate(ctx context.Context, workspace string, key api.TemplateKey, template any, post json.RawMessage) (json.RawMessage, error) {
+	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.preview_template($1, $2, $3, $4, $5)`, workspace, key.ID, key.Platform, template, post)
 	if err != nil {
-		return answer, fmt.Errorf("preview template %s ws=%s: %w", id, workspace, err)
+		return nil, fmt.Errorf("preview template %s ws=%s: %w", key.ID, workspace, err)
 	}
-	return answer, nil
+	return raw, nil
 }
 
-// EndpointChange is what became of an endpoint that was changed by hand, or would.
+// EndpointChange is the answer to a change of an endpoint. A dry run has the same answer.
 type EndpointChange struct {
+	whole
+
 	Applied bool `json:"applied"`
 	Created bool `json:"created"`
-	// Reason says why nothing was applied: unchanged, secret_in_use, source_in_use,
-	// unknown_endpoint, disabled, id_in_use, rotating, or invalid, with Errors.
+	// Reason is unchanged, secret_in_use, source_in_use, unknown_endpoint, disabled, id_in_use, rotating, or invalid
+	// with Errors, if nothing was changed.
 	Reason string `json:"reason"`
-	// EndpointID is where the new secret belongs after a rotation.
-	EndpointID string       `json:"endpoint_id"`
-	Errors     []FieldError `json:"errors"`
-	// Bound says whether signing_ref has its credential; nil where there is no signing_ref.
+	// EndpointID is the endpoint of the new secret after a rotation.
+	EndpointID string          `json:"endpoint_id"`
+	Errors     []problem.Fault `json:"errors"`
+	// Bound reports whether the credential of signing_ref exists; nil without signing_ref.
 	Bound *bool `json:"bound"`
-	// Note says what is left to do by hand; mostly empty.
+	// Note is a remaining manual step; usually "".
 	Note   string         `json:"note"`
 	Before map[string]any `json:"before"`
 	After  map[string]any `json:"after"`
-	// Raw is the whole answer.
-	Raw json.RawMessage `json:"-"`
 }
 
-func (s *Store) changeEndpoint(ctx context.Context, what string, a Act, endpoint, sql string, args ...any) (EndpointChange, error) {
-	raw, err := call[json.RawMessage](ctx, s, sql, args...)
-	if err != nil {
-		return EndpointChange{}, fmt.Errorf("%s %s ws=%s: %w", what, endpoint, a.Workspace, err)
-	}
-	answer := EndpointChange{Raw: raw}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return EndpointChange{}, fmt.Errorf("%s %s ws=%s: decode the answer: %w", what, endpoint, a.Workspace, err)
-	}
-	return answer, nil
+// PutEndpoint adds or changes an endpoint.
+func (s *Store) PutEndpoint(ctx context.Context, a OperatorAction, endpoint string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": endpoint, "fields": fields})
 }
 
-// PutEndpoint makes an endpoint, or changes those of its fields that are given.
-func (s *Store) PutEndpoint(ctx context.Context, a Act, endpoint string, fields map[string]any) (EndpointChange, error) {
-	return s.changeEndpoint(ctx, "put endpoint", a, endpoint, `select * from autopost.put_endpoint($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, endpoint, fields, a.Operator, a.Reason, a.DryRun)
+// RotateEndpoint replaces the secret of an endpoint. The old one stays valid for a time.
+func (s *Store) RotateEndpoint(ctx context.Context, a OperatorAction, endpoint string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.rotate_endpoint(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": endpoint, "fields": fields})
 }
 
-// RotateEndpoint gives an endpoint another secret, the old one being good for a time.
-func (s *Store) RotateEndpoint(ctx context.Context, a Act, endpoint string, fields map[string]any) (EndpointChange, error) {
-	return s.changeEndpoint(ctx, "rotate endpoint", a, endpoint, `select * from autopost.rotate_endpoint($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, endpoint, fields, a.Operator, a.Reason, a.DryRun)
-}
-
-// DisableEndpoint ends an endpoint; its row stays.
-func (s *Store) DisableEndpoint(ctx context.Context, a Act, endpoint string) (EndpointChange, error) {
-	return s.changeEndpoint(ctx, "disable endpoint", a, endpoint, `select * from autopost.disable_endpoint($1, $2, $3, $4, $5)`,
-		a.Workspace, endpoint, a.Operator, a.Reason, a.DryRun)
+// DisableEndpoint disables an endpoint permanently. Its row stays.
+func (s *Store) DisableEndpoint(ctx context.Context, a OperatorAction, endpoint string) (Written, error) {
+	return s.write(ctx, a, `autopost.disable_endpoint(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": endpoint})
 }

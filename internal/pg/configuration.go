@@ -5,134 +5,119 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"autopost/internal/problem"
 )
 
-// Fields are those of a row of configuration that change, by their column's name;
-// null puts one back to its default.
+// Fields are the changed columns of a row of configuration; null restores the default.
 type Fields map[string]json.RawMessage
 
-// PutAnswer is what became of a row of configuration that was written or taken away.
+// PutAnswer is the answer to a change or removal of a row of configuration.
 type PutAnswer struct {
+	whole
+
 	Applied bool `json:"applied"`
 	Created bool `json:"created"`
-	// Reason says why nothing was applied: "unchanged", "invalid" with Errors, or what
-	// stands in the way of taking a row away.
-	Reason string       `json:"reason"`
-	Errors []FieldError `json:"errors"`
-	// Before and After hold what changes.
+	// Reason is "unchanged", "invalid" with Errors, or the obstacle to a removal, if nothing was changed.
+	Reason string          `json:"reason"`
+	Errors []problem.Fault `json:"errors"`
+	// Before and After contain the changed columns.
 	Before Fields `json:"before"`
 	After  Fields `json:"after"`
-	// Note says what is odd about it; mostly empty.
+	// Note is a warning; usually "".
 	Note string `json:"note"`
-	// References counts what refers to a channel that was to be removed, by table.
+	// References counts the rows that refer to the row to remove, by table.
 	References map[string]int `json:"references"`
-	// Bound says whether the credential is there that the row names, of the kinds that say so.
+	// Bound reports whether the named credential exists, for kinds that report it.
 	Bound *bool `json:"bound"`
-	// Raw is the whole answer.
-	Raw json.RawMessage `json:"-"`
 }
 
-// put asks one function that writes a row of configuration.
-func (s *Store) put(ctx context.Context, what, workspace, sql string, args ...any) (PutAnswer, error) {
-	raw, err := call[json.RawMessage](ctx, s, sql, args...)
-	if err != nil {
-		return PutAnswer{}, fmt.Errorf("%s ws=%s: %w", what, workspace, err)
-	}
-	answer := PutAnswer{Raw: raw}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return PutAnswer{}, fmt.Errorf("%s ws=%s: decode the answer: %w", what, workspace, err)
-	}
-	return answer, nil
+// PutWorkspace adds or changes the workspace of a.
+func (s *Store) PutWorkspace(ctx context.Context, a OperatorAction, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_workspace(@workspace, @fields, @operator, @reason, @dry_run)`, args{"fields": fields})
 }
 
-// PutWorkspace adds or changes the workspace that the act names.
-func (s *Store) PutWorkspace(ctx context.Context, a Act, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put workspace", a.Workspace, `select * from autopost.put_workspace($1, $2, $3, $4, $5)`,
-		a.Workspace, fields, a.Operator, a.Reason, a.DryRun)
-}
-
-// SetWorkspaceStatus makes the workspace that the act names active, paused or disabled.
-func (s *Store) SetWorkspaceStatus(ctx context.Context, a Act, status string) (PutAnswer, error) {
-	return s.put(ctx, "set workspace status", a.Workspace, `select * from autopost.set_workspace_status($1, $2, $3, $4, $5)`,
-		a.Workspace, status, a.Operator, a.Reason, a.DryRun)
+// SetWorkspaceStatus makes the workspace of a active, paused or disabled.
+func (s *Store) SetWorkspaceStatus(ctx context.Context, a OperatorAction, status string) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.set_workspace_status(@workspace, @status, @operator, @reason, @dry_run)`, args{"status": status}))
 }
 
 // PutChannel adds or changes a channel.
-func (s *Store) PutChannel(ctx context.Context, a Act, channel string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put channel "+channel, a.Workspace, `select * from autopost.put_channel($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, channel, fields, a.Operator, a.Reason, a.DryRun)
+func (s *Store) PutChannel(ctx context.Context, a OperatorAction, channel string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_channel(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": channel, "fields": fields})
 }
 
-// RemoveChannel takes away a channel that is disabled and that nothing refers to.
-func (s *Store) RemoveChannel(ctx context.Context, a Act, channel string) (PutAnswer, error) {
-	return s.put(ctx, "remove channel "+channel, a.Workspace, `select * from autopost.remove_channel($1, $2, $3, $4, $5)`,
-		a.Workspace, channel, a.Operator, a.Reason, a.DryRun)
+// RemoveChannel removes a disabled channel without references.
+func (s *Store) RemoveChannel(ctx context.Context, a OperatorAction, channel string) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_channel(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": channel}))
 }
 
-// PutRateGroup changes the limit that the channels of a rate group share.
-func (s *Store) PutRateGroup(ctx context.Context, a Act, platform, group string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put rate group "+group, a.Workspace, `select * from autopost.put_rate_group($1, $2, $3, $4, $5, $6, $7)`,
-		a.Workspace, platform, group, fields, a.Operator, a.Reason, a.DryRun)
+// PutRateGroup adds or changes the limit of a rate group.
+func (s *Store) PutRateGroup(ctx context.Context, a OperatorAction, platform, group string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_rate_group(@workspace, @platform, @group, @fields, @operator, @reason, @dry_run)`, args{"platform": platform, "group": group, "fields": fields})
 }
 
-// PutQuota bounds the calls in any window of a subject, "channel:ID" or
-// "group:PLATFORM/GROUP"; whole seconds of the window count.
-func (s *Store) PutQuota(ctx context.Context, a Act, subject string, window time.Duration, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put quota of "+subject, a.Workspace, `select * from autopost.put_quota($1, $2, $3, $4, $5, $6, $7)`,
-		a.Workspace, subject, int(window/time.Second), fields, a.Operator, a.Reason, a.DryRun)
+// quotaKey splits the id of a quota, SUBJECT/SECONDS.
+const quotaKey = `regexp_replace(@id, '/[^/]*$', ''), substring(@id from '/(\d{1,9})$')::int`
+
+// QuotaID returns the id of a quota: SUBJECT/SECONDS. The subject is "channel:ID" or "group:PLATFORM/GROUP".
+func QuotaID(subject string, window time.Duration) string {
+	return fmt.Sprintf("%s/%d", subject, int(window/time.Second))
 }
 
-// DeleteQuota lifts a quota.
-func (s *Store) DeleteQuota(ctx context.Context, a Act, subject string, window time.Duration) (PutAnswer, error) {
-	return s.put(ctx, "delete quota of "+subject, a.Workspace, `select * from autopost.delete_quota($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, subject, int(window/time.Second), a.Operator, a.Reason, a.DryRun)
+// PutQuota adds or changes a quota.
+func (s *Store) PutQuota(ctx context.Context, a OperatorAction, quota string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_quota(@workspace, `+quotaKey+`, @fields, @operator, @reason, @dry_run)`, args{"id": quota, "fields": fields})
 }
 
-// PutBudget bounds what may be spent with a credential in a month.
-func (s *Store) PutBudget(ctx context.Context, a Act, authRef string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put budget of "+authRef, a.Workspace, `select * from autopost.put_budget($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, authRef, fields, a.Operator, a.Reason, a.DryRun)
+// DeleteQuota removes a quota.
+func (s *Store) DeleteQuota(ctx context.Context, a OperatorAction, quota string) (Written, error) {
+	return s.write(ctx, a, `autopost.delete_quota(@workspace, `+quotaKey+`, @operator, @reason, @dry_run)`, args{"id": quota})
 }
 
-// PutCredentialBinding says where the secret of a credential is kept.
-func (s *Store) PutCredentialBinding(ctx context.Context, a Act, authRef string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put credential binding "+authRef, a.Workspace, `select * from autopost.put_credential_binding($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, authRef, fields, a.Operator, a.Reason, a.DryRun)
+// PutBudget limits the monthly cost of a credential.
+func (s *Store) PutBudget(ctx context.Context, a OperatorAction, authRef string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_budget(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": authRef, "fields": fields})
 }
 
-// ConfigItem is one thing of a configuration.
+// PutCredentialBinding binds a credential to the place of its secret.
+func (s *Store) PutCredentialBinding(ctx context.Context, a OperatorAction, authRef string, fields any) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.put_credential_binding(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": authRef, "fields": fields}))
+}
+
+// ConfigItem is one object of a configuration.
 type ConfigItem struct {
 	// Kind is "workspace", "credential", "group", "template", "channel", "quota", "budget", "source" or "endpoint".
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	Fields Fields `json:"fields,omitempty"`
-	// Retire puts it out of use instead of writing it.
+	// Retire disables or removes it instead of writing it.
 	Retire bool `json:"retire,omitempty"`
 }
 
-// ConfigChange is what changes of one thing of a configuration.
+// ConfigChange is the change of one object of a configuration.
 type ConfigChange struct {
 	Kind    string `json:"kind"`
 	ID      string `json:"id"`
 	Created bool   `json:"created"`
 	Before  Fields `json:"before"`
 	After   Fields `json:"after"`
-	// Note says what is left to do by hand; mostly empty.
+	// Note is a remaining manual step; usually "".
 	Note string `json:"note,omitempty"`
 }
 
-// ConfigAnswer is what became of a configuration that was applied.
+// ConfigAnswer is the answer to an applied configuration.
 type ConfigAnswer struct {
 	Applied bool `json:"applied"`
-	// Reason is "unchanged", or "invalid": then Item is the index of what is refused, and Errors say why.
-	Reason string         `json:"reason"`
-	Item   int            `json:"item"`
-	Errors []FieldError   `json:"errors"`
-	Items  []ConfigChange `json:"items"`
+	// Reason is "unchanged", or "invalid" with the index of the refused object in Item, and Errors.
+	Reason string          `json:"reason"`
+	Item   int             `json:"item"`
+	Errors []problem.Fault `json:"errors"`
+	Items  []ConfigChange  `json:"items"`
 }
 
-// ApplyConfig writes items in their order, all of them or none.
-func (s *Store) ApplyConfig(ctx context.Context, a Act, items []ConfigItem) (ConfigAnswer, error) {
+// ApplyConfig writes items in order, all or none.
+func (s *Store) ApplyConfig(ctx context.Context, a OperatorAction, items []ConfigItem) (ConfigAnswer, error) {
 	answer, err := call[ConfigAnswer](ctx, s, `select * from autopost.apply_config($1, $2, $3, $4, $5)`, a.Workspace, items, a.Operator, a.Reason, a.DryRun)
 	if err != nil {
 		return answer, fmt.Errorf("apply config ws=%s: %w", a.Workspace, err)
@@ -140,7 +125,7 @@ func (s *Store) ApplyConfig(ctx context.Context, a Act, items []ConfigItem) (Con
 	return answer, nil
 }
 
-// ExportConfig returns all that ApplyConfig takes to make a workspace again.
+// ExportConfig returns the items from which ApplyConfig creates the same workspace.
 func (s *Store) ExportConfig(ctx context.Context, workspace string) ([]ConfigItem, error) {
 	items, err := call[[]ConfigItem](ctx, s, `select * from autopost.export_config($1)`, workspace)
 	if err != nil {
@@ -149,15 +134,15 @@ func (s *Store) ExportConfig(ctx context.Context, workspace string) ([]ConfigIte
 	return items, nil
 }
 
-// SettingChange is what changes of a setting.
+// SettingChange is the change of a setting.
 type SettingChange struct {
 	Key    string          `json:"key"`
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 }
 
-// ApplySettings changes settings together and returns those that changed, or would. They are nobody's workspace's.
-func (s *Store) ApplySettings(ctx context.Context, a Act, values Fields) ([]SettingChange, error) {
+// ApplySettings changes settings, all or none, and returns the changes. Settings belong to no workspace.
+func (s *Store) ApplySettings(ctx context.Context, a OperatorAction, values Fields) ([]SettingChange, error) {
 	answer, err := call[struct{ Changes []SettingChange }](ctx, s, `select * from autopost.apply_settings($1, $2, $3, $4)`, values, a.Operator, a.Reason, a.DryRun)
 	if err != nil {
 		return nil, fmt.Errorf("apply settings: %w", err)
@@ -165,7 +150,7 @@ func (s *Store) ApplySettings(ctx context.Context, a Act, values Fields) ([]Sett
 	return answer.Changes, nil
 }
 
-// GetWorkspace returns a workspace as JSON, with its channels and queue in numbers.
+// GetWorkspace returns a workspace as JSON, with counts of its channels and its queue.
 func (s *Store) GetWorkspace(ctx context.Context, workspace string) (json.RawMessage, error) {
 	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.get_workspace($1)`, workspace)
 	if err != nil {
@@ -174,7 +159,7 @@ func (s *Store) GetWorkspace(ctx context.Context, workspace string) (json.RawMes
 	return raw, nil
 }
 
-// GetChannel returns a channel as JSON, its fields and its state; nil when there is none.
+// GetChannel returns the fields and the state of a channel as JSON; nil if it does not exist.
 func (s *Store) GetChannel(ctx context.Context, workspace, channel string) (json.RawMessage, error) {
 	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.get_channel($1, $2)`, workspace, channel)
 	if err != nil {
@@ -191,17 +176,17 @@ type WorkspaceRow struct {
 	CreatedAt   time.Time
 }
 
-// DescribeWorkspaces returns the workspaces whatever their status, by their id; limit is 1 to 10,000.
+// DescribeWorkspaces returns the workspaces of every status by id; limit is 1 to 10,000.
 func (s *Store) DescribeWorkspaces(ctx context.Context, limit int) ([]WorkspaceRow, error) {
 	return read[WorkspaceRow](ctx, s, "describe workspaces", `
 		select workspace_id, name, status, created_at from autopost.describe_workspaces($1)`, limit)
 }
 
-// RateGroupRow is a row of the read model list_rate_groups.
+// RateGroupRow is a row of list_rate_groups.
 type RateGroupRow struct {
 	Platform  string
 	RateGroup string
-	// RateRPS is 0 where there is no limit.
+	// RateRPS is 0 without a limit.
 	RateRPS         float64
 	Channels        int64
 	EnabledChannels int64
@@ -217,13 +202,13 @@ func (s *Store) ListRateGroups(ctx context.Context, workspace string, limit int)
 		from autopost.list_rate_groups($1, $2)`, workspace, limit)
 }
 
-// QuotaRow is a quota and how much of it is used now.
+// QuotaRow is a quota with its present use.
 type QuotaRow struct {
 	Subject       string
 	WindowSeconds int
 	MaxSends      int
 	Used          int
-	// FreeAt is when the subject has room again, nil where it has.
+	// FreeAt is when the next call may start; nil if it may start now.
 	FreeAt *time.Time
 }
 
@@ -233,12 +218,12 @@ func (s *Store) ListQuotas(ctx context.Context, workspace string, limit int) ([]
 		select subject, window_seconds, max_sends, used, nullif(free_at, 'infinity') from autopost.list_quotas($1, $2)`, workspace, limit)
 }
 
-// BudgetRow is a budget and how much of it is spent this month, in dollars.
+// BudgetRow is a budget with its spending of this month, in dollars.
 type BudgetRow struct {
 	AuthRef  string      `json:"auth_ref"`
 	MonthUSD json.Number `json:"month_usd"`
 	SpentUSD json.Number `json:"spent_usd"`
-	// Uses says what the money went for.
+	// Uses is the spending by use.
 	Uses   json.RawMessage `json:"uses"`
 	EndsAt time.Time       `json:"ends_at"`
 }
@@ -254,18 +239,20 @@ type SettingRow struct {
 	Key     string
 	Value   json.RawMessage
 	Default json.RawMessage
-	// Least and Most are the bounds of a number; null for what is none.
-	Least   json.RawMessage
-	Most    json.RawMessage
-	Meaning string
+	// Least and Most are the bounds of a number, else null.
+	Least json.RawMessage
+	Most  json.RawMessage
+	// Internal settings are for tests and support.
+	Internal bool
+	Meaning  string
 }
 
-// ListSettings returns the values that functions decide by, by their key.
+// ListSettings returns the settings of the installation by key.
 func (s *Store) ListSettings(ctx context.Context) ([]SettingRow, error) {
-	return read[SettingRow](ctx, s, "list settings", `select key, value, default_value, to_jsonb(least), to_jsonb(most), meaning from autopost.list_settings()`)
+	return read[SettingRow](ctx, s, "list settings", `select key, value, default_value, to_jsonb(least), to_jsonb(most), internal, meaning from autopost.list_settings()`)
 }
 
-// SendingLease is how long a lease of a delivery the database grants.
+// SendingLease returns the length of a delivery lease.
 func (s *Store) SendingLease(ctx context.Context) (time.Duration, error) {
 	seconds, err := call[int](ctx, s, `select value from autopost.list_settings() where key = 'sending_lease_seconds'`)
 	if err != nil {
@@ -275,30 +262,28 @@ func (s *Store) SendingLease(ctx context.Context) (time.Duration, error) {
 }
 
 // PutWebhook adds or changes a result webhook.
-func (s *Store) PutWebhook(ctx context.Context, a Act, webhook string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put webhook "+webhook, a.Workspace, `select * from autopost.put_webhook($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, webhook, fields, a.Operator, a.Reason, a.DryRun)
+func (s *Store) PutWebhook(ctx context.Context, a OperatorAction, webhook string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_webhook(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": webhook, "fields": fields})
 }
 
-// RemoveWebhook takes away a result webhook with its queue.
-func (s *Store) RemoveWebhook(ctx context.Context, a Act, webhook string) (PutAnswer, error) {
-	return s.put(ctx, "remove webhook "+webhook, a.Workspace, `select * from autopost.remove_webhook($1, $2, $3, $4, $5)`,
-		a.Workspace, webhook, a.Operator, a.Reason, a.DryRun)
+// RemoveWebhook removes a result webhook with its queue.
+func (s *Store) RemoveWebhook(ctx context.Context, a OperatorAction, webhook string) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_webhook(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": webhook}))
 }
 
-// TestWebhook queues an event of type webhook.test; reason says why not: "unknown_webhook" or "disabled".
-func (s *Store) TestWebhook(ctx context.Context, a Act, webhook string) (eventID, reason string, err error) {
-	answer, err := call[struct {
-		EventID string `json:"event_id"`
-		Reason  string `json:"reason"`
-	}](ctx, s, `select * from autopost.test_webhook($1, $2, $3, $4)`, a.Workspace, webhook, a.Operator, a.Reason)
-	if err != nil {
-		return "", "", fmt.Errorf("test webhook ws=%s webhook=%s: %w", a.Workspace, webhook, err)
-	}
-	return answer.EventID, answer.Reason, nil
+// TestWebhook queues an event of type webhook.test.
+func (s *Store) TestWebhook(ctx context.Context, a OperatorAction, webhook string) (Written, error) {
+	return s.write(ctx, a, `autopost.test_webhook(@workspace, @id, @operator, @reason)`, args{"id": webhook})
 }
 
-// WebhookReplay is what a result webhook is to be told again: what happened from Since on and before Until, or the events of these ids.
+// WebhookTest is the answer of TestWebhook.
+type WebhookTest struct {
+	EventID string `json:"event_id"`
+	// Reason is "unknown_webhook" or "disabled" if nothing was queued.
+	Reason string `json:"reason"`
+}
+
+// WebhookReplay selects events for a replay: from Since until before Until, or by id.
 type WebhookReplay struct {
 	Since      string   `json:"since,omitempty"`
 	Until      string   `json:"until,omitempty"`
@@ -306,30 +291,25 @@ type WebhookReplay struct {
 	FailedOnly bool     `json:"failed_only,omitempty"`
 }
 
-// WebhookReplayed is what became of a replay.
+// WebhookReplayed is the answer to a replay.
 type WebhookReplayed struct {
 	Applied bool `json:"applied"`
 	DryRun  bool `json:"dry_run"`
-	// Reason says why nothing was queued: "unknown_webhook", "disabled" or "nothing_to_replay".
+	// Reason is "unknown_webhook", "disabled" or "nothing_to_replay" if nothing was queued.
 	Reason string `json:"reason,omitempty"`
 	Queued int    `json:"queued"`
-	// NextSince is where to go on; "" when that was all.
+	// NextSince is the Since of the next call; "" if the replay is complete.
 	NextSince string `json:"next_since,omitempty"`
-	// Unknown are ids that the webhook was not told, or too long ago.
+	// Unknown are ids that are unknown or too old.
 	Unknown []string `json:"unknown"`
 }
 
-// ReplayWebhook tells a result webhook again, about 5,000 events a call.
-func (s *Store) ReplayWebhook(ctx context.Context, a Act, webhook string, what WebhookReplay) (WebhookReplayed, error) {
-	answer, err := call[WebhookReplayed](ctx, s, `select * from autopost.replay_webhook($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, webhook, what, a.Operator, a.Reason, a.DryRun)
-	if err != nil {
-		return WebhookReplayed{}, fmt.Errorf("replay webhook ws=%s webhook=%s: %w", a.Workspace, webhook, err)
-	}
-	return answer, nil
+// ReplayWebhook queues events for a result webhook again, about 5,000 per call.
+func (s *Store) ReplayWebhook(ctx context.Context, a OperatorAction, webhook string, filter any) (Written, error) {
+	return s.write(ctx, a, `autopost.replay_webhook(@workspace, @id, @filter, @operator, @reason, @dry_run)`, args{"id": webhook, "filter": filter})
 }
 
-// AlertRow is a row of the read model list_alerts.
+// AlertRow is a row of list_alerts.
 type AlertRow struct {
 	AlertID        string
 	Kind           string
@@ -343,14 +323,14 @@ type AlertRow struct {
 	LastNotifiedAt *time.Time
 }
 
-// ListAlerts returns the alerts of a workspace, the open ones first and the worst of these before the others; limit is 1 to 10,000.
+// ListAlerts returns the alerts of a workspace, open ones first, the worst before others; limit is 1 to 10,000.
 func (s *Store) ListAlerts(ctx context.Context, workspace string, limit int) ([]AlertRow, error) {
 	return read[AlertRow](ctx, s, "list alerts ws="+workspace, `
 		select alert_id::text, kind, subject, severity, what, remedy, raised_at, ended_at, coalesce(acknowledged_by, ''), last_notified_at
 		from autopost.list_alerts($1, $2)`, workspace, limit)
 }
 
-// AlertTargetRow is somebody who is told of alerts, and what became of the last try.
+// AlertTargetRow is an alert target with the result of the last notice.
 type AlertTargetRow struct {
 	TargetID    string
 	Kind        string
@@ -360,7 +340,7 @@ type AlertTargetRow struct {
 	QuietHours  string
 	ToldAt      *time.Time
 	Failures    int
-	// LastError is "" where the last try went well.
+	// LastError is "" if the last notice was sent.
 	LastError string
 }
 
@@ -371,31 +351,27 @@ func (s *Store) ListAlertTargets(ctx context.Context, workspace string, limit in
 		from autopost.list_alert_targets($1, $2)`, workspace, limit)
 }
 
-// PutAlertTarget adds or changes somebody who is told of alerts.
-func (s *Store) PutAlertTarget(ctx context.Context, a Act, target string, fields Fields) (PutAnswer, error) {
-	return s.put(ctx, "put alert target "+target, a.Workspace, `select * from autopost.put_alert_target($1, $2, $3, $4, $5, $6)`,
-		a.Workspace, target, fields, a.Operator, a.Reason, a.DryRun)
+// PutAlertTarget adds or changes an alert target.
+func (s *Store) PutAlertTarget(ctx context.Context, a OperatorAction, target string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_alert_target(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": target, "fields": fields})
 }
 
-// RemoveAlertTarget takes one away.
-func (s *Store) RemoveAlertTarget(ctx context.Context, a Act, target string) (PutAnswer, error) {
-	return s.put(ctx, "remove alert target "+target, a.Workspace, `select * from autopost.remove_alert_target($1, $2, $3, $4, $5)`,
-		a.Workspace, target, a.Operator, a.Reason, a.DryRun)
+// RemoveAlertTarget removes an alert target.
+func (s *Store) RemoveAlertTarget(ctx context.Context, a OperatorAction, target string) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target}))
 }
 
-// TestAlertTarget has a daemon send a test message to one.
-func (s *Store) TestAlertTarget(ctx context.Context, a Act, target string) (PutAnswer, error) {
-	return s.put(ctx, "test alert target "+target, a.Workspace, `select * from autopost.test_alert_target($1, $2, $3, $4, $5)`,
-		a.Workspace, target, a.Operator, a.Reason, a.DryRun)
+// TestAlertTarget makes a daemon send a test message.
+func (s *Store) TestAlertTarget(ctx context.Context, a OperatorAction, target string) (Written, error) {
+	return s.write(ctx, a, `autopost.test_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target})
 }
 
-// AcknowledgeAlert says that somebody looks after an alert.
-func (s *Store) AcknowledgeAlert(ctx context.Context, a Act, alertID string) (PutAnswer, error) {
-	return s.put(ctx, "acknowledge alert "+alertID, a.Workspace, `select * from autopost.acknowledge_alert($1, $2, $3, $4, $5)`,
-		a.Workspace, alertID, a.Operator, a.Reason, a.DryRun)
+// AcknowledgeAlert stops the reminders of an alert.
+func (s *Store) AcknowledgeAlert(ctx context.Context, a OperatorAction, alert string) (Written, error) {
+	return s.write(ctx, a, `autopost.acknowledge_alert(@workspace, @id::text::uuid, @operator, @reason, @dry_run)`, args{"id": alert})
 }
 
-// HealthSnapshot tells how a workspace is, as a JSON object.
+// HealthSnapshot returns the health of a workspace as a JSON object.
 func (s *Store) HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error) {
 	health, err := call[json.RawMessage](ctx, s, `select * from autopost.health_snapshot($1)`, workspace)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/blueprint"
+	"autopost/internal/configfile"
 	"autopost/internal/pg"
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// What configures goes through a direct connection and through a pooler alike.
+// The calls for configuration work through a direct connection and through a pooler.
 func TestConfigurationThroughTheStore(t *testing.T) {
 	t.Parallel()
 	for name, pooled := range map[string]bool{"direct": false, "pooled": true} {
@@ -30,21 +30,25 @@ func TestConfigurationThroughTheStore(t *testing.T) {
 
 func configure(t *testing.T, store *pg.Store) {
 	ctx := t.Context()
-	act := pg.Act{Workspace: "w", Operator: "olga", Reason: "drill"}
+	act := pg.OperatorAction{Workspace: "w", Operator: "olga", Reason: "drill"}
 	applied := func(a pg.PutAnswer, err error) {
 		t.Helper()
 		require.NoError(t, err)
 		require.True(t, a.Applied, "%s", a.Raw)
 	}
+	written := func(w pg.Written, err error) {
+		t.Helper()
+		applied(pg.Decode[pg.PutAnswer](w, err))
+	}
 	text := func(s string) json.RawMessage { return json.RawMessage(`"` + s + `"`) }
-	applied(store.PutWorkspace(ctx, act, pg.Fields{"name": text("W")}))
+	written(store.PutWorkspace(ctx, act, pg.Fields{"name": text("W")}))
 	applied(store.SetWorkspaceStatus(ctx, act, "paused"))
 	applied(store.PutCredentialBinding(ctx, act, "bot", pg.Fields{"platform": text("telegram"), "secret_ref": text("env:BOT")}))
-	applied(store.PutRateGroup(ctx, act, "telegram", "bot", pg.Fields{"rate_rps": json.RawMessage("25")}))
-	applied(store.PutChannel(ctx, act, "c", pg.Fields{"platform": text("telegram"), "target_id": text("@c"), "auth_ref": text("bot"), "tags": json.RawMessage(`["a"]`)}))
-	applied(store.PutQuota(ctx, act, "channel:c", time.Hour, pg.Fields{"max_sends": json.RawMessage("8")}))
+	written(store.PutRateGroup(ctx, act, "telegram", "bot", pg.Fields{"rate_rps": json.RawMessage("25")}))
+	written(store.PutChannel(ctx, act, "c", pg.Fields{"platform": text("telegram"), "target_id": text("@c"), "auth_ref": text("bot"), "tags": json.RawMessage(`["a"]`)}))
+	written(store.PutQuota(ctx, act, pg.QuotaID("channel:c", time.Hour), pg.Fields{"max_sends": json.RawMessage("8")}))
 
-	refused, err := store.PutChannel(ctx, act, "c", pg.Fields{"timezone": text("MSK")})
+	refused, err := pg.Decode[pg.PutAnswer](store.PutChannel(ctx, act, "c", pg.Fields{"timezone": text("MSK")}))
 	require.NoError(t, err)
 	require.Equal(t, "invalid", refused.Reason)
 	require.Equal(t, "timezone", refused.Errors[0].Field)
@@ -70,7 +74,7 @@ func configure(t *testing.T, store *pg.Store) {
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)
 
-	changes, err := store.ApplySettings(ctx, pg.Act{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")})
+	changes, err := store.ApplySettings(ctx, pg.OperatorAction{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")})
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	lease, err := store.SendingLease(ctx)
@@ -81,25 +85,25 @@ func configure(t *testing.T, store *pg.Store) {
 	none, err := store.GetChannel(ctx, "w", "nobody")
 	require.NoError(t, err)
 	require.Nil(t, none)
-	applied(store.DeleteQuota(ctx, act, "channel:c", time.Hour))
-	applied(store.PutChannel(ctx, act, "c", pg.Fields{"enabled": json.RawMessage("false")}))
+	written(store.DeleteQuota(ctx, act, pg.QuotaID("channel:c", time.Hour)))
+	written(store.PutChannel(ctx, act, "c", pg.Fields{"enabled": json.RawMessage("false")}))
 	gone, err := store.RemoveChannel(ctx, act, "c")
 	require.NoError(t, err)
 	require.True(t, gone.Applied)
 }
 
-// The fields that files, tables and flags know are those that the functions take.
-func TestKindsAreThoseOfTheFunctions(t *testing.T) {
+// Files, tables and flags have exactly the fields that the functions accept.
+func TestFieldsMatchTheFunctions(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	channel := blueprint.KindOf("channel").Names()
+	channel := configfile.KindOf("channel").Names()
 	slices.Sort(channel)
 	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.channel_rules('x')) order by 1`), channel)
-	template := append(blueprint.KindOf("template").Names(), "enabled")
+	template := append(configfile.KindOf("template").Names(), "enabled")
 	slices.Sort(template)
 	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.template_fields(t)) from autopost.builtin_templates('x') t where t.template_id = 'image' order by 1`), template)
 	ids := map[string]string{"group": "telegram/g", "quota": "group:telegram/g/60"}
-	for _, kind := range blueprint.Kinds {
+	for _, kind := range configfile.Kinds {
 		act := `select autopost.apply_config('w', jsonb_build_array('{"kind": "workspace", "id": "w", "fields": {}}'::jsonb, $1::jsonb), 'o', 'r', true) #>> '{errors,0,reason}'`
 		item, err := json.Marshal(map[string]any{"kind": kind.Name, "id": cmp.Or(ids[kind.Name], "x"), "fields": map[string]any{"colour": 1}})
 		require.NoError(t, err)

@@ -7,22 +7,24 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost/internal/telemetry"
 )
 
-// Check is one thing that the doctor looked at.
+// Check is the result of one check of the doctor.
 type Check struct {
 	Name string `json:"check"`
-	// OK says that nothing needs doing.
+	// OK means that no action is needed.
 	OK bool `json:"ok"`
-	// Found is what there is; Remedy what to do about it, "" when OK.
+	// Found is the found value; Remedy is the action, "" if OK.
 	Found  string `json:"found"`
 	Remedy string `json:"remedy"`
 }
 
-// diagnosis is a question to the database whose answer a rule judges.
+// diagnosis is a check by one query.
 type diagnosis struct {
 	name   string
-	sql    string // answers (ok boolean, found text)
+	sql    string // returns (ok boolean, found text)
 	remedy string
 }
 
@@ -32,13 +34,13 @@ var diagnoses = []diagnosis{
 	{"encoding", `select getdatabaseencoding() = 'UTF8', getdatabaseencoding()`,
 		"create the database with encoding UTF8"},
 	{"collation", `select exists (select 1 from pg_collation where collname = 'und-x-icu'), coalesce((select 'und-x-icu ' || coalesce(collversion, '') from pg_collation where collname = 'und-x-icu'), 'no ICU')`,
-		"use a PostgreSQL that was built with ICU; hashtags and tags are folded by it"},
+		"use a PostgreSQL with ICU: it folds hashtags and tags"},
 	{"isolation", `select current_setting('default_transaction_isolation') = 'read committed', current_setting('default_transaction_isolation')`,
 		"alter role or database set default_transaction_isolation = 'read committed'"},
 	{"durability", `select current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on', 'fsync ' || current_setting('fsync') || ', full_page_writes ' || current_setting('full_page_writes')`,
 		"set both to on: what is acknowledged must survive a power cut"},
 	{"commits", `select current_setting('synchronous_commit') <> 'off', 'synchronous_commit ' || current_setting('synchronous_commit')`,
-		"set synchronous_commit = on for the role and the database: functions switch it off where nothing is lost by it"},
+		"set synchronous_commit = on for the role and the database: functions switch it off where it is safe"},
 	{"autovacuum", `select current_setting('autovacuum') = 'on' and current_setting('track_counts') = 'on', 'autovacuum ' || current_setting('autovacuum') || ', track_counts ' || current_setting('track_counts')`,
 		"set both to on: queues of dead rows make claims slow"},
 	{"statement timeout", `select t.ms = 0 or t.ms >= 30000, case when t.ms = 0 then 'none' else t.ms || ' ms' end from (select setting::int from pg_settings where name = 'statement_timeout') t (ms)`,
@@ -48,21 +50,21 @@ var diagnoses = []diagnosis{
 	{"owner", `select exists (select 1 from pg_roles where rolname = 'autopost_owner' and not rolcanlogin and not rolsuper), coalesce((select 'login ' || rolcanlogin || ', superuser ' || rolsuper from pg_roles where rolname = 'autopost_owner'), 'missing')`,
 		"run autopost migrate; then alter role autopost_owner nologin nosuperuser"},
 	{"daemon role", `select not rolsuper and not rolbypassrls, current_user from pg_roles where rolname = current_user`,
-		"connect directly (not through a pooler), or as a login that is a member of autopost_engine and no superuser"},
+		"connect directly (not through a pooler), or as a login that is a member of autopost_engine and not a superuser"},
 	{"caller timeouts", `select count(*) = 0, coalesce('missing for ' || string_agg(r.rolname, ', ' order by r.rolname), 'set') from pg_roles r where r.rolcanlogin and not r.rolsuper and pg_has_role(r.oid, to_regrole('autopost_caller'), 'member') and not pg_has_role(r.oid, to_regrole('autopost_engine'), 'member') and (select count(distinct substring(c from '^[a-z]+')) from pg_db_role_setting s cross join unnest(s.setconfig) c where s.setrole in (0, r.oid) and s.setdatabase in (0, (select oid from pg_database where datname = current_database())) and c ~ '^(statement_timeout|idle_session_timeout|idle_in_transaction_session_timeout)=[^0]') < 2`,
-		"alter role … set statement_timeout = '30s', and set idle_in_transaction_session_timeout = '30s': who calls from outside must not hold locks for long"},
+		"alter role … set statement_timeout = '30s', and set idle_in_transaction_session_timeout = '30s': external callers must not hold locks for long"},
 	{"row security", `select count(*) filter (where not c.relforcerowsecurity) = 0, count(*) filter (where c.relforcerowsecurity) || ' tables' from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' where c.relnamespace = to_regnamespace('autopost') and c.relkind in ('r', 'p')`,
 		"run autopost migrate; a table with workspace_id must have forced row-level security"},
 	{"partitions", `select count(*) > 3, count(*) || ' days ahead' from pg_class c where c.relnamespace = to_regnamespace('autopost') and c.relname ~ '^events_\d{8}$' and c.relname > 'events_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')`,
 		"let a daemon run the monitor stage, or select autopost.ensure_event_partitions() as the engine"},
 }
 
-// Diagnose looks at the database as the daemon meets it.
+// Diagnose checks the database with the rights of the daemon.
 func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
 	var checks []Check
 	for _, d := range diagnoses {
 		c := Check{Name: d.name, Remedy: d.remedy}
-		if err := s.pool.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if err := s.calls.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return nil, fmt.Errorf("check %s: %w", d.name, err)
 		}
 		checks = append(checks, c)
@@ -84,7 +86,7 @@ func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
 	return checks, nil
 }
 
-// diagnoseClock compares the database's clock with this machine's.
+// diagnoseClock compares the clocks of the database and of this machine.
 func (s *Store) diagnoseClock(ctx context.Context) (Check, error) {
 	skew, trip, err := s.Skew(ctx)
 	if err != nil {
@@ -92,47 +94,40 @@ func (s *Store) diagnoseClock(ctx context.Context) (Check, error) {
 	}
 	return Check{
 		Name: "clock", OK: skew.Abs() <= time.Second+trip, Found: fmt.Sprintf("%s apart", skew.Abs().Round(time.Millisecond)),
-		Remedy: "set both machines' clocks by NTP; the database's clock decides",
+		Remedy: "synchronize both machines by NTP; the clock of the database decides",
 	}, nil
 }
 
-// QueueLine is a row of queue_metrics.
-type QueueLine struct {
-	WorkspaceID, Platform, RateGroup, Gate string
-	Channels, Waiting, Due, InFlight       int64
-	OldestDueAt                            *time.Time
-}
-
-// QueueMetrics tells what waits, in all workspaces, in few rows.
-func (s *Store) QueueMetrics(ctx context.Context) ([]QueueLine, error) {
-	return read[QueueLine](ctx, s, "queue metrics", `
+// QueueMetrics returns the queue of all workspaces as a few rows per platform and group.
+func (s *Store) QueueMetrics(ctx context.Context) ([]telemetry.QueueLine, error) {
+	return read[telemetry.QueueLine](ctx, s, "queue metrics", `
 		select workspace_id, platform, rate_group, gate, channels, waiting, due, in_flight, oldest_due_at from autopost.queue_metrics()`)
 }
 
-// Skew is how far the clock of the database is ahead of this machine's, at most off by half of the trip there and back.
+// Skew returns how far the clock of the database is ahead of this machine's. The error is at most half of the round trip.
 func (s *Store) Skew(ctx context.Context) (skew, trip time.Duration, err error) {
 	asked := time.Now()
 	var theirs time.Time
-	if err := s.pool.QueryRow(ctx, `select pg_catalog.clock_timestamp()`).Scan(&theirs); err != nil {
+	if err := s.calls.QueryRow(ctx, `select pg_catalog.clock_timestamp()`).Scan(&theirs); err != nil {
 		return 0, 0, fmt.Errorf("ask for the clock: %w", translate(err))
 	}
 	trip = time.Since(asked)
 	return theirs.Sub(asked.Add(trip / 2)), trip, nil
 }
 
-// DaemonRow is a daemon that was seen during the last day.
+// DaemonRow is a daemon with a heartbeat in the last day.
 type DaemonRow struct {
 	RunID  string
 	SeenAt time.Time
 	Alive  bool
-	// Config is a digest of how its monitor is configured, nil for one without a monitor; SkewMS how far its clock is before the
-	// database's; Failing the duties that it cannot do.
+	// Config is a digest of its settings and SkewMS how far its clock is ahead of the database's; both are nil without a
+	// monitor. Failing are its failing duties.
 	Config  *string
 	SkewMS  *int64
 	Failing []string
 }
 
-// ListDaemons returns the daemons of the last day, the latest first.
+// ListDaemons returns the daemons of the last day, the most recent first.
 func (s *Store) ListDaemons(ctx context.Context) ([]DaemonRow, error) {
 	return read[DaemonRow](ctx, s, "list daemons", `select run_id, seen_at, alive, config, skew_ms, failing from autopost.list_daemons()`)
 }

@@ -10,22 +10,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"autopost"
+	"autopost/internal/worker"
 )
 
-// What our functions raise, by SQLSTATE.
+// refusal is an error that the database repeats for the same call. It matches worker.ErrRefused.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// Is implements the interface of errors.Is.
+func (refusal) Is(target error) bool { return target == worker.ErrRefused }
+
+// Errors that our functions raise, by SQLSTATE.
 var (
-	// ErrArgument: a wrong argument; an *autopost.ArgumentError beside it names it and the remedy.
-	ErrArgument = errors.New("wrong argument")
-	// ErrNotAllowed: the role may not speak for the workspace.
-	ErrNotAllowed = errors.New("not allowed for this workspace")
-	// ErrNoWorkspace: there is no such workspace.
-	ErrNoWorkspace = errors.New("unknown workspace")
-	// ErrTransition: a delivery cannot move that way.
-	ErrTransition = errors.New("no allowed transition")
-	// ErrIsolation: the call ran under another isolation level than READ COMMITTED.
-	ErrIsolation = errors.New("wrong transaction isolation")
-	// ErrUnexpected: the database is there and refused what it should not: a defect.
-	ErrUnexpected = errors.New("unexpected answer of the database")
+	// ErrArgument means a wrong argument. An *autopost.ArgumentError in the same chain names it and the remedy.
+	ErrArgument error = refusal("wrong argument")
+	// ErrNotAllowed means that the role has no access to the workspace.
+	ErrNotAllowed error = refusal("not allowed for this workspace")
+	// ErrNoWorkspace means that the workspace does not exist.
+	ErrNoWorkspace error = refusal("unknown workspace")
+	// ErrTransition means that the status of a delivery cannot change like this.
+	ErrTransition error = refusal("no allowed transition")
+	// ErrIsolation means that the transaction does not use READ COMMITTED.
+	ErrIsolation error = refusal("wrong transaction isolation")
+	// ErrUnexpected means that the database refused a call that it should accept: a defect.
+	ErrUnexpected error = refusal("unexpected answer of the database")
 )
 
 var sentinels = map[string]error{
@@ -43,26 +52,26 @@ const (
 	stateInvalidSchemaName   = "3F000"
 	stateProtocolViolation   = "08P01" // PgBouncer: "unsupported startup parameter: role"
 	stateDiskFull            = "53100"
-	stateUnreadable          = "22P02" // a text of another form than its type has
+	stateUnreadable          = "22P02" // a text that the type does not accept
 
-	// What a database says at its door.
-	stateNoSuchRole     = "22023" // as of any setting that a connection brings along
-	stateNotAMember     = "42501" // as of the database
+	// Refused connections.
+	stateNoSuchRole     = "22023" // also for any other setting of a connection
+	stateNotAMember     = "42501" // also for the database
 	stateNoSuchDatabase = "3D000"
 	stateWrongLogin     = "28000"
 	stateWrongPassword  = "28P01"
 )
 
-// away are the classes of SQLSTATE by which a database says that it cannot serve now:
-// lost connections, rollbacks, too few resources, locks and shutdowns, its disks.
-var away = []string{"08", "40", "53", "55", "57", "58"}
+// unavailable are the SQLSTATE classes of a database that cannot serve now: lost connections, rollbacks, lack of
+// resources, locks, shutdowns and disks.
+var unavailable = []string{"08", "40", "53", "55", "57", "58"}
 
-// unfit are what a database raises over a value that is well-formed and none of its own: a number out
-// of range, a time that is none, a NUL, half of a pair of code units, a text of another form.
-var unfit = []string{"22003", "22007", "22008", "22021", "22P02", "22P05"}
+// unstorable are the SQLSTATEs of well-formed JSON values that PostgreSQL cannot store: numbers and times out of range,
+// NUL characters, half surrogate pairs, texts that their type does not accept.
+var unstorable = []string{"22003", "22007", "22008", "22021", "22P02", "22P05"}
 
-// translate gives an error of ours its sentinel, with the message and the hint of the database;
-// a full disk is autopost.ErrNoRoom.
+// translate adds the sentinel of an error of ours, with the message and the hint of the database. A full
+// disk is autopost.ErrNoSpace. Errors of lost connections and shutdowns stay as they are.
 func translate(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -79,34 +88,31 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
 	case pgErr.Code == stateUnreadable && strings.Contains(pgErr.Message, "type uuid"):
 		_, given, _ := strings.Cut(pgErr.Message, ": ")
-		return fmt.Errorf("%w: %w", ErrArgument, &autopost.ArgumentError{Argument: "id", Reason: given + " is none", Remedy: "write an id as the list of such things shows it"})
-	case slices.Contains(unfit, pgErr.Code):
+		return fmt.Errorf("%w: %w", ErrArgument, &autopost.ArgumentError{Argument: "id", Reason: "must be a UUID, got " + given, Remedy: "copy the id from the list command"})
+	case slices.Contains(unstorable, pgErr.Code):
 		return fmt.Errorf("%w: %w: %w", ErrArgument, &autopost.ArgumentError{
-			Argument: "value", Reason: "cannot be stored", Remedy: "look for NUL characters, and for numbers and times beyond all bounds",
+			Argument: "value", Reason: "cannot be stored", Remedy: "remove NUL characters, and numbers and times out of range",
 		}, err)
 	case pgErr.Code == stateDiskFull:
-		return fmt.Errorf("the database: %w: %w", autopost.ErrNoRoom, err)
-	case slices.Contains(away, class) || pgErr.Code == stateFeatureNotSupported:
+		return fmt.Errorf("the database: %w: %w", autopost.ErrNoSpace, err)
+	case slices.Contains(unavailable, class) || pgErr.Code == stateFeatureNotSupported:
 		return err
 	default:
 		return fmt.Errorf("%w: %w", ErrUnexpected, err)
 	}
 }
 
-// argumentOf reads what autopost.refuse wrote: "argument NAME: REASON", the remedy as the hint.
+// argumentOf parses the message that raise_argument wrote: "argument NAME: REASON", the remedy as the hint.
 func argumentOf(pgErr *pgconn.PgError) *autopost.ArgumentError {
 	argument, reason, _ := strings.Cut(strings.TrimPrefix(pgErr.Message, "argument "), ": ")
 	return &autopost.ArgumentError{Argument: argument, Reason: reason, Remedy: pgErr.Hint}
 }
 
-// Refused reports that the database is there and refused the call for what is in
-// it: asked again it would refuse it again.
-func Refused(err error) bool {
-	return slices.ContainsFunc([]error{ErrArgument, ErrNotAllowed, ErrNoWorkspace, ErrTransition, ErrIsolation, ErrUnexpected},
-		func(known error) bool { return errors.Is(err, known) })
-}
+// Refused reports whether the database refused the call because of its arguments: it would refuse it again.
+func Refused(err error) bool { return errors.Is(err, worker.ErrRefused) }
 
-// Remedy is what to do about a database that lets nobody in, whose address stands in a variable; "" for any other error.
+// Remedy returns what to do about a refused connection to the database whose address is in variable; "" for any other
+// error.
 func Remedy(err error, variable string) string {
 	if errors.As(err, new(*pgconn.ParseConfigError)) {
 		return "correct " + variable
@@ -115,19 +121,19 @@ func Remedy(err error, variable string) string {
 		return ""
 	}
 	pgErr := new(pgconn.PgError)
-	_ = errors.As(err, &pgErr) // without one nobody answered
+	_ = errors.As(err, &pgErr) // without a PgError the server did not answer
 	ofRole := strings.Contains(pgErr.Message, "autopost_engine")
 	switch {
 	case pgErr.Code == stateNoSuchRole && ofRole:
-		return "the database has not been prepared: run autopost migrate"
+		return "the database is not prepared: run autopost migrate"
 	case pgErr.Code == stateNotAMember && ofRole:
-		return "have its owner say: grant autopost_engine to the login of " + variable
+		return "let its owner run: grant autopost_engine to the login of " + variable
 	case pgErr.Code == stateNoSuchDatabase:
 		return "create the database, or correct " + variable
 	case pgErr.Code == stateWrongLogin, pgErr.Code == stateWrongPassword:
-		return "correct the user and the password of " + variable + ", or what pg_hba.conf says of them"
+		return "correct the user and the password of " + variable + ", or their line in pg_hba.conf"
 	}
-	return "look whether the database runs, and at " + variable
+	return "check that the database runs, and check " + variable
 }
 
 func hasState(err error, state string) bool {

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/dispatch"
 	"autopost/internal/pg"
+	"autopost/internal/testing/wait"
 )
 
 func claimOne(t *testing.T, store *pg.Store) autopost.Delivery {
@@ -22,14 +23,14 @@ func claimOne(t *testing.T, store *pg.Store) autopost.Delivery {
 
 func startOne(t *testing.T, store *pg.Store, d autopost.Delivery) {
 	t.Helper()
-	starts, err := store.StartCallBatch(t.Context(), "w", []pg.Claim{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}})
+	starts, err := store.StartCallBatch(t.Context(), "w", []dispatch.Claim{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}})
 	require.NoError(t, err)
 	require.True(t, starts[0].Applied)
 }
 
-func commitOne(t *testing.T, store *pg.Store, d autopost.Delivery, outcome autopost.Outcome) pg.Commit {
+func commitOne(t *testing.T, store *pg.Store, d autopost.Delivery, outcome autopost.Outcome) dispatch.Commit {
 	t.Helper()
-	commits, err := store.CommitOutcomeBatch(t.Context(), "w", []pg.Settlement{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken, Outcome: outcome}})
+	commits, err := store.CommitOutcomeBatch(t.Context(), "w", []dispatch.ClaimResult{{DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken, Outcome: outcome}})
 	require.NoError(t, err)
 	require.Len(t, commits, 1)
 	return commits[0]
@@ -37,12 +38,10 @@ func commitOne(t *testing.T, store *pg.Store, d autopost.Delivery, outcome autop
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func waitFor(t *testing.T, bell <-chan struct{}) {
+func waitFor(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
-	select {
-	case <-bell:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the bell did not ring")
+	if !wait.Closed(wake) {
+		t.Fatal("no wake-up")
 	}
 }
 

@@ -7,93 +7,88 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"autopost/internal/worker"
 )
 
-// Bells wake what waits for work. Each is a hint: it may be lost, and it may ring for nothing.
-type Bells struct {
-	// Deliveries: a gate is open, or will be soon.
+// Wakeups are the channels that wake the stages. Each holds one hint; a hint may be lost, and it may be wrong.
+type Wakeups struct {
+	// Deliveries: a gate is open, or will open soon.
 	Deliveries chan struct{}
-	// Acts: something is to be done to a post that was sent.
-	Acts chan struct{}
-	// Submissions: a post waits for its media.
+	// PostChanges: a post change is due.
+	PostChanges chan struct{}
+	// Submissions: a submission waits for its media.
 	Submissions chan struct{}
-	// Fanout: a post goes to more channels than one transaction takes.
+	// Fanout: a fan-out job waits.
 	Fanout chan struct{}
-	// Sources: one is to be polled.
+	// Sources: a source is due.
 	Sources chan struct{}
-	// Results: a webhook is to be told something, or events are to be read for it.
-	Results chan struct{}
-	// Leases: one is over, or its holder has not been heard of for too long.
+	// Webhooks: there are events for result webhooks, or due calls.
+	Webhooks chan struct{}
+	// Leases: a lease has expired, or its holder is silent.
 	Leases chan struct{}
-	// Alerts: people are to be told of something, or that it is over.
+	// Alerts: a notice is due.
 	Alerts chan struct{}
 }
 
-// NewBells makes bells that nobody rings yet.
-func NewBells() Bells {
-	bell := func() chan struct{} { return make(chan struct{}, 1) }
-	return Bells{Deliveries: bell(), Acts: bell(), Submissions: bell(), Fanout: bell(), Sources: bell(), Results: bell(), Leases: bell(), Alerts: bell()}
+// NewWakeups makes the channels.
+func NewWakeups() Wakeups {
+	one := func() chan struct{} { return make(chan struct{}, 1) }
+	return Wakeups{
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
+	}
 }
 
-// named finds a bell by the name that the database has for it; nil where this program knows none.
-func (b Bells) named(name string) chan struct{} {
+// named returns the channel for a stage name of the database; nil if this program does not know it.
+func (w Wakeups) named(name string) chan struct{} {
 	switch name {
 	case "deliveries":
-		return b.Deliveries
+		return w.Deliveries
 	case "acts":
-		return b.Acts
+		return w.PostChanges
 	case "submissions":
-		return b.Submissions
+		return w.Submissions
 	case "fanout":
-		return b.Fanout
+		return w.Fanout
 	case "sources":
-		return b.Sources
+		return w.Sources
 	case "results":
-		return b.Results
+		return w.Webhooks
 	case "leases":
-		return b.Leases
+		return w.Leases
 	case "alerts":
-		return b.Alerts
+		return w.Alerts
 	}
 	return nil
 }
 
-func (b Bells) ringAll() {
-	for _, bell := range []chan struct{}{b.Deliveries, b.Acts, b.Submissions, b.Fanout, b.Sources, b.Results, b.Leases, b.Alerts} {
-		ring(bell)
+func (w Wakeups) wakeAll() {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
+		worker.Wake(c)
 	}
 }
 
-func ring(bell chan struct{}) {
-	select {
-	case bell <- struct{}{}:
-	default: // it rings already
-	}
-}
-
-// Listen hears NOTIFY autopost_wake on a connection of its own (url must be
-// direct) and rings the bells until ctx ends. It reconnects by itself, and rings
-// all bells then, for what it may have missed.
-func Listen(ctx context.Context, url string, bells Bells, log *slog.Logger) error {
-	const least, most = 100 * time.Millisecond, 5 * time.Second
-	for pause := least; ; pause = min(2*pause, most) {
+// Listen receives NOTIFY autopost_wake on its own connection and wakes the stages until ctx ends. url must not lead
+// through a pooler. After each connect it wakes all stages, because it may have missed notifications.
+func Listen(ctx context.Context, url string, wakeups Wakeups, log *slog.Logger) error {
+	backoff := worker.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
+	for failures := 0; ; failures++ {
 		began := time.Now()
-		err := listenOnce(ctx, url, bells)
-		if time.Since(began) > most { // it was heard for a while
-			pause = least
+		err := listenOnce(ctx, url, wakeups)
+		if time.Since(began) > backoff.Most { // the connection worked for a while
+			failures = 0
 		}
+		pause := backoff.Pause(failures)
 		if ctx.Err() == nil {
 			log.Warn("database.listen_lost", "error", err, "retry_in", pause)
 		}
-		select {
-		case <-ctx.Done():
+		if !worker.Sleep(ctx, pause) {
 			return nil
-		case <-time.After(pause):
 		}
 	}
 }
 
-func listenOnce(ctx context.Context, url string, bells Bells) error {
+func listenOnce(ctx context.Context, url string, wakeups Wakeups) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -102,20 +97,20 @@ func listenOnce(ctx context.Context, url string, bells Bells) error {
 	if _, err := conn.Exec(ctx, `listen autopost_wake`); err != nil {
 		return err
 	}
-	bells.ringAll()
+	wakeups.wakeAll()
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return err
 		}
-		ring(bells.named(notification.Payload))
+		worker.Wake(wakeups.named(notification.Payload))
 	}
 }
 
-// dueTimeout bounds one question for what is due.
+// dueTimeout bounds one call of due_stages.
 const dueTimeout = 10 * time.Second
 
-// DueStages names the bells behind which there is something to do now, or will be within a time.
+// DueStages returns the names of the stages with work now, or within the given time.
 func (s *Store) DueStages(ctx context.Context, within time.Duration) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, dueTimeout)
 	defer cancel()
@@ -126,33 +121,20 @@ func (s *Store) DueStages(ctx context.Context, within time.Duration) ([]string, 
 	return stages, nil
 }
 
-// Poll asks every period what is due, and rings the bells for it until ctx ends: for what comes due by its time, and
-// for what a NOTIFY that was lost, or that no listener hears, did not tell. Where the database does not answer it
-// rings all of them, so that each finds out by itself.
-func Poll(ctx context.Context, store *Store, bells Bells, period time.Duration, log *slog.Logger) error {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for down := false; ; {
-		stages, err := store.DueStages(ctx, period)
-		if ctx.Err() != nil {
-			return nil
-		}
-		switch {
-		case err != nil && !down:
-			log.Error("due.unavailable", "error", err)
-		case err == nil && down:
-			log.Info("due.recovered")
-		}
-		if down = err != nil; down {
-			bells.ringAll()
-		}
-		for _, stage := range stages {
-			ring(bells.named(stage))
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+// Poll asks every period which stages have work, and wakes them, until ctx ends. It covers work that becomes due by
+// time, and lost notifications. If the database does not answer, Poll wakes all stages.
+func Poll(ctx context.Context, store *Store, wakeups Wakeups, period time.Duration, log *slog.Logger) error {
+	return worker.Loop{
+		Interval: period, Backoff: worker.Backoff{Least: period, Most: period}, Name: "due", Log: log,
+		Poll: func(ctx context.Context) (time.Duration, error) {
+			stages, err := store.DueStages(ctx, period)
+			if err != nil && ctx.Err() == nil {
+				wakeups.wakeAll()
+			}
+			for _, stage := range stages {
+				worker.Wake(wakeups.named(stage))
+			}
+			return 0, err
+		},
+	}.Run(ctx)
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"autopost"
+	"autopost/internal/monitor"
 )
 
-// ListWorkspaces names the active workspaces.
+// ListWorkspaces returns the active workspaces.
 func (s *Store) ListWorkspaces(ctx context.Context) ([]string, error) {
 	return s.texts(ctx, `select * from autopost.list_workspaces()`)
 }
 
-// counted runs a duty that answers how many rows it touched.
+// counted runs a function that answers with a count under key.
 func (s *Store) counted(ctx context.Context, duty, key, workspace string) (int, error) {
 	a, err := call[map[string]json.RawMessage](ctx, s, `select * from autopost.`+duty+`($1)`, workspace)
 	if err != nil {
@@ -29,7 +30,8 @@ func (s *Store) counted(ctx context.Context, duty, key, workspace string) (int, 
 	return count, nil
 }
 
-// ObserveClock compares the database's clock with the observer's.
+// ObserveClock compares the clock of the database with the time that has passed for the observer since its last answered
+// call; nil at the first. It returns how far the database's clock has jumped meanwhile.
 func (s *Store) ObserveClock(ctx context.Context, observer string, elapsed *time.Duration) (time.Duration, error) {
 	var ms *int64
 	if elapsed != nil {
@@ -45,12 +47,12 @@ func (s *Store) ObserveClock(ctx context.Context, observer string, elapsed *time
 	return time.Duration(answer.JumpedMS) * time.Millisecond, nil
 }
 
-// RecoverSendingLeases settles deliveries whose lease ran out, or whose daemon fell silent.
+// RecoverSendingLeases ends leases that expired or whose daemon is silent, and counts the deliveries.
 func (s *Store) RecoverSendingLeases(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "recover_sending_leases", "recovered", workspace)
 }
 
-// RecoverClaimedLeases returns deliveries that stayed claimed to the queue.
+// RecoverClaimedLeases returns deliveries with an old claim to the queue, and counts them.
 func (s *Store) RecoverClaimedLeases(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "recover_claimed_leases", "recovered", workspace)
 }
@@ -60,17 +62,17 @@ func (s *Store) ExpireAuthLost(ctx context.Context, workspace string) (int, erro
 	return s.counted(ctx, "expire_auth_lost", "ended", workspace)
 }
 
-// CloseIngressFloods writes the events of dropped requests that were counted together.
+// CloseIngressFloods writes the events of drop counters whose period is over, and counts them.
 func (s *Store) CloseIngressFloods(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "close_ingress_floods", "closed", workspace)
 }
 
-// RearmGates is the net below the gates.
+// RearmGates opens the gates of channels with due deliveries whose wake-up was lost, and counts them.
 func (s *Store) RearmGates(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "rearm_gates", "rearmed", workspace)
 }
 
-// EnsureEventPartitions makes the day partitions of events ahead of time.
+// EnsureEventPartitions creates the missing event partitions of the coming days.
 func (s *Store) EnsureEventPartitions(ctx context.Context) error {
 	_, err := call[json.RawMessage](ctx, s, `select * from autopost.ensure_event_partitions()`)
 	if err != nil {
@@ -79,7 +81,7 @@ func (s *Store) EnsureEventPartitions(ctx context.Context) error {
 	return nil
 }
 
-// RefreshStatistics makes those of tables that have outgrown theirs.
+// RefreshStatistics analyzes the tables that have outgrown their statistics, and returns their names.
 func (s *Store) RefreshStatistics(ctx context.Context) ([]string, error) {
 	a, err := call[struct{ Analyzed []string }](ctx, s, `select * from autopost.refresh_statistics()`)
 	if err != nil {
@@ -88,13 +90,13 @@ func (s *Store) RefreshStatistics(ctx context.Context) ([]string, error) {
 	return a.Analyzed, nil
 }
 
-// ListAllWorkspaces names the workspaces, whatever their status.
+// ListAllWorkspaces returns the active and the paused workspaces.
 func (s *Store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
 	return s.texts(ctx, `select * from autopost.list_all_workspaces()`)
 }
 
-// DropEventPartitions drops days of events whose time is over, a few a call. A drop
-// that would have to wait is left for later.
+// DropEventPartitions drops some expired days of events. It postpones a drop that would have to wait for a lock.
+// inDefault counts rows outside every day's partition.
 func (s *Store) DropEventPartitions(ctx context.Context) (dropped int, more bool, inDefault int, err error) {
 	a, err := call[struct {
 		Dropped   int
@@ -107,7 +109,7 @@ func (s *Store) DropEventPartitions(ctx context.Context) (dropped int, more bool
 	return a.Dropped, a.More, a.InDefault, nil
 }
 
-// purged runs a duty that removes some rows and answers whether there are more.
+// purged runs a function that removes some rows and answers whether there are more.
 func (s *Store) purged(ctx context.Context, duty, workspace string) (int, bool, error) {
 	a, err := call[struct {
 		Purged int
@@ -119,23 +121,23 @@ func (s *Store) purged(ctx context.Context, duty, workspace string) (int, bool, 
 	return a.Purged, a.More, nil
 }
 
-// PurgeReceipts removes receipts whose time is over.
+// PurgeReceipts removes some expired receipts.
 func (s *Store) PurgeReceipts(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_receipts", workspace)
 }
 
-// PurgeRuns removes ingest runs past their time.
+// PurgeRuns removes some expired ingest runs.
 func (s *Store) PurgeRuns(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_runs", workspace)
 }
 
-// PurgeSubmissions removes decided submissions past their time.
+// PurgeSubmissions removes some expired submissions that are decided.
 func (s *Store) PurgeSubmissions(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_submissions", workspace)
 }
 
-// PurgeDeliveries removes finished deliveries past their time, among the next after
-// the given one ("" for the first); next is "" when all were looked at.
+// PurgeDeliveries removes expired final deliveries among the next ones behind after ("" for the first call); next is
+// "" at the end.
 func (s *Store) PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error) {
 	a, err := call[struct {
 		Purged int
@@ -147,8 +149,8 @@ func (s *Store) PurgeDeliveries(ctx context.Context, workspace, after string) (p
 	return a.Purged, a.After, nil
 }
 
-// PurgeMessages removes messages that nothing refers to any more, among the next after
-// the given place ("" for the first); next is "" when all were looked at.
+// PurgeMessages removes messages without references among the next ones behind after ("" for the first call); next is
+// "" at the end.
 func (s *Store) PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error) {
 	a, err := call[struct {
 		Purged int
@@ -163,12 +165,12 @@ func (s *Store) PurgeMessages(ctx context.Context, workspace, after string) (pur
 	return a.Purged, string(a.After), nil
 }
 
-// PurgeAuditLog removes the oldest rows of the audit log past their time.
+// PurgeAuditLog removes some expired rows of the audit log, the oldest first.
 func (s *Store) PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_audit_log", workspace)
 }
 
-// AuditHead is the end of the audit log's chain; seq is 0 when nothing was recorded.
+// AuditHead returns the last row of the audit log; seq is 0 if the log is empty.
 func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, hash string, err error) {
 	a, err := call[struct {
 		Seq  int64
@@ -180,8 +182,8 @@ func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, has
 	return a.Seq, a.Hash, nil
 }
 
-// CheckIntegrity names what was written on the last whole day and refers to nothing,
-// an object for each kind, and what is wrong with the audit log; either is an alert.
+// CheckIntegrity returns the rows of the last whole day that refer to nothing, as an object per kind, and the faults of
+// the audit log. Each is also an alert.
 func (s *Store) CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error) {
 	a, err := call[struct{ Orphans, Audit []json.RawMessage }](ctx, s, `select * from autopost.check_integrity($1)`, workspace)
 	if err != nil {
@@ -190,26 +192,17 @@ func (s *Store) CheckIntegrity(ctx context.Context, workspace string) (orphans, 
 	return a.Orphans, a.Audit, nil
 }
 
-// UnreferencedOrigin is content of the media origin whose time is over.
-type UnreferencedOrigin struct {
-	BlobRef   string `json:"blob_ref"`
-	OriginURL string `json:"origin_url"`
-	SizeBytes int64  `json:"size_bytes"`
-	// Forgotten says that it was forgotten before, and its row not removed yet.
-	Forgotten bool `json:"forgotten"`
-}
-
-// ListUnreferencedOrigins names media that nothing refers to, longest unseen first.
-func (s *Store) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]UnreferencedOrigin, error) {
-	list, err := call[[]UnreferencedOrigin](ctx, s, `select * from autopost.list_unreferenced_origins($1, $2)`, workspace, limit)
+// ListUnreferencedOrigins returns media without references, the longest unused first.
+func (s *Store) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]monitor.Origin, error) {
+	list, err := call[[]monitor.Origin](ctx, s, `select * from autopost.list_unreferenced_origins($1, $2)`, workspace, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list unreferenced origins ws=%s: %w", workspace, err)
 	}
 	return list, nil
 }
 
-// ForgetMediaOrigin marks content as deleted, unless it is needed again; reason then
-// says why not. With a token its object must go, and EndMediaRemoval then.
+// ForgetMediaOrigin marks a medium as deleted; a reason means that it is needed again. A token means that the object
+// must be removed before EndMediaRemoval.
 func (s *Store) ForgetMediaOrigin(ctx context.Context, workspace, blobRef string) (token, reason string, err error) {
 	a, err := call[struct{ Token, Reason string }](ctx, s, `select * from autopost.forget_media_origin($1, $2)`, workspace, blobRef)
 	if err != nil {
@@ -218,8 +211,8 @@ func (s *Store) ForgetMediaOrigin(ctx context.Context, workspace, blobRef string
 	return a.Token, a.Reason, nil
 }
 
-// BeginMediaRemoval bars content from being registered until EndMediaRemoval. The
-// token is empty when a workspace holds it, or another daemon is at it.
+// BeginMediaRemoval blocks the registration of content until EndMediaRemoval. The token is empty if a workspace holds
+// the content, or if another daemon removes it.
 func (s *Store) BeginMediaRemoval(ctx context.Context, blobRef string) (token string, err error) {
 	a, err := call[struct{ Token string }](ctx, s, `select * from autopost.begin_media_removal($1)`, blobRef)
 	if err != nil {
@@ -228,7 +221,7 @@ func (s *Store) BeginMediaRemoval(ctx context.Context, blobRef string) (token st
 	return a.Token, nil
 }
 
-// EndMediaRemoval says that the object is gone.
+// EndMediaRemoval records that the object is removed.
 func (s *Store) EndMediaRemoval(ctx context.Context, blobRef, token string) error {
 	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.end_media_removal($1, $2)`, blobRef, token); err != nil {
 		return fmt.Errorf("end media removal %s: %w", blobRef, err)
@@ -236,7 +229,7 @@ func (s *Store) EndMediaRemoval(ctx context.Context, blobRef, token string) erro
 	return nil
 }
 
-// ListMediaRemovals names content whose removal was begun and not ended in time.
+// ListMediaRemovals returns content whose removal was begun and not finished in time.
 func (s *Store) ListMediaRemovals(ctx context.Context, limit int) ([]string, error) {
 	list, err := call[[]string](ctx, s, `select * from autopost.list_media_removals($1)`, limit)
 	if err != nil {
@@ -245,7 +238,7 @@ func (s *Store) ListMediaRemovals(ctx context.Context, limit int) ([]string, err
 	return list, nil
 }
 
-// ListUnknownMedia picks from at most 1000 names those that no workspace has a row of.
+// ListUnknownMedia returns those of at most 1000 names that no workspace has a row of.
 func (s *Store) ListUnknownMedia(ctx context.Context, blobRefs []string) ([]string, error) {
 	list, err := call[[]string](ctx, s, `select * from autopost.list_unknown_media($1)`, blobRefs)
 	if err != nil {
@@ -254,7 +247,7 @@ func (s *Store) ListUnknownMedia(ctx context.Context, blobRefs []string) ([]stri
 	return list, nil
 }
 
-// RemoveMediaOrigin removes the row of forgotten content whose object is gone.
+// RemoveMediaOrigin removes the row of a deleted medium whose object is removed.
 func (s *Store) RemoveMediaOrigin(ctx context.Context, workspace, blobRef string) error {
 	_, err := call[json.RawMessage](ctx, s, `select * from autopost.remove_media_origin($1, $2)`, workspace, blobRef)
 	if err != nil {
@@ -263,7 +256,7 @@ func (s *Store) RemoveMediaOrigin(ctx context.Context, workspace, blobRef string
 	return nil
 }
 
-// Finding is one invariant as verify found it: Sample holds offending rows.
+// Finding is the result of verify for one invariant. Sample has offending rows.
 type Finding struct {
 	Invariant  string          `json:"invariant"`
 	Title      string          `json:"title"`
@@ -271,9 +264,9 @@ type Finding struct {
 	Sample     json.RawMessage `json:"sample"`
 }
 
-// Verify checks the invariants of a workspace; a finding without violations holds.
+// Verify checks the invariants of a workspace. A finding without violations is a success.
 func (s *Store) Verify(ctx context.Context, workspace string) ([]Finding, error) {
-	rows, err := s.pool.Query(ctx, `select invariant, title, violations, sample from autopost.verify($1)`, workspace)
+	rows, err := s.calls.Query(ctx, `select invariant, title, violations, sample from autopost.verify($1)`, workspace)
 	if err != nil {
 		return nil, fmt.Errorf("verify ws=%s: %w", workspace, translate(err))
 	}
@@ -284,57 +277,50 @@ func (s *Store) Verify(ctx context.Context, workspace string) ([]Finding, error)
 	return list, nil
 }
 
-// ListDueRefreshes names the credentials to renew now, the most urgent first; limit is 1 to 10,000.
+// ListDueRefreshes returns the credentials to renew now, the most urgent first; limit is 1 to 10,000.
 func (s *Store) ListDueRefreshes(ctx context.Context, workspace string, limit int) ([]string, error) {
 	return s.texts(ctx, `select * from autopost.list_due_refreshes($1, $2)`, workspace, limit)
 }
 
-// WarnExpiring warns once of each credential that expires soon and that nobody renews.
+// WarnExpiring warns once of each expiring credential without automatic renewal, and counts the warnings.
 func (s *Store) WarnExpiring(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "warn_expiring", "warned", workspace)
 }
 
-// PurgeSealedSecrets removes sealed secrets that were replaced long enough ago.
+// PurgeSealedSecrets removes some sealed secrets that were replaced long ago.
 func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_sealed_secrets", workspace)
 }
 
-// PurgeWebhookSends removes what result webhooks were told, past its time.
+// PurgeWebhookSends removes some expired calls of result webhooks.
 func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_webhook_sends", workspace)
 }
 
-// Bot is an endpoint that a platform sends the updates of a bot to.
-type Bot struct {
-	EndpointID string `json:"endpoint_id"`
-	Platform   string `json:"platform"`
-	AuthRef    string `json:"auth_ref"`
-}
-
-// ListDueSubscriptions leases the endpoints of bots at whose subscriptions it is time to look.
-func (s *Store) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]Bot, error) {
-	list, err := call[[]Bot](ctx, s, `select * from autopost.list_due_subscriptions($1, $2)`, workspace, limit)
+// ListDueSubscriptions leases endpoints whose bot subscriptions must be checked.
+func (s *Store) ListDueSubscriptions(ctx context.Context, workspace string, limit int) ([]monitor.Bot, error) {
+	list, err := call[[]monitor.Bot](ctx, s, `select * from autopost.list_due_subscriptions($1, $2)`, workspace, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list due subscriptions ws=%s: %w", workspace, err)
 	}
 	return list, nil
 }
 
-// BeginSubscription compares a subscription with what it should be. why is "" when it is that; else the platform is to
-// be subscribed anew, with the secret of this SHA-256.
-func (s *Store) BeginSubscription(ctx context.Context, workspace, endpoint string, want, seen autopost.Subscription, secretHash string) (why string, err error) {
+// BeginSubscription compares a subscription with the wanted one. why is "" if they are equal; otherwise the caller
+// subscribes with the secret of this SHA-256.
+func (s *Store) BeginSubscription(ctx context.Context, workspace string, check monitor.SubscriptionCheck) (why string, err error) {
 	a, err := call[struct {
 		Subscribe bool
 		Why       string
-	}](ctx, s, `select * from autopost.begin_subscription($1, $2, $3, $4, $5)`, workspace, endpoint, want, seen, secretHash)
+	}](ctx, s, `select * from autopost.begin_subscription($1, $2, $3, $4, $5)`, workspace, check.EndpointID, check.Want, check.Seen, check.SecretHash)
 	if err != nil {
-		return "", fmt.Errorf("begin subscription endpoint=%s: %w", endpoint, err)
+		return "", fmt.Errorf("begin subscription endpoint=%s: %w", check.EndpointID, err)
 	}
 	return a.Why, nil
 }
 
-// FinishSubscription says what became of a subscription: nil when the platform took it. false: another daemon has
-// given it another secret meanwhile, or the endpoint is not there any more.
+// FinishSubscription records the result of a subscription; a nil failure means that the platform accepted it. It returns
+// false if another daemon has set another secret, or if the endpoint no longer exists.
 func (s *Store) FinishSubscription(ctx context.Context, workspace, endpoint, secretHash string, failure *autopost.Error) (bool, error) {
 	a, err := call[struct{ Applied bool }](ctx, s, `select * from autopost.finish_subscription($1, $2, $3, $4)`, workspace, endpoint, secretHash, failure)
 	if err != nil {
@@ -343,25 +329,17 @@ func (s *Store) FinishSubscription(ctx context.Context, workspace, endpoint, sec
 	return a.Applied, nil
 }
 
-// UnaskedChat is a chat of which nobody has said what a bot may do in it.
-type UnaskedChat struct {
-	Platform string    `json:"platform"`
-	AuthRef  string    `json:"auth_ref"`
-	TargetID string    `json:"target_id"`
-	AskAt    time.Time `json:"ask_at"`
-}
-
-// ListUnaskedChats leases the chats whose rights are to be asked of their platforms.
-func (s *Store) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]UnaskedChat, error) {
-	list, err := call[[]UnaskedChat](ctx, s, `select * from autopost.list_unasked_chats($1, $2)`, workspace, limit)
+// ListUnaskedChats leases chats whose rights are unknown.
+func (s *Store) ListUnaskedChats(ctx context.Context, workspace string, limit int) ([]monitor.Chat, error) {
+	list, err := call[[]monitor.Chat](ctx, s, `select * from autopost.list_unasked_chats($1, $2)`, workspace, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list unasked chats ws=%s: %w", workspace, err)
 	}
 	return list, nil
 }
 
-// RecordChatRights keeps what a platform answered of a chat. rights is "lost" or "regained" where channels paused or went on.
-func (s *Store) RecordChatRights(ctx context.Context, workspace string, chat UnaskedChat, right autopost.Right) (rights string, err error) {
+// RecordChatRights records the rights in a chat. rights is "lost" or "regained" if channels were paused or resumed.
+func (s *Store) RecordChatRights(ctx context.Context, workspace string, chat monitor.Chat, right autopost.Right) (rights string, err error) {
 	a, err := call[struct{ Rights string }](ctx, s, `select * from autopost.record_chat_rights($1, $2, $3, $4, $5, $6)`,
 		workspace, chat.Platform, chat.AuthRef, chat.TargetID, chat.AskAt, right)
 	if err != nil {
@@ -370,49 +348,31 @@ func (s *Store) RecordChatRights(ctx context.Context, workspace string, chat Una
 	return a.Rights, nil
 }
 
-// AlertChange counts what a look raised and ended, and what is open after it.
-type AlertChange struct{ Raised, Ended, Open int }
-
-// CheckAlerts looks whether people must look at anything in a workspace.
-func (s *Store) CheckAlerts(ctx context.Context, workspace string) (AlertChange, error) {
-	change, err := call[AlertChange](ctx, s, `select * from autopost.check_alerts($1)`, workspace)
+// CheckAlerts raises and ends the alerts of a workspace.
+func (s *Store) CheckAlerts(ctx context.Context, workspace string) (monitor.AlertChange, error) {
+	change, err := call[monitor.AlertChange](ctx, s, `select * from autopost.check_alerts($1)`, workspace)
 	if err != nil {
-		return AlertChange{}, fmt.Errorf("check alerts ws=%s: %w", workspace, err)
+		return monitor.AlertChange{}, fmt.Errorf("check alerts ws=%s: %w", workspace, err)
 	}
 	return change, nil
 }
 
-// CheckInstallation looks at what concerns all workspaces.
-func (s *Store) CheckInstallation(ctx context.Context) (AlertChange, error) {
-	change, err := call[AlertChange](ctx, s, `select * from autopost.check_installation()`)
+// CheckInstallation raises and ends the alerts that concern all workspaces.
+func (s *Store) CheckInstallation(ctx context.Context) (monitor.AlertChange, error) {
+	change, err := call[monitor.AlertChange](ctx, s, `select * from autopost.check_installation()`)
 	if err != nil {
-		return AlertChange{}, fmt.Errorf("check installation: %w", err)
+		return monitor.AlertChange{}, fmt.Errorf("check installation: %w", err)
 	}
 	return change, nil
 }
 
-// Notice is a message to a target of alerts, leased to the caller.
-type Notice struct {
-	MessageID string `json:"message_id"`
-	Token     string `json:"token"`
-	TargetID  string `json:"target_id"`
-	// Kind is telegram, max, email or webhook.
-	Kind    string          `json:"kind"`
-	Address string          `json:"address"`
-	AuthRef string          `json:"auth_ref"`
-	Subject string          `json:"subject"`
-	Text    string          `json:"text"`
-	Body    json.RawMessage `json:"body"`
-	Attempt int             `json:"attempt"`
-}
-
-// ClaimNotices leases the messages that targets of a workspace are to get now; limit is 1 to 100.
-func (s *Store) ClaimNotices(ctx context.Context, workspace string, limit int) ([]Notice, error) {
+// ClaimNotices leases due notices of a workspace; limit is 1 to 100.
+func (s *Store) ClaimNotices(ctx context.Context, workspace string, limit int) ([]autopost.Notice, error) {
 	rows, err := query(ctx, s, `select * from autopost.claim_notices($1, $2)`, workspace, limit)
 	if err != nil {
 		return nil, fmt.Errorf("claim notices ws=%s: %w", workspace, err)
 	}
-	notices := make([]Notice, len(rows))
+	notices := make([]autopost.Notice, len(rows))
 	for i, row := range rows {
 		if err := row.scan(&notices[i]); err != nil {
 			return nil, fmt.Errorf("claim notices ws=%s: decode the answer: %w", workspace, err)
@@ -421,8 +381,8 @@ func (s *Store) ClaimNotices(ctx context.Context, workspace string, limit int) (
 	return notices, nil
 }
 
-// FinishNotice tells what became of a message; failure is nil when it went out. One that
-// somebody else finished, or claimed since, is left alone.
+// FinishNotice records the result of a notice; a nil failure means that it was sent. It changes nothing if the notice was
+// finished or claimed since.
 func (s *Store) FinishNotice(ctx context.Context, workspace, messageID, token string, failure *autopost.Error) error {
 	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.finish_notice($1, $2, $3, $4)`, workspace, messageID, token, failure); err != nil {
 		return fmt.Errorf("finish notice ws=%s message=%s: %w", workspace, messageID, err)
@@ -430,20 +390,12 @@ func (s *Store) FinishNotice(ctx context.Context, workspace, messageID, token st
 	return nil
 }
 
-// DutyReport says how a duty of a monitor went.
-type DutyReport struct {
-	RunID  string
-	Duty   string
-	At     time.Time
-	Config string
-	// Err is "" when it could be done.
-	Err string
-}
-
-// ReportDuty records what a duty came to.
-func (s *Store) ReportDuty(ctx context.Context, r DutyReport) error {
+// ReportDuty records the result of a duty.
+func (s *Store) ReportDuty(ctx context.Context, r monitor.DutyReport) error {
 	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.report_duty($1, $2, $3, $4, nullif($5, ''))`, r.RunID, r.Duty, r.At, r.Config, r.Err); err != nil {
 		return fmt.Errorf("report duty %s: %w", r.Duty, err)
 	}
 	return nil
 }
+
+var _ monitor.Store = (*Store)(nil)

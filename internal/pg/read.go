@@ -11,22 +11,22 @@ import (
 	"autopost"
 )
 
-// DeliveryRow is a row of the read model list_deliveries.
+// DeliveryRow is a row of list_deliveries.
 type DeliveryRow struct {
-	DeliveryID string
-	MessageID  string
-	ChannelID  string
-	Platform   string
-	TargetID   string
-	Status     string
-	Attempt    int
-	// NextRetryAt is nil also for one that waits for a person.
-	NextRetryAt       *time.Time
-	ProviderMessageID *string
-	SentAt            *time.Time
-	LastError         json.RawMessage
-	RenderedText      string
-	RenderMeta        json.RawMessage
+	DeliveryID string `json:"delivery_id"`
+	MessageID  string `json:"message_id"`
+	ChannelID  string `json:"channel_id"`
+	Platform   string `json:"platform"`
+	TargetID   string `json:"target_id"`
+	Status     string `json:"status"`
+	Attempt    int    `json:"attempt"`
+	// NextRetryAt is nil also if the delivery waits for an operator.
+	NextRetryAt       *time.Time      `json:"next_retry_at"`
+	ProviderMessageID *string         `json:"provider_message_id"`
+	SentAt            *time.Time      `json:"sent_at"`
+	LastError         json.RawMessage `json:"last_error"`
+	RenderedText      string          `json:"rendered_text"`
+	RenderMeta        json.RawMessage `json:"render_meta"`
 }
 
 // DeliveryFilter selects deliveries; an empty field selects all.
@@ -37,15 +37,12 @@ type DeliveryFilter struct {
 	Status     string `json:"status,omitempty"`
 }
 
-// ListDeliveries returns the newest deliveries that fit, newest first; limit is 1 to 10,000.
+// ListDeliveries returns deliveries, newest first; limit is 1 to 10,000.
 func (s *Store) ListDeliveries(ctx context.Context, workspace string, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
-	return read[DeliveryRow](ctx, s, "list deliveries ws="+workspace, `
-		select delivery_id::text, message_id::text, channel_id, platform, target_id, status, attempt, nullif(next_retry_at, 'infinity'), provider_message_id, sent_at,
-			last_error, rendered_text, render_meta
-		from autopost.list_deliveries($1, $2, $3)`, workspace, filter, limit)
+	return List[DeliveryRow](ctx, s, Query{Function: "list_deliveries", Workspace: workspace, Filter: filter, Limit: limit})
 }
 
-// Why explains a delivery: where it came from, what happened to it, what holds it now.
+// Why explains a delivery: its origin, its history and its wait reasons.
 func (s *Store) Why(ctx context.Context, workspace, delivery string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.why($1, $2::text::uuid)`, workspace, delivery)
 	if err != nil {
@@ -54,7 +51,7 @@ func (s *Store) Why(ctx context.Context, workspace, delivery string) (json.RawMe
 	return a, nil
 }
 
-// Forecast tells when what waits in a workspace will have gone.
+// Forecast predicts when the queue of a workspace is empty.
 func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.forecast($1)`, workspace)
 	if err != nil {
@@ -63,30 +60,26 @@ func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage
 	return a, nil
 }
 
-// Plan tells what an enqueue of a post would do at an instant, or now where at is zero; it writes nothing.
-func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at time.Time) (json.RawMessage, error) {
-	var instant *time.Time
-	if !at.IsZero() {
-		instant = &at
-	}
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, $3)`, workspace, post, instant)
+// Plan returns the result that an enqueue of a post would have at an instant in RFC 3339; "" is now. It writes nothing.
+func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, nullif($3, '')::timestamptz)`, workspace, post, at)
 	if err != nil {
 		return nil, fmt.Errorf("plan ws=%s: %w", workspace, err)
 	}
 	return a, nil
 }
 
-// EventRow is a row of the read model list_events.
+// EventRow is a row of list_events.
 type EventRow struct {
-	TS         time.Time
-	Action     string
-	Result     string
-	Attempt    int
-	DeliveryID *string
-	MessageID  *string
-	ChannelID  *string
-	Error      json.RawMessage
-	Meta       json.RawMessage
+	TS         time.Time       `json:"ts"`
+	Action     string          `json:"action"`
+	Result     string          `json:"result"`
+	Attempt    int             `json:"attempt"`
+	DeliveryID *string         `json:"delivery_id"`
+	MessageID  *string         `json:"message_id"`
+	ChannelID  *string         `json:"channel_id"`
+	Error      json.RawMessage `json:"error"`
+	Meta       json.RawMessage `json:"meta"`
 }
 
 // EventFilter selects events; an empty field selects all.
@@ -95,42 +88,40 @@ type EventFilter struct {
 	MessageID  string `json:"message_id,omitempty"`
 	ChannelID  string `json:"channel_id,omitempty"`
 	Action     string `json:"action,omitempty"`
-	// Since is included.
+	// Since is inclusive.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// ListEvents returns the newest events that fit, newest first; limit is 1 to 10,000.
+// ListEvents returns events, newest first; limit is 1 to 10,000.
 func (s *Store) ListEvents(ctx context.Context, workspace string, filter EventFilter, limit int) ([]EventRow, error) {
-	return read[EventRow](ctx, s, "list events ws="+workspace, `
-		select ts, action, result, attempt, delivery_id::text, message_id::text, channel_id, error, meta
-		from autopost.list_events($1, $2, $3)`, workspace, filter, limit)
+	return List[EventRow](ctx, s, Query{Function: "list_events", Workspace: workspace, Filter: filter, Limit: limit})
 }
 
-// ChannelRow is a row of the read model list_channels.
+// ChannelRow is a row of list_channels.
 type ChannelRow struct {
 	ChannelID string
 	Platform  string
 	TargetID  string
 	Title     *string
 	Enabled   bool
-	// Paused says that the channel's pause lies in the future by the database's clock.
+	// Paused means that the pause ends in the future by the clock of the database.
 	Paused bool
-	// PausedUntil is nil for a channel that never paused; AuthHeld says that it waits for its credential.
+	// PausedUntil is nil for a channel that never paused. AuthHeld means that it waits for its credential.
 	PausedUntil *time.Time
 	AuthHeld    bool
 	ErrorStreak int
 	AuthRef     string
 	RateGroup   string
-	// RateRPS and GroupRateRPS are messages a second, an album costing its items; 0 is no limit.
+	// RateRPS and GroupRateRPS are messages per second; an album counts its items. 0 means no limit.
 	RateRPS      float64
 	GroupRateRPS float64
 	SendMode     string
 	Tags         []string
-	// RouteFilter is null for a channel that takes every post.
+	// RouteFilter is null if the channel accepts every post.
 	RouteFilter json.RawMessage
 }
 
-// ListChannels returns the channels of a workspace by their id; limit is 1 to 10,000.
+// ListChannels returns the channels of a workspace by id; limit is 1 to 10,000.
 func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) ([]ChannelRow, error) {
 	return read[ChannelRow](ctx, s, "list channels ws="+workspace, `
 		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), nullif(paused_until, 'infinity'), auth_held, error_streak, auth_ref, rate_group,
@@ -138,53 +129,50 @@ func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) (
 		from autopost.list_channels($1, $2)`, workspace, limit)
 }
 
-// QueueRow is a row of the read model queue_snapshot: a status that needs work or a person.
+// QueueRow counts the deliveries in a status that needs work or an operator.
 type QueueRow struct {
-	Status     string
-	Deliveries int64
-	// OldestDueAt is nil when all of them wait for a person.
-	OldestDueAt *time.Time
+	Status     string `json:"status"`
+	Deliveries int64  `json:"deliveries"`
+	// OldestDueAt is nil if all of them wait for an operator.
+	OldestDueAt *time.Time `json:"oldest_due_at"`
 }
 
-// QueueSnapshot counts what waits, is in flight or needs a person, by status.
+// QueueSnapshot counts the deliveries that wait, are in flight or need an operator, by status.
 func (s *Store) QueueSnapshot(ctx context.Context, workspace string) ([]QueueRow, error) {
-	return read[QueueRow](ctx, s, "queue snapshot ws="+workspace, `
-		select status, deliveries, nullif(oldest_due_at, 'infinity') from autopost.queue_snapshot($1)`, workspace)
+	return List[QueueRow](ctx, s, Query{Function: "queue_snapshot", Workspace: workspace})
 }
 
-// TemplateRow is a row of autopost.templates; version 0 is a built-in one.
+// TemplateRow is a row of list_templates. Version 0 is a built-in template.
 type TemplateRow struct {
-	TemplateID string
-	Platform   string
-	Version    int
-	Body       string
-	Defaults   json.RawMessage
-	Vars       []string
-	Sanitize   []string
-	ParseMode  string
-	// MaxLength is 0 where the platform's limit rules.
-	MaxLength int
-	Enabled   bool
-	CreatedAt *time.Time
+	TemplateID string          `json:"template_id"`
+	Platform   string          `json:"platform"`
+	Version    int             `json:"version"`
+	Body       string          `json:"body"`
+	Defaults   json.RawMessage `json:"defaults"`
+	Vars       []string        `json:"vars"`
+	Sanitize   []string        `json:"sanitize"`
+	ParseMode  string          `json:"parse_mode"`
+	// MaxLength is 0 if only the limit of the platform applies.
+	MaxLength int        `json:"max_length"`
+	Enabled   bool       `json:"enabled"`
+	CreatedAt *time.Time `json:"created_at"`
 }
 
 // ListTemplates returns the templates of a workspace by name and platform, newest version first; limit is 1 to 10,000.
 func (s *Store) ListTemplates(ctx context.Context, workspace string, limit int) ([]TemplateRow, error) {
-	return read[TemplateRow](ctx, s, "list templates ws="+workspace, `
-		select template_id, platform, version, body, defaults, vars, sanitize, parse_mode, coalesce(max_length, 0), enabled, created_at
-		from autopost.list_templates($1, '{}', $2)`, workspace, limit)
+	return List[TemplateRow](ctx, s, Query{Function: "list_templates", Workspace: workspace, Limit: limit})
 }
 
-// CredentialRow is a row of the read model list_credentials: how a credential is, never the secret.
+// CredentialRow is a row of list_credentials, without the secret.
 type CredentialRow struct {
 	AuthRef  string
 	Platform string
 	// Kept is env, file or sealed.
 	Kept string
-	// Version is of the sealed secret in force, 0 where the first one of env or file is.
+	// Version is that of the sealed secret in use; 0 if the first secret of env or file is in use.
 	Version     int
 	MasterKeyID *string
-	// ValidUntil is nil where nobody knows; NextRefreshAt where nobody renews it by itself.
+	// ValidUntil is nil if unknown. NextRefreshAt is nil without automatic renewal.
 	ValidUntil    *time.Time
 	RefreshedAt   *time.Time
 	NextRefreshAt *time.Time
@@ -205,13 +193,13 @@ func (s *Store) ListCredentials(ctx context.Context, workspace string, limit int
 		from autopost.list_credentials($1, $2)`, workspace, limit)
 }
 
-// read collects the rows of a read model into T by position.
+// read collects rows into T by position.
 func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) ([]T, error) {
 	args, err := jsonArguments(args)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.calls.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, translate(err))
 	}
@@ -222,7 +210,7 @@ func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) (
 	return list, nil
 }
 
-// EndpointRow is a row of the read model list_endpoints.
+// EndpointRow is a row of list_endpoints.
 type EndpointRow struct {
 	EndpointID      string
 	Kind            string
@@ -232,19 +220,19 @@ type EndpointRow struct {
 	SigningRef      *string
 	OldSigningRef   *string
 	OldSigningUntil *time.Time
-	// IngressRPS is posts a second.
+	// IngressRPS is posts per second.
 	IngressRPS      float64
 	MaxPayloadBytes int
 }
 
-// ListEndpoints returns the endpoints of a workspace by their id; limit is 1 to 10,000.
+// ListEndpoints returns the endpoints of a workspace by id; limit is 1 to 10,000.
 func (s *Store) ListEndpoints(ctx context.Context, workspace string, limit int) ([]EndpointRow, error) {
 	return read[EndpointRow](ctx, s, "list endpoints ws="+workspace, `
 		select endpoint_id, kind, source_id, enabled, has_secret, signing_ref, old_signing_ref, old_signing_until, ingress_rps::float8, max_payload_bytes
 		from autopost.list_endpoints($1, $2)`, workspace, limit)
 }
 
-// GetEndpoint returns an endpoint with what came in of late; nil when the workspace has no such endpoint.
+// GetEndpoint returns an endpoint with its recent requests as JSON; nil if it does not exist.
 func (s *Store) GetEndpoint(ctx context.Context, workspace, endpoint string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.get_endpoint($1, $2)`, workspace, endpoint)
 	if err != nil {
@@ -262,14 +250,13 @@ type HeldMedium struct {
 	Width       int       `json:"width"`
 	Height      int       `json:"height"`
 	LastSeenAt  time.Time `json:"last_seen_at"`
-	// Messages is how many refer to it.
+	// Messages counts the messages that refer to it.
 	Messages int `json:"messages"`
-	// Forgotten says that it is being removed.
+	// Forgotten means that it is being removed.
 	Forgotten bool `json:"forgotten"`
 }
 
-// ListMediaOrigins lists what a workspace holds in the media origin, what was seen
-// last first. limit is 1 to 10000.
+// ListMediaOrigins returns the stored media of a workspace, last used first; limit is 1 to 10,000.
 func (s *Store) ListMediaOrigins(ctx context.Context, workspace string, limit int) ([]HeldMedium, error) {
 	list, err := call[[]HeldMedium](ctx, s, `select * from autopost.list_media_origins($1, $2)`, workspace, limit)
 	if err != nil {
@@ -278,7 +265,7 @@ func (s *Store) ListMediaOrigins(ctx context.Context, workspace string, limit in
 	return list, nil
 }
 
-// ChatRow is a row of list_chats: a chat that a bot is or was in.
+// ChatRow is a row of list_chats: a chat with a bot, now or earlier.
 type ChatRow struct {
 	Platform   string     `json:"platform"`
 	AuthRef    string     `json:"auth_ref"`
@@ -295,7 +282,7 @@ type ChatRow struct {
 	ChannelIDs []string   `json:"channel_ids"`
 }
 
-// ListChats lists the chats that the workspace's bots are or were in, by platform, credential and id; limit is 1 to 10,000.
+// ListChats returns the chats of the bots of a workspace by platform, credential and id; limit is 1 to 10,000.
 func (s *Store) ListChats(ctx context.Context, workspace string, limit int) ([]ChatRow, error) {
 	return read[ChatRow](ctx, s, "list chats ws="+workspace, `
 		select platform, auth_ref, target_id, title, username, kind, may_post, reason, migrated_to, first_seen, last_seen, left_at, channel_ids

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/api"
 	"autopost/internal/pg"
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// sendOne claims the one due delivery and commits what its call came to.
+// sendOne claims the one due delivery and commits an outcome.
 func sendOne(t *testing.T, store *pg.Store, outcome autopost.Outcome) string {
 	t.Helper()
 	d := claimOne(t, store)
@@ -105,7 +106,7 @@ func TestReadModelsRefuse(t *testing.T) {
 	_, err := store.QueueSnapshot(t.Context(), "nobody's")
 	require.ErrorIs(t, err, pg.ErrNoWorkspace)
 	require.ErrorContains(t, db.Err(`select autopost.list_deliveries('w', '{"colour": 1}', 1)`), "colour")
-	require.ErrorContains(t, db.Err(`select autopost.list_events('w', '[]', 1)`), "no JSON object")
+	require.ErrorContains(t, db.Err(`select autopost.list_events('w', '[]', 1)`), "must be a JSON object")
 	require.ErrorContains(t, db.Err(`select autopost.list_events('w', '{"since": "yesterday"}', 1)`), "since")
 }
 
@@ -115,12 +116,13 @@ func TestTemplates(t *testing.T) {
 	db.Exec(setUp)
 	store := open(t, db.URL("engine"))
 	ctx := t.Context()
-	act := pg.Act{Workspace: "w", Operator: "ann", Reason: "test"}
+	act := pg.OperatorAction{Workspace: "w", Operator: "ann", Reason: "test"}
 	written := pg.Template{Body: "<b>{title}</b> by {author}", Defaults: map[string]string{"author": "us"}, ParseMode: "HTML"}
-	answer, err := store.PutTemplate(ctx, act, "digest", "telegram", written)
+	digest := api.TemplateKey{ID: "digest", Platform: "telegram"}
+	answer, err := pg.Decode[pg.TemplateAnswer](store.PutTemplate(ctx, act, digest, written))
 	require.NoError(t, err)
 	require.Equal(t, pg.TemplateAnswer{Applied: true, Version: 1}, answer)
-	answer, err = store.PutTemplate(ctx, act, "digest", "telegram", pg.Template{Body: "{title"})
+	answer, err = pg.Decode[pg.TemplateAnswer](store.PutTemplate(ctx, act, digest, pg.Template{Body: "{title"}))
 	require.NoError(t, err)
 	require.Equal(t, "invalid", answer.Reason)
 	require.Equal(t, "body", answer.Errors[0].Field)
@@ -130,18 +132,21 @@ func TestTemplates(t *testing.T) {
 	require.Len(t, rows, 4, "with three that are built in")
 	require.Equal(t, []any{"digest", 1, "HTML", true}, []any{rows[1].TemplateID, rows[1].Version, rows[1].ParseMode, rows[1].Enabled})
 
-	sample := json.RawMessage(`{"template": {"vars": {"title": "1 & 2"}}}`)
-	preview, err := store.PreviewTemplate(ctx, "w", "digest", "telegram", nil, sample)
-	require.NoError(t, err)
-	require.Equal(t, pg.Preview{Status: "ok", Text: "<b>1 &amp; 2</b> by us", Length: 11, Limit: 4096, Version: "digest@1"}, preview)
-	preview, err = store.PreviewTemplate(ctx, "w", "draft", "telegram", &pg.Template{Body: "{titel}"}, sample)
-	require.NoError(t, err)
-	require.Equal(t, []string{"template.vars.title", "template.vars.titel"}, []string{preview.Errors[0].Field, preview.Errors[1].Field})
+	preview := func(key api.TemplateKey, template *pg.Template) (shown pg.Preview) {
+		t.Helper()
+		raw, err := store.PreviewTemplate(ctx, "w", key, template, json.RawMessage(`{"template": {"vars": {"title": "1 & 2"}}}`))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &shown))
+		return shown
+	}
+	shown := preview(digest, nil)
+	require.Equal(t, pg.Preview{Status: "ok", Text: "<b>1 &amp; 2</b> by us", Length: 11, Limit: 4096, Version: "digest@1"}, shown)
+	shown = preview(api.TemplateKey{ID: "draft", Platform: "telegram"}, &pg.Template{Body: "{titel}"})
+	require.Equal(t, []string{"template.vars.title", "template.vars.titel"}, []string{shown.Errors[0].Field, shown.Errors[1].Field})
 
-	answer, err = store.EnableTemplate(ctx, act, "digest", "telegram", 1, false)
+	answer, err = pg.Decode[pg.TemplateAnswer](store.EnableTemplate(ctx, act, digest, 1, false))
 	require.NoError(t, err)
 	require.True(t, answer.Applied)
-	preview, err = store.PreviewTemplate(ctx, "w", "digest", "telegram", nil, sample)
-	require.NoError(t, err)
-	require.Equal(t, "invalid", preview.Status)
+	shown = preview(digest, nil)
+	require.Equal(t, "invalid", shown.Status)
 }

@@ -1,9 +1,7 @@
-// Package pg is the only one that talks to PostgreSQL: one Go method per SQL
-// function, with its name. A method is one bare call outside any transaction, and
-// decides nothing; what an answer means is the caller's business.
+// Package pg is the only package that uses our database. It has one method per SQL function, with the name of the
+// function. A method is one call outside any transaction. It decides nothing and returns the types of its callers.
 //
-// It also hears the bell of the database (Listen); package schema below it brings a
-// database up to date.
+// Listen receives the wake-ups of the database. Package schema migrates it.
 package pg
 
 import (
@@ -24,29 +22,38 @@ import (
 	"autopost/internal/pg/schema"
 )
 
-// Options say how to connect.
+// Options configure a Store.
 type Options struct {
 	// URL of the database. Required.
 	URL string
-	// Pooled says that URL leads through a pooler in transaction mode: nothing may
-	// then be kept on a connection, neither prepared statements nor a role.
+	// Pooled means that URL leads through a pooler in transaction mode. Then a connection keeps neither prepared
+	// statements nor a role.
 	Pooled bool
 	// MaxConns bounds the pool; 0 means 16.
 	MaxConns int
-	// Asked, if there is one, is told of each statement.
-	Asked Asked
+	// Observe receives each statement; nil for none.
+	Observe Observe
+	// Wrap replaces the connections, for tests that make calls fail; nil for none.
+	Wrap func(Querier) Querier
 }
 
-// trusted is how long an idle connection is used again without a ping.
+// Querier runs statements. *pgxpool.Pool implements it.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// trusted is how long an idle connection is reused without a ping.
 const trusted = 15 * time.Second
 
 // Store calls the functions of schema autopost. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	calls Querier
 }
 
-// Open connects lazily. On a direct connection it takes on the role
-// autopost_engine, so that whoever the login is has no more rights than the daemon needs.
+// Open connects lazily. On a direct connection it sets the role autopost_engine, so that the login has no more rights than
+// the daemon needs.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -62,25 +69,28 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		config.ConnConfig.RuntimeParams["role"] = "autopost_engine"
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = "autopost"
-	if o.Asked != nil {
-		config.ConnConfig.Tracer = observer{o.Asked}
+	if o.Observe != nil {
+		config.ConnConfig.Tracer = observer{o.Observe}
 	}
 	// A cancelled context cancels the query and keeps the connection.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 5 * time.Second}
 	}
-	// A connection that was used a moment ago is taken to be alive: a daemon that has
-	// nothing to do would ask the database twice for each thing.
+	// A recently used connection counts as alive: otherwise an idle daemon would send a ping with each call.
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trusted }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	return &Store{pool: pool}, nil
+	store := &Store{pool: pool, calls: pool}
+	if o.Wrap != nil {
+		store.calls = o.Wrap(pool)
+	}
+	return store, nil
 }
 
-// ThroughPooler reports whether a URL leads through a pooler that keeps no session
-// settings, as PgBouncer: it refuses a connection that brings its role along.
+// ThroughPooler reports whether a URL leads through a pooler without session settings, such as PgBouncer: it refuses a
+// connection with a role.
 func ThroughPooler(ctx context.Context, url string) (bool, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -97,14 +107,14 @@ func ThroughPooler(ctx context.Context, url string) (bool, error) {
 	return false, conn.Close(ctx)
 }
 
-// Close returns when every connection is given back.
+// Close closes the connections when they are free.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ready reports whether the database answers and its functions are those of this binary.
+// Ready checks that the database answers and has the functions of this binary.
 func (s *Store) Ready(ctx context.Context) error {
 	installed, err := call[string](ctx, s, `select * from autopost.functions_digest()`)
 	if hasState(err, stateInvalidSchemaName) || hasState(err, stateUndefinedFunction) {
-		return errors.New("the schema is not there: run autopost migrate")
+		return errors.New("the schema is missing: run autopost migrate")
 	}
 	if err != nil {
 		return err
@@ -119,7 +129,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// call runs one function that answers one value; jsonb is decoded into T.
+// call runs a function that returns one value; jsonb is decoded into T.
 func call[T any](ctx context.Context, s *Store, sql string, args ...any) (T, error) {
 	rows, err := query(ctx, s, sql, args...)
 	if err != nil {
@@ -154,15 +164,15 @@ func (a answer) scan(into any) error {
 	}
 }
 
-// query runs a call whose rows have one column. A statement whose cached plan
-// was outdated by an upgrade did nothing and is asked once more.
+// query runs a call whose rows have one column. It repeats a statement that failed because an upgrade outdated its cached
+// plan.
 func query(ctx context.Context, s *Store, sql string, args ...any) ([]answer, error) {
 	args, err := jsonArguments(args)
 	if err != nil {
 		return nil, err
 	}
-	ask := func() ([]answer, error) {
-		rows, err := s.pool.Query(ctx, sql, args...)
+	run := func() ([]answer, error) {
+		rows, err := s.calls.Query(ctx, sql, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -174,16 +184,15 @@ func query(ctx context.Context, s *Store, sql string, args ...any) ([]answer, er
 			return answer{raw: []byte(*text)}, nil
 		})
 	}
-	answers, err := ask()
+	answers, err := run()
 	if hasState(err, stateFeatureNotSupported) {
-		answers, err = ask()
+		answers, err = run()
 	}
 	return answers, translate(err)
 }
 
-// jsonArguments makes JSON of the arguments that are objects or lists of such. A
-// direct connection would do that by itself, knowing the types of the parameters;
-// through a pooler nobody does.
+// jsonArguments encodes structs and maps, and lists of them, as JSON. A direct connection would do that, because it knows
+// the types of the parameters; a connection through a pooler does not.
 func jsonArguments(args []any) ([]any, error) {
 	bound := slices.Clone(args)
 	for i, arg := range args {
@@ -207,34 +216,33 @@ func jsonArguments(args []any) ([]any, error) {
 	return bound, nil
 }
 
-// Asked is told of each statement: which function of ours it called, "other" for none,
-// how long it took, and what it failed of; nil when it did not.
-type Asked func(function string, took time.Duration, err error)
+// Observe receives a finished statement: the function of ours that it called ("other" for none), its duration and its
+// error.
+type Observe func(function string, took time.Duration, err error)
 
-// observer is a pgx.QueryTracer that tells of what was asked.
-type observer struct{ tell Asked }
+// observer is a pgx.QueryTracer.
+type observer struct{ observe Observe }
 
-type askedKey struct{}
+type statementKey struct{}
 
-type question struct {
+type statement struct {
 	function string
 	began    time.Time
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (observer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	return context.WithValue(ctx, askedKey{}, question{functionOf(q.SQL), time.Now()})
+	return context.WithValue(ctx, statementKey{}, statement{functionOf(q.SQL), time.Now()})
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (o observer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryEndData) {
-	if asked, ok := ctx.Value(askedKey{}).(question); ok {
-		o.tell(asked.function, time.Since(asked.began), translate(q.Err))
+	if s, ok := ctx.Value(statementKey{}).(statement); ok {
+		o.observe(s.function, time.Since(s.began), translate(q.Err))
 	}
 }
 
-// functionOf is the first function of ours that a statement calls. Statements are constants
-// of this package, so that there are few.
+// functionOf returns the first function of ours that a statement calls.
 func functionOf(sql string) string {
 	for rest := sql; ; {
 		_, after, found := strings.Cut(rest, "autopost.")
@@ -249,8 +257,21 @@ func functionOf(sql string) string {
 	}
 }
 
-// Connections is how many connections are in use, idle, and the most that there may be.
+// Connections returns the number of connections in use, of idle ones, and the limit.
 func (s *Store) Connections() (inUse, idle, most int32) {
 	stat := s.pool.Stat()
 	return stat.AcquiredConns(), stat.IdleConns(), stat.MaxConns()
+}
+
+// texts runs a call that returns rows of one text.
+func (s *Store) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	answers, err := query(ctx, s, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, 0, len(answers))
+	for _, a := range answers {
+		list = append(list, string(a.raw))
+	}
+	return list, nil
 }

@@ -12,8 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/dispatch"
+	"autopost/internal/media"
+	"autopost/internal/monitor"
 	"autopost/internal/pg"
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/worker"
 )
 
 const setUp = `
@@ -50,12 +54,12 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	require.Empty(t, work.Ready)
 	require.Nil(t, work.NextIn)
 	push(t, store, "hello")
-	work, err = store.ReadyWork(ctx, "", 10, []pg.Room{{Platform: autopost.MAX, Room: 0}})
+	work, err = store.ReadyWork(ctx, "", 10, []dispatch.Capacity{{Platform: autopost.MAX, Free: 0}})
 	require.NoError(t, err)
-	require.Equal(t, []pg.Part{{WorkspaceID: "w", Platform: autopost.Telegram}}, work.Ready)
+	require.Equal(t, []dispatch.ClaimKey{{WorkspaceID: "w", Platform: autopost.Telegram}}, work.Ready)
 	require.Zero(t, *work.NextIn)
 
-	claimed, err := store.ClaimWithin(ctx, "w", "run", 10, []pg.Room{{Platform: autopost.Telegram, Room: 0}})
+	claimed, err := store.ClaimWithin(ctx, "w", "run", 10, []dispatch.Capacity{{Platform: autopost.Telegram, Free: 0}})
 	require.NoError(t, err)
 	require.Empty(t, claimed)
 	d := claimOne(t, store)
@@ -63,20 +67,20 @@ func TestOnePostThroughTheStore(t *testing.T) {
 	require.Equal(t, []autopost.Step{{Name: "text", Text: true}}, d.RenderMeta.Steps)
 	require.Nil(t, d.SendAt)
 
-	stale := pg.Claim{DeliveryID: d.DeliveryID, ClaimToken: "another"}
-	starts, err := store.StartCallBatch(ctx, "w", []pg.Claim{stale, {DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}, stale})
+	stale := dispatch.Claim{DeliveryID: d.DeliveryID, ClaimToken: "another"}
+	starts, err := store.StartCallBatch(ctx, "w", []dispatch.Claim{stale, {DeliveryID: d.DeliveryID, ClaimToken: d.ClaimToken}, stale})
 	require.NoError(t, err)
-	require.Equal(t, pg.Start{Reason: "stale"}, starts[0])
+	require.Equal(t, dispatch.Start{Reason: "stale"}, starts[0])
 	require.True(t, starts[1].Applied)
 	require.Equal(t, starts[0], starts[2])
 	require.Greater(t, starts[1].Deadline, 4*time.Minute)
 	commit := commitOne(t, store, d, autopost.Sent("77", time.Now(), nil))
-	require.Equal(t, pg.Commit{Applied: true, Status: "sent"}, commit)
+	require.Equal(t, dispatch.Commit{Applied: true, Status: "sent"}, commit)
 	require.Equal(t, commit, commitOne(t, store, d, autopost.Sent("77", time.Now(), nil)))
 }
 
-// A slot that has passed when it is told is a slot all the same: who is late for it must ask again.
-func TestTheSlotOfAStepIsTold(t *testing.T) {
+// A slot may have passed when it is returned; the caller must then ask again.
+func TestAStepReturnsItsSlot(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	db.Exec(`update autopost.channels set settings = '{"long_text": "split"}'`)
@@ -85,19 +89,19 @@ func TestTheSlotOfAStepIsTold(t *testing.T) {
 	d := claimOne(t, store)
 	require.Greater(t, len(d.RenderMeta.Steps), 1)
 	startOne(t, store, d)
-	record := func() pg.Progress {
+	record := func() dispatch.Progress {
 		progress, err := store.RecordSeriesProgress(t.Context(), "w", d.DeliveryID, d.ClaimToken, autopost.Acknowledged{Step: d.RenderMeta.Steps[0].Name, IDs: []string{"7"}})
 		require.NoError(t, err)
 		return progress
 	}
-	require.Equal(t, pg.Progress{Applied: true}, record())
+	require.Equal(t, dispatch.Progress{Applied: true}, record())
 	db.Exec(`update autopost.channels set rate_rps = 1000`)
 	progress := record()
 	require.True(t, progress.Limited)
 	require.LessOrEqual(t, progress.SendIn, time.Duration(0), "a slot was free at once")
 }
 
-func TestHeldDeliveryHasNoInstant(t *testing.T) {
+func TestAHeldDeliveryHasNoRetryTime(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp + `update autopost.channels set on_unknown = 'hold';`)
 	store := open(t, db.URL("engine"))
@@ -105,26 +109,26 @@ func TestHeldDeliveryHasNoInstant(t *testing.T) {
 	d := claimOne(t, store)
 	startOne(t, store, d)
 	commit := commitOne(t, store, d, autopost.Failed(autopost.Error{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "x", Known: false}))
-	require.Equal(t, pg.Commit{Applied: true, Status: "retry"}, commit)
+	require.Equal(t, dispatch.Commit{Applied: true, Status: "retry"}, commit)
 }
 
-func TestErrorsOfOursHaveNames(t *testing.T) {
+func TestOurErrorsHaveSentinels(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	store := open(t, db.URL("engine"))
 	_, err := store.ClaimWithin(t.Context(), "w", "run", 0, nil)
 	require.ErrorIs(t, err, pg.ErrArgument)
 	require.ErrorContains(t, err, "limit")
-	require.True(t, pg.Refused(err))
+	require.ErrorIs(t, err, worker.ErrRefused)
 	_, err = store.ClaimWithin(t.Context(), "nowhere", "run", 1, nil)
 	require.ErrorIs(t, err, pg.ErrNoWorkspace)
 }
 
-func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
+func TestACallerHasRightsOnlyInItsWorkspaces(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	url := db.URL("caller")
-	// Pooled: the login keeps its own role, which is no member of the engine.
+	// Through a pooler the login keeps its own role, which is not a member of autopost_engine.
 	store, err := pg.Open(t.Context(), pg.Options{URL: url, Pooled: true})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
@@ -137,7 +141,7 @@ func TestCallerMaySpeakOnlyWhereItWasGiven(t *testing.T) {
 	require.ErrorContains(t, err, "permission denied")
 }
 
-// Who calls from outside has no deadlines of the daemon's: its login must have some.
+// The calls of external callers have no deadline, so their logins need timeouts.
 func TestDoctorNamesCallersWithoutTimeouts(t *testing.T) {
 	db := pgtest.New(t)
 	caller, err := pgx.ParseConfig(db.URL("caller"))
@@ -173,45 +177,45 @@ func TestCallsSurviveAFunctionWhoseResultTypeChanged(t *testing.T) {
 	require.Equal(t, 1500*time.Millisecond, *work.NextIn)
 }
 
-func TestListenRingsForWhatIsDue(t *testing.T) {
+func TestListenWakesStages(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	store := open(t, db.URL("engine"))
-	bells := pg.NewBells()
+	wakeups := pg.NewWakeups()
 	ctx := t.Context()
-	go func() { _ = pg.Listen(ctx, db.URL("engine"), bells, discard()) }()
-	waitFor(t, bells.Deliveries) // connected
-	waitFor(t, bells.Submissions)
-	push(t, store, "ring")
-	waitFor(t, bells.Deliveries)
+	go func() { _ = pg.Listen(ctx, db.URL("engine"), wakeups, discard()) }()
+	waitFor(t, wakeups.Deliveries) // connected
+	waitFor(t, wakeups.Submissions)
+	push(t, store, "wake")
+	waitFor(t, wakeups.Deliveries)
 	items := json.RawMessage(`[{"media": [{"type": "image", "url": "https://example.com/a.png"}]}]`)
 	_, err := store.ReceivePush(ctx, "w", "e", items)
 	require.NoError(t, err)
-	waitFor(t, bells.Submissions)
+	waitFor(t, wakeups.Submissions)
 }
 
-// Without a listener, what waits is found by asking; while the database is away everybody is told to look himself.
-func TestPollRingsForWhatIsDue(t *testing.T) {
+// Poll needs no listener. While the database is unavailable it wakes all stages.
+func TestPollWakesStagesWithDueWork(t *testing.T) {
 	db := pgtest.NewAlone(t)
 	db.Exec(setUp)
 	store := open(t, db.URL("engine"))
-	push(t, store, "ring")
-	bells := pg.NewBells()
-	go func() { _ = pg.Poll(t.Context(), store, bells, 10*time.Millisecond, discard()) }()
-	waitFor(t, bells.Deliveries)
+	push(t, store, "wake")
+	wakeups := pg.NewWakeups()
+	go func() { _ = pg.Poll(t.Context(), store, wakeups, 10*time.Millisecond, discard()) }()
+	waitFor(t, wakeups.Deliveries)
 	db.Exec(`update autopost.channels set enabled = false; insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss')`)
-	waitFor(t, bells.Sources)
-	require.Empty(t, bells.Fanout, "nobody is told of what is not due")
-	require.Empty(t, bells.Results)
+	waitFor(t, wakeups.Sources)
+	require.Empty(t, wakeups.Fanout, "a stage without due work is not woken")
+	require.Empty(t, wakeups.Webhooks)
 	db.StopServer()
 	defer db.StartServer()
-	waitFor(t, bells.Fanout)
-	waitFor(t, bells.Results)
-	waitFor(t, bells.Acts)
-	waitFor(t, bells.Submissions)
+	waitFor(t, wakeups.Fanout)
+	waitFor(t, wakeups.Webhooks)
+	waitFor(t, wakeups.PostChanges)
+	waitFor(t, wakeups.Submissions)
 }
 
-func TestPurgesGoOnWhereTheyStopped(t *testing.T) {
+func TestPurgesContinueWhereTheyStopped(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	db.Exec(`insert into autopost.messages (workspace_id, message_id, content_hash, payload, created_at, last_seen_at)
@@ -237,7 +241,7 @@ func TestPurgesGoOnWhereTheyStopped(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsThroughTheStore(t *testing.T) {
+func TestMonitorCallsThroughTheStore(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)
 	db.Exec(`update autopost.workspaces set status = 'paused'`)
@@ -267,7 +271,7 @@ func TestWhatKeepsThroughTheStore(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, seq)
 	require.Len(t, hash, 64)
-	_, err = store.PauseChannel(ctx, pg.Act{Workspace: "w", Operator: "olga", Reason: "to see"}, "c", time.Minute)
+	_, err = store.PauseChannel(ctx, pg.OperatorAction{Workspace: "w", Operator: "olga", Reason: "to see"}, "c", time.Minute)
 	require.NoError(t, err)
 	seq, next, err := store.AuditHead(ctx, "w")
 	require.NoError(t, err)
@@ -296,7 +300,7 @@ func TestUnreferencedMediaThroughTheStore(t *testing.T) {
 	ctx := t.Context()
 	list, err := store.ListUnreferencedOrigins(ctx, "w", 10)
 	require.NoError(t, err)
-	require.Equal(t, []pg.UnreferencedOrigin{{BlobRef: ref, OriginURL: "file:///1", SizeBytes: 7}}, list)
+	require.Equal(t, []monitor.Origin{{BlobRef: ref, OriginURL: "file:///1", SizeBytes: 7}}, list)
 	token, reason, err := store.ForgetMediaOrigin(ctx, "w", ref)
 	require.NoError(t, err)
 	require.NotEmpty(t, token)
@@ -304,9 +308,9 @@ func TestUnreferencedMediaThroughTheStore(t *testing.T) {
 	again, err := store.BeginMediaRemoval(ctx, ref)
 	require.NoError(t, err)
 	require.Empty(t, again, "one at a time")
-	answer, err := store.PutMediaOrigin(ctx, "w", pg.MediaOrigin{BlobRef: ref, OriginURL: "file:///1", Kind: "image", SizeBytes: 7})
+	answer, err := store.PutMediaOrigin(ctx, "w", media.Origin{BlobRef: ref, OriginURL: "file:///1", Kind: "image", SizeBytes: 7})
 	require.NoError(t, err)
-	require.Equal(t, pg.MediaAnswer{Reason: "being_removed"}, answer)
+	require.Equal(t, media.Registered{Reason: "being_removed"}, answer)
 	late, err := store.ListMediaRemovals(ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, late)

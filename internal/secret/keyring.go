@@ -14,35 +14,35 @@ import (
 	"strings"
 )
 
-// ErrNoMasterKey says that the file of the master key is not there.
+// ErrNoMasterKey means that the master key file does not exist.
 var ErrNoMasterKey = errors.New("there is no master key")
 
-// ErrExposed says that others than its owner can read the file of the master key.
+// ErrExposed means that users other than the owner can read the master key file.
 var ErrExposed = errors.New("can be read by others")
 
 const keyBytes = 32
 
-// Keyring is the file of the master keys: a line each, in base64. It is read anew
-// for every use, so that a new key counts at once in all daemons that share it.
+// Keyring is the master key file: one key per line, in base64. Each use reads the file again, so a new
+// key takes effect at once in all daemons that share it.
 type Keyring struct{ path string }
 
-// NewKeyring is without effect; the file need not be there.
+// NewKeyring returns the keyring of a file. It does not access the file.
 func NewKeyring(path string) *Keyring { return &Keyring{path: path} }
 
-// masterKey is one key of the ring.
+// masterKey is one key of the file.
 type masterKey struct {
 	id  string
 	key []byte
 }
 
-// keyOf names a key by its digest, which tells nothing of it.
+// keyOf computes the id of a key: a digest, which does not reveal the key.
 func keyOf(key []byte) masterKey {
 	sum := sha256.Sum256(append([]byte("autopost master key "), key...))
 	return masterKey{id: hex.EncodeToString(sum[:8]), key: key}
 }
 
-// IDs names the keys of the file, the one that seals first. The error is
-// ErrNoMasterKey when there is no file.
+// IDs returns the ids of all keys. The first one seals. The error is ErrNoMasterKey if the file does
+// not exist.
 func (r *Keyring) IDs() ([]string, error) {
 	keys, err := r.keys()
 	ids := make([]string, 0, len(keys))
@@ -61,7 +61,7 @@ func (r *Keyring) keys() ([]masterKey, error) {
 		return nil, fmt.Errorf("master key: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("master key: %s is no regular file", r.path)
+		return nil, fmt.Errorf("master key: %s is not a regular file", r.path)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("master key: %s %w (mode %04o): chmod 600 it", r.path, ErrExposed, info.Mode().Perm())
@@ -74,7 +74,7 @@ func (r *Keyring) keys() ([]masterKey, error) {
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
 		if err != nil || len(key) != keyBytes {
-			return nil, fmt.Errorf("master key: line %d of %s is no key: a key is %d bytes in base64 (openssl rand -base64 %d)", n+1, r.path, keyBytes, keyBytes)
+			return nil, fmt.Errorf("master key: line %d of %s is not a key: a key is %d bytes in base64 (openssl rand -base64 %d)", n+1, r.path, keyBytes, keyBytes)
 		}
 		keys = append(keys, keyOf(key))
 	}
@@ -88,13 +88,14 @@ func (r *Keyring) find(id string) (masterKey, error) {
 	}
 	i := slices.IndexFunc(keys, func(k masterKey) bool { return k.id == id })
 	if i < 0 {
-		return masterKey{}, fmt.Errorf("master key: it is sealed under the key %s, which %s does not hold: put that key back as a line of its own; "+
-			"if it is lost, give the credential anew by autopost credential set or link", id, r.path)
+		return masterKey{}, fmt.Errorf("master key: it is sealed under the key %s, which %s does not hold: put that key back on its own line; "+
+			"if it is lost, set the credential again with autopost credential set or link", id, r.path)
 	}
 	return keys[i], nil
 }
 
-// Make makes the file with a first key. Of several who make it at once, one wins.
+// Make creates the file with its first key. If several callers make it at once, one of them succeeds
+// and the others do nothing.
 func (r *Keyring) Make() error {
 	if err := r.replace([]masterKey{newKey()}, true); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -102,8 +103,8 @@ func (r *Keyring) Make() error {
 	return nil
 }
 
-// Renew puts a new key in front of the others; it seals from now on. It makes the
-// file if there is none. The caller is alone.
+// Renew adds a new first key, which seals from now on. It creates the file if needed. Callers must not
+// run concurrently.
 func (r *Keyring) Renew() error {
 	keys, err := r.keys()
 	if err != nil && !errors.Is(err, ErrNoMasterKey) {
@@ -112,7 +113,7 @@ func (r *Keyring) Renew() error {
 	return r.replace(append([]masterKey{newKey()}, keys...), false)
 }
 
-// Drop takes all keys but the first out of the file; what they wrap can be opened no more.
+// Drop removes all keys except the first. Data keys that the removed keys wrap can no longer be opened.
 func (r *Keyring) Drop() (dropped int, err error) {
 	keys, err := r.keys()
 	if err != nil || len(keys) == 1 {
@@ -127,7 +128,7 @@ func newKey() masterKey {
 	return keyOf(key)
 }
 
-// replace writes the file whole or not at all; fresh refuses to replace one that is there.
+// replace writes the file atomically. With fresh it keeps an existing file.
 func (r *Keyring) replace(keys []masterKey, fresh bool) (err error) {
 	defer func() {
 		if err != nil {

@@ -9,55 +9,57 @@ import (
 	"autopost"
 )
 
-// Place is where a sealed secret belongs; it opens nowhere else.
-type Place struct {
+// Binding identifies the credential of a sealed secret. The secret opens with the same binding only.
+type Binding struct {
 	Workspace, AuthRef string
 	Version            int
 }
 
-// bind is what the seals are made over. Quoted, so that no two places look alike.
-func (p Place) bind() []byte { return fmt.Appendf(nil, "%q|%q|%d", p.Workspace, p.AuthRef, p.Version) }
+// bind returns the associated data of the seals. Quotes keep two bindings from giving the same bytes.
+func (b Binding) bind() []byte {
+	return fmt.Appendf(nil, "%q|%q|%d", b.Workspace, b.AuthRef, b.Version)
+}
 
-// Sealed is a secret as the database keeps it.
+// Sealed is an encrypted secret, as the database stores it.
 type Sealed struct {
-	// KeyID names the master key that wraps WrappedKey, the data key of Text.
+	// KeyID is the id of the master key that wraps WrappedKey. WrappedKey is the data key of Text.
 	KeyID      string
 	WrappedKey []byte
 	Text       []byte
 }
 
-// Seal encrypts a secret for its place, by the first key of the file.
-func (r *Keyring) Seal(at Place, secret autopost.Secret) (Sealed, error) {
+// Seal encrypts a secret for its binding with the first master key.
+func (r *Keyring) Seal(binding Binding, secret autopost.Secret) (Sealed, error) {
 	keys, err := r.keys()
 	if err != nil {
 		return Sealed{}, err
 	}
 	data := newKey().key
-	wrapped, err := encrypt(keys[0].key, data, at)
+	wrapped, err := encrypt(keys[0].key, data, binding)
 	if err != nil {
 		return Sealed{}, err
 	}
-	text, err := encrypt(data, []byte(secret.Reveal()), at)
+	text, err := encrypt(data, []byte(secret.Reveal()), binding)
 	return Sealed{KeyID: keys[0].id, WrappedKey: wrapped, Text: text}, err
 }
 
-// Open decrypts a secret at its place. It fails when the master key is not in the
-// file, and when a row was changed or moved.
-func (r *Keyring) Open(at Place, sealed Sealed) (autopost.Secret, error) {
-	data, err := r.unwrap(at, sealed)
+// Open decrypts a secret. It fails if the master key is not in the file, or if the row was changed or
+// moved.
+func (r *Keyring) Open(binding Binding, sealed Sealed) (autopost.Secret, error) {
+	data, err := r.unwrap(binding, sealed)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
-	text, err := decrypt(data, sealed.Text, at)
+	text, err := decrypt(data, sealed.Text, binding)
 	if err != nil {
 		return autopost.Secret{}, err
 	}
 	return autopost.NewSecret(string(text)), nil
 }
 
-// Rewrap wraps the data key by the first key of the file; the secret itself is not opened.
-func (r *Keyring) Rewrap(at Place, sealed Sealed) (Sealed, error) {
-	data, err := r.unwrap(at, sealed)
+// Rewrap wraps the data key with the first master key. It does not decrypt the secret.
+func (r *Keyring) Rewrap(binding Binding, sealed Sealed) (Sealed, error) {
+	data, err := r.unwrap(binding, sealed)
 	if err != nil {
 		return Sealed{}, err
 	}
@@ -66,35 +68,35 @@ func (r *Keyring) Rewrap(at Place, sealed Sealed) (Sealed, error) {
 		return Sealed{}, err
 	}
 	sealed.KeyID = keys[0].id
-	sealed.WrappedKey, err = encrypt(keys[0].key, data, at)
+	sealed.WrappedKey, err = encrypt(keys[0].key, data, binding)
 	return sealed, err
 }
 
-func (r *Keyring) unwrap(at Place, sealed Sealed) ([]byte, error) {
+func (r *Keyring) unwrap(binding Binding, sealed Sealed) ([]byte, error) {
 	master, err := r.find(sealed.KeyID)
 	if err != nil {
 		return nil, err
 	}
-	return decrypt(master.key, sealed.WrappedKey, at)
+	return decrypt(master.key, sealed.WrappedKey, binding)
 }
 
-func encrypt(key, text []byte, at Place) ([]byte, error) {
+func encrypt(key, text []byte, binding Binding) ([]byte, error) {
 	box, err := boxOf(key)
 	if err != nil {
 		return nil, err
 	}
-	return box.Seal(nil, nil, text, at.bind()), nil //nolint:gosec // this box makes a random nonce itself and takes none
+	return box.Seal(nil, nil, text, binding.bind()), nil //nolint:gosec // the AEAD generates its own random nonce
 }
 
-func decrypt(key, text []byte, at Place) ([]byte, error) {
+func decrypt(key, text []byte, binding Binding) ([]byte, error) {
 	box, err := boxOf(key)
 	if err != nil {
 		return nil, err
 	}
-	out, err := box.Open(nil, nil, text, at.bind())
+	out, err := box.Open(nil, nil, text, binding.bind())
 	if err != nil {
 		return nil, fmt.Errorf("open the sealed secret of %q, version %d: the row was changed, or moved here from elsewhere: "+
-			"give the credential anew by autopost credential set or link", at.AuthRef, at.Version)
+			"set it again with autopost credential set or link", binding.AuthRef, binding.Version)
 	}
 	return out, nil
 }

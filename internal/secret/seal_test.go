@@ -15,7 +15,7 @@ import (
 
 const canary = "canary-7f3a9c-secret"
 
-var at = secret.Place{Workspace: "w", AuthRef: "bot", Version: 1}
+var at = secret.Binding{Workspace: "w", AuthRef: "bot", Version: 1}
 
 func ring(t *testing.T) (*secret.Keyring, string) {
 	t.Helper()
@@ -30,7 +30,7 @@ func sealed(t *testing.T, r *secret.Keyring) secret.Sealed {
 	return s
 }
 
-func TestSealedOpensAtItsPlaceAlone(t *testing.T) {
+func TestSealedSecretOpensOnlyWithItsBinding(t *testing.T) {
 	t.Parallel()
 	r, path := ring(t)
 	require.NoError(t, r.Make())
@@ -39,13 +39,13 @@ func TestSealedOpensAtItsPlaceAlone(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	s := sealed(t, r)
 	again := sealed(t, r)
-	require.NotEqual(t, s.Text, again.Text, "no two seals are alike")
+	require.NotEqual(t, s.Text, again.Text, "each seal differs")
 	require.False(t, bytes.Contains(s.Text, []byte(canary)))
 	opened, err := r.Open(at, s)
 	require.NoError(t, err)
 	require.Equal(t, canary, opened.Reveal())
 
-	for _, other := range []secret.Place{{"v", "bot", 1}, {"w", "bot2", 1}, {"w", "bot", 2}, {"w|bot", "", 1}} {
+	for _, other := range []secret.Binding{{"v", "bot", 1}, {"w", "bot2", 1}, {"w", "bot", 2}, {"w|bot", "", 1}} {
 		_, err := r.Open(other, s)
 		require.ErrorContains(t, err, "changed, or moved here", "%v", other)
 	}
@@ -63,7 +63,7 @@ func TestSealedOpensAtItsPlaceAlone(t *testing.T) {
 	_, err = r.Open(at, s)
 	require.Error(t, err, "another row's data key")
 	_, err = r.Open(at, secret.Sealed{KeyID: s.KeyID})
-	require.Error(t, err, "a row of nothing")
+	require.Error(t, err, "an empty row")
 }
 
 func TestMasterKeyFile(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMasterKeyFile(t *testing.T) {
 	require.NoError(t, r.Make())
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, r.Make(), "who comes second finds it made")
+	require.NoError(t, r.Make(), "a second call keeps the file")
 	second, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
@@ -93,11 +93,11 @@ func TestMasterKeyFile(t *testing.T) {
 	require.ErrorIs(t, err, secret.ErrNoMasterKey)
 	require.NoError(t, r.Make())
 	_, err = r.Open(at, s)
-	require.ErrorContains(t, err, "put that key back", "another key is no help")
+	require.ErrorContains(t, err, "put that key back", "another key does not open it")
 	require.ErrorContains(t, err, s.KeyID)
 }
 
-// At no moment of a rotation is there a secret that cannot be opened.
+// Every secret can be opened at each step of a rotation.
 func TestMasterKeyRotatesWithoutAGap(t *testing.T) {
 	t.Parallel()
 	r, _ := ring(t)

@@ -1,11 +1,10 @@
-// Package secret turns the reference of a credential (credential_bindings.secret_ref)
-// into the credential itself, and seals the credentials that the database keeps.
-// Nothing is kept here: a changed file, key or reference counts from the next call on.
+// Package secret resolves credential references (credential_bindings.secret_ref) and seals the
+// credentials that the database stores.
+// Nothing is cached: a changed file, key or reference takes effect at the next call.
 //
-// A sealed secret is encrypted by AES-256-GCM with a data key of its own, bound to
-// its workspace, credential and version; the data key is wrapped by the master key
-// of a file that the database never sees. The file may hold several master keys: the
-// first one seals, all of them open.
+// A sealed secret is encrypted by AES-256-GCM with its own data key, bound to its workspace, credential
+// and version. A master key wraps the data key; the database never has the master key. The file may
+// contain several master keys: the first seals, all of them open.
 package secret
 
 import (
@@ -19,13 +18,12 @@ import (
 	"autopost"
 )
 
-// MaxBytes bounds a credential; a larger file was meant for something else.
+// MaxBytes is the maximum size of a credential, in bytes.
 const MaxBytes = 64 << 10
 
-// Resolve returns the credential that ref names: env:NAME is an environment
-// variable, file:/path a regular file whose trailing line break does not count.
-// Errors never repeat a reference of another form, for it may be a credential that
-// was put in the wrong column.
+// Resolve returns the credential of ref: env:NAME is an environment variable, file:/path a regular file
+// without its final line break. An error never repeats a reference of another form, because it may be a
+// credential in the wrong column.
 func Resolve(ref string) (autopost.Secret, error) {
 	scheme, rest, ok := strings.Cut(ref, ":")
 	if !ok {
@@ -37,9 +35,9 @@ func Resolve(ref string) (autopost.Secret, error) {
 	case "file":
 		return fromFile(rest)
 	case "sealed":
-		return autopost.Secret{}, errors.New("resolve credential: nothing is sealed for it: give it one by autopost credential set or link")
+		return autopost.Secret{}, errors.New("resolve credential: no secret is stored: set it with autopost credential set or link")
 	}
-	return autopost.Secret{}, errors.New("resolve credential: the reference is of no known form: use env:NAME or file:/path")
+	return autopost.Secret{}, errors.New("resolve credential: the reference has an unknown form: use env:NAME or file:/path")
 }
 
 func fromEnvironment(name string) (autopost.Secret, error) {
@@ -54,13 +52,13 @@ func fromFile(path string) (autopost.Secret, error) {
 	if !filepath.IsAbs(path) {
 		return autopost.Secret{}, fmt.Errorf("resolve credential: file:%s: the path must be absolute", path)
 	}
-	// Looked at before it is opened: opening a pipe would wait for its writer.
+	// Check the type first: opening a pipe waits for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return autopost.Secret{}, fmt.Errorf("resolve credential: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return autopost.Secret{}, fmt.Errorf("resolve credential: %s is no regular file", path)
+		return autopost.Secret{}, fmt.Errorf("resolve credential: %s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -8,22 +9,21 @@ import (
 	"time"
 )
 
-// Reply is what a platform answers.
+// Reply is a platform's answer.
 type Reply struct {
 	Status      int
 	ContentType string
 	Header      http.Header
 	Body        []byte
 
-	// What the log is to know about it.
+	// The fields below are for the log only.
 	Accepted   bool
 	MessageIDs []string
 	RetryAfter int
 	Reason     string
 }
 
-// Exchange is one request on its way through a simulator. It belongs to the
-// goroutine that serves the request.
+// Exchange is one request in a simulator. It belongs to the goroutine that serves the request.
 type Exchange struct {
 	core  *Core
 	w     http.ResponseWriter
@@ -44,15 +44,14 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Begin takes a request whose headers have been read. e says what is known by
-// then; Start is set here.
+// Begin starts the exchange of a request with complete headers. It sets e.Start.
 func (c *Core) Begin(w http.ResponseWriter, r *http.Request, e Entry) *Exchange {
 	e.Start = time.Now()
 	return &Exchange{core: c, w: w, r: r, entry: e, asked: map[int]bool{}, body: countingReader{Reader: r.Body}}
 }
 
-// Cut applies the faults that break the connection before the body has been
-// read. When it reports true the exchange is over.
+// Cut applies the faults that break the connection before the body is read. If it returns true, the
+// exchange has ended.
 func (x *Exchange) Cut() bool {
 	fault, ok := x.core.Faults.match(x.entry, x.asked, true)
 	if !ok {
@@ -60,7 +59,7 @@ func (x *Exchange) Cut() bool {
 	}
 	x.Arrive()
 	if fault.Effect == EffectResetMidBody {
-		// Whether the half arrives or the client stops before is all the same here.
+		// The client may stop before it has sent half of the body.
 		_, _ = io.CopyN(io.Discard, &x.body, max(1, x.r.ContentLength/2))
 	}
 	x.entry.Fault = fault.Effect
@@ -68,23 +67,23 @@ func (x *Exchange) Cut() bool {
 	return true
 }
 
-// Body is the request's body; what is read of it is counted.
+// Body is the request's body. The exchange counts the bytes that are read.
 func (x *Exchange) Body() io.Reader { return &x.body }
 
-// Entry is the log entry in the making; fill it in before Arrive.
+// Entry returns the log entry. Complete it before Arrive.
 func (x *Exchange) Entry() *Entry { return &x.entry }
 
-// Note remarks on something that the platform tolerates but a reader of the log should know.
+// Note adds a remark about something that the platform tolerates.
 func (x *Exchange) Note(text string) { x.entry.Notes = append(x.entry.Notes, text) }
 
-// Arrive logs the request. Call it once, when all is known that can be known without judging it.
+// Arrive logs the request. Call it once, when the request is parsed but not yet judged.
 func (x *Exchange) Arrive() {
 	x.entry.BytesIn = x.body.n
 	x.core.Log.arrive(&x.entry)
 }
 
-// Answer applies the faults, or else lets the platform answer: handle does what
-// the request asks, refuse puts a fault of EffectStatus into the platform's form.
+// Answer applies the faults. Without a fault it sends handle's reply. refuse converts a fault of
+// EffectStatus into the platform's error form.
 func (x *Exchange) Answer(handle func() Reply, refuse func(Fault) Reply) {
 	fault, faulty := x.core.Faults.match(x.entry, x.asked, false)
 	if !faulty {
@@ -97,33 +96,39 @@ func (x *Exchange) Answer(handle func() Reply, refuse func(Fault) Reply) {
 		x.handled(refuse(fault))
 	case EffectSlow:
 		reply := handle()
-		x.judged(reply)
+		x.logReply(reply)
 		x.wait(time.Duration(fault.DelayMS) * time.Millisecond)
 		x.write(reply)
 	case EffectHang:
 		<-x.r.Context().Done()
 		x.breakOff(false)
 	case EffectAcceptThenDrop:
-		x.judged(handle())
+		x.logReply(handle())
 		x.breakOff(false)
 	case EffectGarbage:
-		x.handled(Reply{
-			Status: http.StatusBadGateway, ContentType: "text/html",
-			Body:   []byte("<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>\n"),
-			Reason: "502 Bad Gateway",
-		})
+		x.handled(proxyPage(cmp.Or(fault.Status, http.StatusBadGateway)))
 	default:
 		x.breakOff(true)
 	}
 }
 
+// proxyPage is the answer of a proxy in front of the platform.
+func proxyPage(status int) Reply {
+	title := strconv.Itoa(status) + " " + http.StatusText(status)
+	return Reply{
+		Status: status, ContentType: "text/html",
+		Body:   []byte("<html><head><title>" + title + "</title></head><body><center><h1>" + title + "</h1></center></body></html>\n"),
+		Reason: title,
+	}
+}
+
 func (x *Exchange) handled(reply Reply) {
-	x.judged(reply)
+	x.logReply(reply)
 	x.write(reply)
 }
 
-// judged logs what the platform made of the request, before its sender hears of it.
-func (x *Exchange) judged(reply Reply) {
+// logReply logs the platform's decision before the sender receives it.
+func (x *Exchange) logReply(reply Reply) {
 	x.entry.Status = reply.Status
 	x.entry.Accepted = reply.Accepted
 	x.entry.MessageIDs = reply.MessageIDs
@@ -159,7 +164,7 @@ func (x *Exchange) write(reply Reply) {
 			_, err = x.w.Write(reply.Body)
 		}
 	}
-	// Logged before it leaves the buffer: who has the answer finds it in the log.
+	// Log first: a client that has the answer must find it in the log.
 	x.entry.ReplyDelivered = err == nil
 	x.end()
 	if err != nil {
@@ -171,18 +176,17 @@ func (x *Exchange) write(reply Reply) {
 	}
 }
 
-// breakOff ends the exchange without an answer: with a reset, or as if the
-// other side had simply gone.
+// breakOff ends the exchange without an answer, by a reset or by closing the connection.
 func (x *Exchange) breakOff(reset bool) {
 	x.entry.BytesIn = x.body.n
 	x.end()
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		// Not a real connection (a recorder): the server's own way to give up.
+		// A recorder has no connection; use the server's own abort.
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
-		// Without lingering, closing sends a reset. Should it fail, the close still ends the exchange.
+		// Without lingering, Close sends a reset. If this fails, Close still ends the exchange.
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()

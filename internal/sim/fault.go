@@ -7,38 +7,38 @@ import (
 	"sync"
 )
 
-// Effect is what a fault does to a request.
+// Effect is the effect of a fault on a request.
 type Effect string
 
 // The effects of faults.
 const (
-	// EffectStatus answers with Status, Code, Description and RetryAfter in the
-	// platform's own error form. Nothing is stored.
+	// EffectStatus answers with Status, Code, Description and RetryAfter in the platform's error form.
+	// Nothing is stored.
 	EffectStatus Effect = "status"
 	// EffectSlow handles the request at once and answers after DelayMS.
 	EffectSlow Effect = "slow"
-	// EffectHang stores nothing and never answers: it ends when the client gives up.
+	// EffectHang stores nothing and never answers. It ends when the client closes the connection.
 	EffectHang Effect = "hang"
-	// EffectResetBeforeBody resets the connection when the headers have been read.
+	// EffectResetBeforeBody resets the connection after the headers.
 	EffectResetBeforeBody Effect = "reset_before_body"
-	// EffectResetMidBody resets the connection when half the body has been read.
+	// EffectResetMidBody resets the connection after half of the body.
 	EffectResetMidBody Effect = "reset_mid_body"
 	// EffectReset reads the whole request, stores nothing and resets the connection.
 	EffectReset Effect = "reset"
 	// EffectAcceptThenDrop handles the request and closes the connection without an answer.
 	EffectAcceptThenDrop Effect = "accept_then_drop"
-	// EffectGarbage stores nothing and answers 502 with a proxy's HTML page.
+	// EffectGarbage stores nothing and answers Status (502 if 0) with the HTML page of a proxy.
 	EffectGarbage Effect = "garbage"
 )
 
-// Fault is a rule: which calls it concerns and what happens to them. Empty
-// selectors concern every call. The rules are asked in the order in which they
-// were added; the first whose window holds the call is applied.
+// Fault is a rule: it selects calls and has one effect on them. An empty selector selects every call.
+// The rules apply in the order in which they were added; the first one whose window contains the call
+// wins.
 //
-// A rule that names a chat can only act when the chat is known, which for
-// Telegram takes the body: there the two early resets act like EffectReset.
+// A rule that names a chat can act only when the chat is known. For Telegram that needs the body, so
+// the two early resets act like EffectReset.
 type Fault struct {
-	// ID is given by Add.
+	// ID is assigned by Add.
 	ID       int    `json:"id"`
 	Platform string `json:"platform,omitempty"`
 	Chat     string `json:"chat,omitempty"`
@@ -46,46 +46,50 @@ type Fault struct {
 	Method string `json:"method,omitempty"`
 	// Credential is a CredentialHash.
 	Credential string `json:"credential,omitempty"`
-	// From and To are the first and last of the calls selected by this rule that it
-	// acts on, counted from 1 since it was added. From 0 is 1, To 0 is without end.
+	// From and To are the first and last selected call that the rule affects, counted from 1. From 0
+	// means 1, To 0 means no end.
 	From int `json:"from,omitempty"`
 	To   int `json:"to,omitempty"`
 
 	Effect Effect `json:"effect"`
-	// Status is an HTTP status, 400 to 599, for EffectStatus.
+	// Status is an HTTP status, 400 to 599, for EffectStatus and EffectGarbage.
 	Status int `json:"status,omitempty"`
-	// Code is the platform's error key, where it has one (MAX, X, YouTube).
+	// Code is the platform's error key, if it has one (MAX, X, YouTube).
 	Code        string `json:"code,omitempty"`
 	Description string `json:"description,omitempty"`
 	// RetryAfter is in seconds.
 	RetryAfter int `json:"retry_after,omitempty"`
-	// MigrateTo goes into Telegram's parameters.migrate_to_chat_id.
+	// MigrateTo becomes Telegram's parameters.migrate_to_chat_id.
 	MigrateTo int64 `json:"migrate_to_chat_id,omitempty"`
 	// DelayMS is for EffectSlow, in milliseconds.
 	DelayMS int64 `json:"delay_ms,omitempty"`
 
-	// Matched counts the selected calls, Applied those the rule acted on.
+	// Matched counts the selected calls, Applied the affected ones.
 	Matched int `json:"matched"`
 	Applied int `json:"applied"`
 }
 
-// Validate says what is wrong with the rule.
+// Validate returns an error if the rule is invalid.
 func (f Fault) Validate() error {
 	switch f.Effect {
 	case EffectStatus:
 		if f.Status < 400 || f.Status > 599 {
-			return fmt.Errorf("status %d is not an error status", f.Status)
+			return fmt.Errorf("status must be 400 to 599, got %d", f.Status)
 		}
 	case EffectSlow:
 		if f.DelayMS <= 0 {
-			return errors.New("slow needs a positive delay_ms")
+			return errors.New("delay_ms must be positive for effect slow")
 		}
-	case EffectHang, EffectResetBeforeBody, EffectResetMidBody, EffectReset, EffectAcceptThenDrop, EffectGarbage:
+	case EffectGarbage:
+		if f.Status != 0 && (f.Status < 400 || f.Status > 599) {
+			return fmt.Errorf("status %d is not an error status", f.Status)
+		}
+	case EffectHang, EffectResetBeforeBody, EffectResetMidBody, EffectReset, EffectAcceptThenDrop:
 	default:
 		return fmt.Errorf("unknown effect %q", f.Effect)
 	}
 	if f.From < 0 || f.To < 0 || (f.To > 0 && f.To < f.From) {
-		return fmt.Errorf("window %d to %d is empty", f.From, f.To)
+		return fmt.Errorf("from must not be greater than to, got %d and %d", f.From, f.To)
 	}
 	return nil
 }
@@ -101,15 +105,14 @@ func (f Fault) selects(e Entry) bool {
 		(f.Credential == "" || f.Credential == e.Credential)
 }
 
-// Faults is the script of faults. The zero value is empty and ready; it is safe
-// for concurrent use.
+// Faults is a list of fault rules. The zero value is empty and ready. It is safe for concurrent use.
 type Faults struct {
 	mu    sync.Mutex
 	last  int
 	rules []*Fault
 }
 
-// Add appends a rule with fresh counters; the error is Validate's.
+// Add appends a rule with new counters. The error is that of Validate.
 func (s *Faults) Add(f Fault) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -133,7 +136,7 @@ func (s *Faults) List() []Fault {
 	return out
 }
 
-// Remove takes a rule away and reports whether there was one.
+// Remove removes a rule and reports whether it existed.
 func (s *Faults) Remove(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,16 +149,15 @@ func (s *Faults) Remove(id int) bool {
 	return false
 }
 
-// Clear takes all rules away.
+// Clear removes all rules.
 func (s *Faults) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = nil
 }
 
-// match counts the call for every rule that selects it and was not asked
-// before, and returns the first one that acts. With headersOnly only the early
-// effects are asked.
+// match counts the call for every rule that selects it and is not in asked. It returns the first rule
+// that acts. With headersOnly it considers only the early effects.
 func (s *Faults) match(e Entry, asked map[int]bool, headersOnly bool) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

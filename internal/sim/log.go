@@ -9,12 +9,11 @@ import (
 
 const defaultLogSize = 10_000
 
-// Entry is one request as its receiver saw it.
+// Entry is one request, as the simulator received it.
 type Entry struct {
-	// Seq numbers the entries of a log from 1, in the order of arrival.
+	// Seq numbers the entries of a log from 1, in order of arrival.
 	Seq int64 `json:"seq"`
-	// Start is when the request's headers had been read, End when the exchange was
-	// over; the zero End means that it still runs.
+	// Start is the time when the headers were read. End is the end of the exchange; zero while it runs.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end,omitzero"`
 
@@ -29,45 +28,46 @@ type Entry struct {
 	N int `json:"n"`
 
 	BytesIn int64 `json:"bytes_in"`
-	// Title is the heading that the platform shows above the text, where it has one.
+	// Title is the heading that the platform shows above the text, if any.
 	Title string `json:"title,omitempty"`
-	// Text is the text as the platform shows it, markup parsed away into Marks.
+	// Text is the text as the platform shows it. Its markup is in Marks.
 	Text string `json:"text,omitempty"`
-	// TextDigest is the Digest of the text exactly as it was sent, markup included.
+	// TextDigest is the Digest of the text as it was sent, with markup.
 	TextDigest string     `json:"text_digest,omitempty"`
 	Marks      []Mark     `json:"marks,omitempty"`
 	Media      []Media    `json:"media,omitempty"`
 	Buttons    [][]Button `json:"buttons,omitempty"`
 	// ReplyTo is the id of the message that this one answers.
 	ReplyTo string `json:"reply_to,omitempty"`
-	// Badges are what the platform shows beside a post: "private", "made with AI".
+	// Badges are labels that the platform shows next to a post: "private", "made with AI".
 	Badges []string `json:"badges,omitempty"`
-	// Removed are the ids of the messages that the request took away.
+	// Removed are the ids of the messages that the request deleted.
 	Removed []string `json:"removed,omitempty"`
-	// Edited, Pinned and Unpinned are those of the messages that it changed, and put to and took from the top of their chat.
+	// Edited, Pinned and Unpinned are the ids of the messages that the request changed, pinned and
+	// unpinned.
 	Edited   []string `json:"edited,omitempty"`
 	Pinned   []string `json:"pinned,omitempty"`
 	Unpinned []string `json:"unpinned,omitempty"`
-	// Items is how many messages the request asks the platform to make.
+	// Items is the number of messages that the request asks for.
 	Items int `json:"items,omitempty"`
 
 	Status int `json:"status,omitempty"`
-	// Accepted says that the platform did what was asked, whatever the sender heard of it.
+	// Accepted: the platform executed the request, even if the sender got no answer.
 	Accepted   bool     `json:"accepted"`
 	MessageIDs []string `json:"message_ids,omitempty"`
 	// RetryAfter is in seconds.
 	RetryAfter int `json:"retry_after,omitempty"`
-	// ReplyDelivered says that the whole answer was written to the connection.
+	// ReplyDelivered: the whole answer was written to the connection.
 	ReplyDelivered bool `json:"reply_delivered"`
-	// Fault is the effect of the rule that was applied, if any.
+	// Fault is the effect of the fault that was applied, if any.
 	Fault Effect `json:"fault,omitempty"`
-	// Reason is why the request was refused, in the platform's words.
+	// Reason is the reason of a refusal, in the platform's words.
 	Reason string `json:"reason,omitempty"`
-	// Notes are oddities which the platform tolerates.
+	// Notes are oddities that the platform tolerates.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Mark is a stretch of formatted text; From and Length count UTF-16 code units.
+// Mark is a range of formatted text. From and Length count UTF-16 code units.
 type Mark struct {
 	Type   string `json:"type"`
 	From   int    `json:"from"`
@@ -78,36 +78,36 @@ type Mark struct {
 // Media is one medium of a request.
 type Media struct {
 	Kind string `json:"kind"`
-	// Digest and Size (bytes) are known for uploads and for what was uploaded before.
+	// Digest and Size (bytes) are set for uploads, and for media that were uploaded before.
 	Digest   string `json:"digest,omitempty"`
 	Size     int64  `json:"size,omitempty"`
 	Filename string `json:"filename,omitempty"`
-	// ID is the platform's id of the medium, where the request named it.
+	// ID is the platform's id of the medium, if the request has it.
 	ID string `json:"id,omitempty"`
-	// URL is where the platform was asked to fetch the medium.
+	// URL is the address from which the platform fetches the medium, if the request has it.
 	URL string `json:"url,omitempty"`
-	// Uploaded says that the content came with this very request.
+	// Uploaded: the content was part of this request.
 	Uploaded bool   `json:"uploaded,omitempty"`
 	Caption  string `json:"caption,omitempty"`
 }
 
-// Button is a button under a message.
+// Button is a button below a message.
 type Button struct {
 	Text string `json:"text"`
 	URL  string `json:"url,omitempty"`
 }
 
-// Totals are counted over the whole life of the log, dropped entries included.
+// Totals count all entries of the log, including dropped ones.
 type Totals struct {
 	Requests int64 `json:"requests"`
 	Accepted int64 `json:"accepted"`
 	Refused  int64 `json:"refused"`
 	Faults   int64 `json:"faults"`
-	// Messages is how many message ids were given.
+	// Messages is the number of message ids that were assigned.
 	Messages int64 `json:"messages"`
 }
 
-// Filter selects entries; an empty field selects all.
+// Filter selects entries. An empty field selects all.
 type Filter struct {
 	Platform, Credential, Chat, Method string
 }
@@ -120,7 +120,7 @@ func (f Filter) Match(e Entry) bool {
 		(f.Method == "" || f.Method == e.Method)
 }
 
-// Log is the receiver's log: what reached the platforms, with a bounded memory.
+// Log records the requests that reached the platforms, with bounded memory.
 type Log struct {
 	mu      sync.Mutex
 	size    int
@@ -131,7 +131,7 @@ type Log struct {
 	changed chan struct{}
 }
 
-// NewLog returns a log that remembers the newest size entries (10,000 when not positive).
+// NewLog returns a log that keeps the newest size entries; 10,000 if size is not positive.
 func NewLog(size int) *Log {
 	if size <= 0 {
 		size = defaultLogSize
@@ -139,8 +139,7 @@ func NewLog(size int) *Log {
 	return &Log{size: size, calls: map[Filter]int{}, changed: make(chan struct{})}
 }
 
-// Entries returns what the log remembers, oldest first, of all given filters
-// together; without a filter, everything.
+// Entries returns the kept entries that match every filter, oldest first.
 func (l *Log) Entries(filters ...Filter) []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +163,8 @@ func (l *Log) Totals() Totals {
 	return l.totals
 }
 
-// WaitFor returns nil as soon as done is satisfied with the remembered entries,
-// or ctx's error. It looks again whenever an entry arrives or ends.
+// WaitFor returns nil when done returns true for the kept entries, or ctx's error. It calls done
+// whenever an entry is added or ends.
 func (l *Log) WaitFor(ctx context.Context, done func([]Entry) bool) error {
 	for {
 		l.mu.Lock()
@@ -182,8 +181,8 @@ func (l *Log) WaitFor(ctx context.Context, done func([]Entry) bool) error {
 	}
 }
 
-// Reset forgets all entries and counters. Numbering goes on, so that a request
-// still running cannot overwrite a new entry.
+// Reset removes all entries and counters. Numbering continues, so that a running request cannot
+// overwrite a new entry.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +190,7 @@ func (l *Log) Reset() {
 	l.signal()
 }
 
-// arrive adds an entry and gives it its numbers.
+// arrive adds an entry and assigns its numbers.
 func (l *Log) arrive(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,15 +207,14 @@ func (l *Log) arrive(e *Entry) {
 	l.signal()
 }
 
-// update replaces a remembered entry. The first update that says accepted or
-// ended counts it.
+// update replaces a kept entry. The first update that has Accepted or End set counts it.
 func (l *Log) update(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.entries) == 0 || e.Seq < l.entries[0].Seq {
 		return
 	}
-	// Entries are dropped from the front only, so that their numbers are contiguous.
+	// Entries are dropped only from the front, so their numbers are contiguous.
 	i := int(e.Seq - l.entries[0].Seq)
 	before := l.entries[i]
 	l.entries[i] = e

@@ -7,25 +7,23 @@ import (
 	"time"
 )
 
-// Pace shortens or stretches the platforms' periods: windows of rate limits,
-// lives of tokens, processing. The clock stays the wall clock, so that instants
-// in answers remain true. The zero value keeps every period as it is; it is safe
+// Pace scales the platforms' periods: rate-limit windows, token lifetimes, processing times. The clock
+// stays the wall clock, so that times in answers are true. The zero value changes nothing. It is safe
 // for concurrent use.
 type Pace struct {
 	bits atomic.Uint64
 }
 
-// Set makes every period of the platforms factor times as long, from now on.
-// The factor is from 0.000001 to 1000.
+// Set multiplies every period by factor from now on. factor must be from 0.000001 to 1000.
 func (p *Pace) Set(factor float64) error {
 	if !(factor >= 1e-6 && factor <= 1000) {
-		return fmt.Errorf("pace %v is not from 0.000001 to 1000", factor)
+		return fmt.Errorf("factor must be 0.000001 to 1000, got %v", factor)
 	}
 	p.bits.Store(math.Float64bits(factor))
 	return nil
 }
 
-// Factor is how long a period is against the platform's own.
+// Factor returns the current factor.
 func (p *Pace) Factor() float64 {
 	if bits := p.bits.Load(); bits != 0 {
 		return math.Float64frombits(bits)
@@ -33,12 +31,12 @@ func (p *Pace) Factor() float64 {
 	return 1
 }
 
-// Of is how long a platform's period d takes.
+// Of returns the scaled duration of a platform's period d.
 func (p *Pace) Of(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * p.Factor())
 }
 
-// Seconds is Of in whole seconds, rounded up, as answers state it.
+// Seconds is Of in whole seconds, rounded up.
 func (p *Pace) Seconds(d time.Duration) int {
 	return int(math.Ceil(p.Of(d).Seconds()))
 }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Rate is a limit as a token bucket: PerSecond refills, Burst is what it holds
-// (at least 1). A PerSecond of 0 is no limit.
+// Rate is a token bucket limit: PerSecond tokens are added per second, up to Burst (at least 1).
+// PerSecond 0 means no limit.
 type Rate struct {
 	PerSecond float64
 	Burst     float64
 }
 
-// Claim asks for a share of one limit.
+// Claim names a bucket and its limit.
 type Claim struct {
 	Key  string
 	Rate Rate
 }
 
-// Buckets are token buckets by key, on the wall clock. The zero value is ready;
-// it is safe for concurrent use.
+// Buckets are token buckets by key, on the wall clock. The zero value is ready. It is safe for
+// concurrent use.
 type Buckets struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
@@ -31,9 +31,8 @@ type bucket struct {
 	at    time.Time
 }
 
-// Take takes cost from all claims together or from none. It returns 0, or the
-// time after which the same request could be granted. A cost above the burst
-// is granted by a full bucket, which then is in debt.
+// Take takes cost tokens from all claims, or from none. It returns 0, or the wait after which the same
+// request would succeed. A full bucket grants a cost above its burst and then has a negative level.
 func (b *Buckets) Take(cost int, claims ...Claim) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +53,7 @@ func (b *Buckets) Take(cost int, claims ...Claim) time.Duration {
 		}
 		k.level = min(burst, k.level+now.Sub(k.at).Seconds()*c.Rate.PerSecond)
 		k.at = now
-		// A nanosecond's worth of rounding must not refuse who waited as long as told.
+		// The tolerance covers rounding: a client that waited as long as it was asked must pass.
 		if missing := min(float64(cost), burst) - k.level; missing > 1e-6 {
 			wait = max(wait, time.Duration(math.Ceil(missing/c.Rate.PerSecond*float64(time.Second))))
 		}

@@ -1,17 +1,16 @@
-// Package sim is the common ground of the simulated platforms: the receiver's
-// log, scripted faults, rate limits, and the way of one request through them.
+// Package sim contains the shared parts of the platform simulators: the request log, scripted faults,
+// rate limits, and the processing of one request.
 //
-// The simulators contradict: they refuse what the real platforms refuse, in the
-// same words. They share no line with the adapters they judge, and import the
-// standard library and golang.org/x/text only.
+// The simulators are strict: they refuse requests that the real platforms refuse, with the same words.
+// They share no code with the adapters and import only the standard library and golang.org/x/text.
 //
 // A simulator handles a request in this order:
 //
-//	core.Begin      the request's headers are here
+//	core.Begin      the headers have arrived
 //	x.Cut           faults that break the connection before the body is read
 //	x.Body          the body, counted
-//	x.Arrive        the request is understood as far as it goes, and logged
-//	x.Answer        faults, else the platform's own answer
+//	x.Arrive        the request is parsed and logged
+//	x.Answer        a fault, or the platform's own answer
 package sim
 
 import (
@@ -19,21 +18,21 @@ import (
 	"encoding/hex"
 )
 
-// Core is what the simulators of one world share. It is safe for concurrent use.
+// Core is the state that simulators share. It is safe for concurrent use.
 type Core struct {
 	Log    *Log
 	Faults *Faults
 	Pace   *Pace
 }
 
-// NewCore returns an empty log of at most logSize entries (10,000 when not
-// positive), no faults, and the platforms' own pace.
+// NewCore returns a log of at most logSize entries (10,000 if not positive), without faults, with the
+// platforms' own pace.
 func NewCore(logSize int) *Core {
 	return &Core{Log: NewLog(logSize), Faults: &Faults{}, Pace: &Pace{}}
 }
 
-// CredentialHash is how the log and the fault rules name a credential: the
-// first 12 hexadecimal digits of its SHA-256. It is "" for no credential.
+// CredentialHash names a credential in the log and in fault rules: the first 12 hexadecimal digits of
+// its SHA-256; "" without a credential.
 func CredentialHash(token string) string {
 	if token == "" {
 		return ""

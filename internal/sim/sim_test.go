@@ -16,7 +16,7 @@ import (
 	"autopost/internal/sim"
 )
 
-// platform is the smallest simulator: it accepts whatever is POSTed to /<chat>.
+// platform is a minimal simulator: it accepts every POST to /<chat>.
 func platform(core *sim.Core) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chat := strings.TrimPrefix(r.URL.Path, "/")
@@ -81,6 +81,7 @@ func TestFaultEffects(t *testing.T) {
 		{"status", sim.Fault{Effect: sim.EffectStatus, Status: 503, Description: "tired"}, 503, false, false, true},
 		{"slow", sim.Fault{Effect: sim.EffectSlow, DelayMS: 1}, 200, false, true, true},
 		{"garbage", sim.Fault{Effect: sim.EffectGarbage}, 502, false, false, true},
+		{"garbage of another status", sim.Fault{Effect: sim.EffectGarbage, Status: 401}, 401, false, false, true},
 		{"reset before body", sim.Fault{Effect: sim.EffectResetBeforeBody}, 0, true, false, false},
 		{"reset mid body", sim.Fault{Effect: sim.EffectResetMidBody}, 0, true, false, false},
 		{"reset", sim.Fault{Effect: sim.EffectReset}, 0, true, false, true},
@@ -107,7 +108,7 @@ func TestFaultEffects(t *testing.T) {
 	}
 }
 
-func TestHangEndsWhenTheClientGivesUp(t *testing.T) {
+func TestHangEndsWhenTheClientDisconnects(t *testing.T) {
 	core, url := serve(t)
 	require.NoError(t, core.Faults.Add(sim.Fault{Effect: sim.EffectHang}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +118,7 @@ func TestHangEndsWhenTheClientGivesUp(t *testing.T) {
 		failed <- err
 	}()
 	require.NoError(t, core.Log.WaitFor(t.Context(), func(entries []sim.Entry) bool { return len(entries) == 1 }))
-	require.True(t, core.Log.Entries()[0].End.IsZero(), "it hangs")
+	require.True(t, core.Log.Entries()[0].End.IsZero(), "the request still runs")
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	require.NoError(t, core.Log.WaitFor(t.Context(), ended(1)))
@@ -215,7 +216,7 @@ func TestLogKeepsTheNewestAndCountsAll(t *testing.T) {
 	require.Zero(t, core.Log.Totals())
 }
 
-func TestLogNeverHoldsTheToken(t *testing.T) {
+func TestLogNeverContainsTheToken(t *testing.T) {
 	core, url := serve(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/a", bytes.NewReader(nil))
 	require.NoError(t, err)
@@ -250,13 +251,13 @@ func TestBuckets(t *testing.T) {
 		require.Zero(t, b.Take(1, limit))
 
 		<-time.After(time.Hour)
-		require.Zero(t, b.Take(10, limit), "a full bucket lets a large cost pass")
-		require.Equal(t, 4*time.Second, b.Take(1, limit), "and is in debt then")
+		require.Zero(t, b.Take(10, limit), "a full bucket grants a large cost")
+		require.Equal(t, 4*time.Second, b.Take(1, limit), "its level is negative then")
 
 		other := sim.Claim{Key: "o", Rate: sim.Rate{PerSecond: 1}}
 		require.Equal(t, 4*time.Second, b.Take(1, limit, other))
 		require.Zero(t, b.Take(1, other), "all claims or none")
-		require.Zero(t, b.Take(100, sim.Claim{Key: "k"}), "no rate is no limit")
+		require.Zero(t, b.Take(100, sim.Claim{Key: "k"}), "without a rate there is no limit")
 		b.Reset()
 		require.Zero(t, b.Take(1, limit, other))
 	})

@@ -10,18 +10,16 @@ import (
 	"autopost"
 )
 
-// Attempt follows one claimed delivery through a daemon. It belongs to one goroutine
-// at a time.
+// Attempt collects the times and results of one claimed delivery. Only one goroutine at a time may use it.
 type Attempt struct {
 	autopost.Delivery
-	// Claimed, Asked, Began, Answered and Committed are when it was claimed, when it was asked whether its call may begin, when
-	// the call began and ended, and when its outcome was committed; zero where it did not come to that.
+	// Claimed, Asked, Began, Answered and Committed are the times of the claim, of the start request, of the start and
+	// the end of the call, and of the commit; zero if the attempt did not get so far.
 	Claimed, Asked, Began, Answered, Committed time.Time
-	// Limited says that the call had a rate slot, Late how long after it the call began.
+	// Limited means that the call had a slot; Late is how long after the slot it started.
 	Limited bool
 	Late    time.Duration
-	// Outcome is what the call came to; Status what the delivery is after the commit, "" when that was not to be had, and Applied whether
-	// the commit changed it.
+	// Status is the delivery's status after the commit, "" if unknown; Applied is false if the commit was stale.
 	Outcome autopost.Outcome
 	Status  string
 	Applied bool
@@ -29,13 +27,13 @@ type Attempt struct {
 	media atomic.Int64 // bytes of the media that were opened for the platform
 }
 
-// Called notes that the call of the platform, which began at that time, is over.
+// Called records the end of the call that started at began.
 func (a *Attempt) Called(began time.Time, late time.Duration, limited bool) {
 	a.Began, a.Answered, a.Late, a.Limited = began, time.Now(), late, limited
 }
 
-// Ended notes what the attempt came to: the delivery with its acknowledged steps, the outcome, and the
-// answer of its commit, or err where there was none.
+// Ended records the delivery with its acknowledged steps, the outcome, and the answer of the commit, or err if there was
+// no answer.
 func (a *Attempt) Ended(d autopost.Delivery, outcome autopost.Outcome, status string, applied bool, err error) {
 	a.Delivery, a.Outcome, a.Status, a.Applied = d, outcome, status, applied
 	if err == nil {
@@ -43,24 +41,24 @@ func (a *Attempt) Ended(d autopost.Delivery, outcome autopost.Outcome, status st
 	}
 }
 
-// Weigh counts what is read of the media.
-func (a *Attempt) Weigh(m autopost.Materials) autopost.Materials { return weighed{m, a} }
+// Weigh counts the bytes of media that the adapter opens.
+func (a *Attempt) Weigh(m autopost.MediaAccess) autopost.MediaAccess { return weighed{m, a} }
 
 type weighed struct {
-	autopost.Materials
+	autopost.MediaAccess
 
 	attempt *Attempt
 }
 
 func (w weighed) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
-	content, err := w.Materials.Open(ctx, blobRef)
+	content, err := w.MediaAccess.Open(ctx, blobRef)
 	if err == nil {
 		w.attempt.media.Add(content.Size)
 	}
 	return content, err
 }
 
-// Waited is how long the delivery was due when it was claimed.
+// Waited is the time from when the delivery was due to its claim.
 func (a *Attempt) Waited() time.Duration {
 	if a.DueAt.IsZero() {
 		return 0
@@ -68,19 +66,18 @@ func (a *Attempt) Waited() time.Duration {
 	return max(0, a.Claimed.Sub(a.DueAt))
 }
 
-// From is when the post could have been there at the soonest: when it was taken, which its
-// trace_id says (a UUID version 7 that is made then), or when it was scheduled for. Zero
-// when neither is known.
+// From is the earliest possible time of the post: its acceptance, which its trace_id holds (a UUID version 7), or its
+// scheduled time if that is later. It is zero if neither is known.
 func (a *Attempt) From() time.Time {
-	taken := takenAt(a.TraceID)
-	if a.ScheduledFor != nil && a.ScheduledFor.After(taken) {
+	accepted := acceptedAt(a.TraceID)
+	if a.ScheduledFor != nil && a.ScheduledFor.After(accepted) {
 		return *a.ScheduledFor
 	}
-	return taken
+	return accepted
 }
 
-// takenAt reads the instant in a UUID version 7 (RFC 9562, 5.7: 48 bits of milliseconds); zero for any other.
-func takenAt(id string) time.Time {
+// acceptedAt reads the time of a UUID version 7 (RFC 9562, 5.7: 48 bits of milliseconds); zero for any other.
+func acceptedAt(id string) time.Time {
 	raw, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 	if err != nil || len(raw) != 16 || raw[6]>>4 != 7 {
 		return time.Time{}
@@ -92,7 +89,7 @@ func takenAt(id string) time.Time {
 	return time.UnixMilli(millis)
 }
 
-// since is the time from when the post could have gone to at; ok is false when either is not known.
+// since is the time from From to at; ok is false if either is unknown.
 func (a *Attempt) since(at time.Time) (d time.Duration, ok bool) {
 	from := a.From()
 	if from.IsZero() || at.IsZero() {
@@ -101,10 +98,10 @@ func (a *Attempt) since(at time.Time) (d time.Duration, ok bool) {
 	return max(0, at.Sub(from)), true
 }
 
-// Fields are what the log line of an attempt says of its way here.
+// Fields are the log fields of an attempt.
 func (a *Attempt) Fields() []any {
 	fields := []any{
-		"auth_ref", a.AuthRef, "rate_group", a.RateGroup, "queue_age_ms", a.Waited().Milliseconds(), "batch", a.Together,
+		"auth_ref", a.AuthRef, "rate_group", a.RateGroup, "queue_age_ms", a.Waited().Milliseconds(), "batch", a.ClaimSize,
 		"steps", len(a.RenderMeta.Steps), "steps_done", len(a.RenderMeta.Progress.Steps), "bytes", int64(len(a.RenderedText)) + a.media.Load(),
 		"unknown_outcomes", a.UnknownOutcomes,
 	}
@@ -114,7 +111,7 @@ func (a *Attempt) Fields() []any {
 	return fields
 }
 
-// failure is the class of an attempt's failure: few words, for a label.
+// failure is the class of an attempt's failure, a label with few values.
 func (a *Attempt) failure() string {
 	e := a.Outcome.Error
 	switch {
@@ -128,7 +125,7 @@ func (a *Attempt) failure() string {
 	return strings.ToLower(string(e.Category)) + "_" + string(e.Scope)
 }
 
-// outcome is the status that an attempt led to.
+// outcome is the delivery's status after the attempt.
 func (a *Attempt) outcome() string {
 	switch {
 	case a.Committed.IsZero():
@@ -139,24 +136,24 @@ func (a *Attempt) outcome() string {
 	return a.Status
 }
 
-// Attempted says what an attempt came to.
-func (w *Watch) Attempted(a *Attempt) {
-	if w == nil {
+// Attempted records a finished attempt.
+func (r *Recorder) Attempted(a *Attempt) {
+	if r == nil {
 		return
 	}
 	platform := string(a.Platform)
-	w.metrics.attempts.WithLabelValues(platform, a.outcome(), a.failure()).Inc()
+	r.metrics.attempts.WithLabelValues(platform, a.outcome(), a.failure()).Inc()
 	if !a.Began.IsZero() {
-		w.metrics.callSeconds.WithLabelValues(platform).Observe(a.Answered.Sub(a.Began).Seconds())
+		r.metrics.callSeconds.WithLabelValues(platform).Observe(a.Answered.Sub(a.Began).Seconds())
 	}
-	if d, ok := a.since(a.Began); ok && a.LastCallAt == nil { // its first call; an attempt that was handed back made none
-		w.metrics.firstByte.WithLabelValues(platform).Observe(d.Seconds())
+	if d, ok := a.since(a.Began); ok && a.LastCallAt == nil { // the first call; a released attempt made none
+		r.metrics.firstByte.WithLabelValues(platform).Observe(d.Seconds())
 	}
 	if d, ok := a.since(a.Answered); ok && a.Outcome.OK {
-		w.metrics.acceptance.WithLabelValues(platform).Observe(d.Seconds())
+		r.metrics.acceptance.WithLabelValues(platform).Observe(d.Seconds())
 	}
 	if a.Limited {
-		w.metrics.slotLate.Observe(max(0, a.Late).Seconds())
+		r.metrics.slotLate.Observe(max(0, a.Late).Seconds())
 	}
-	w.traces.attempted(a)
+	r.traces.attempted(a)
 }

@@ -14,12 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// described finds what stands in the text of a description, which is all that there is of one.
+// described parses the text of a description; prometheus.Desc has no fields.
 var described = regexp.MustCompile(`fqName: "(autopost_\w+)", help: "(.*?)",.* constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}`)
 
-// catalogue is a line of the table of metrics for each that a daemon tells, by name.
+// catalogue returns a line of the documented table for each metric, by name.
 func catalogue() map[string]string {
-	w := NewWatch(nil)
+	w := NewRecorder(nil)
 	w.Queue(nil)
 	w.Connections(nil)
 	w.Disks(nil)
@@ -41,7 +41,6 @@ func catalogue() map[string]string {
 	return lines
 }
 
-// The page for operators lists every metric, with its labels and its meaning.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/operate/observe.md")
@@ -71,7 +70,7 @@ func requireKnown(t *testing.T, expression string) {
 	}
 }
 
-func TestAlertRulesAskForMetricsThatThereAre(t *testing.T) {
+func TestAlertRulesUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/prometheus/alerts.yml")
 	require.NoError(t, err)
@@ -97,7 +96,7 @@ func TestAlertRulesAskForMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestBoardAsksForMetricsThatThereAre(t *testing.T) {
+func TestDashboardUsesExistingMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/grafana/autopost.json")
 	require.NoError(t, err)
@@ -121,7 +120,7 @@ func TestBoardAsksForMetricsThatThereAre(t *testing.T) {
 	}
 	for name := range catalogue() {
 		if name != "autopost_http_request_seconds" && name != "autopost_queue_due_deliveries" && name != "autopost_queue_in_flight" && name != "autopost_queue_unreadable" {
-			require.Contains(t, shown, name, "the board leaves it out")
+			require.Contains(t, shown, name, "the dashboard lacks it")
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package telemetry sets up how the programs tell what they do.
+// Package telemetry writes logs, metrics and traces.
 package telemetry
 
 import (
@@ -16,12 +16,11 @@ import (
 
 const redacted = "[redacted]"
 
-// NewLogger returns a logger that writes to w what is at least of the given
-// level: coloured lines where w is a terminal, JSON objects otherwise.
+// NewLogger returns a logger that writes records of at least the given level to w: coloured lines if w is a terminal,
+// JSON objects otherwise.
 //
-// It is the last net, not the first, under a credential on its way into a log:
-// values whose key names one are replaced, and within any other text passwords of
-// URLs, bot tokens in Telegram addresses and bearer tokens are.
+// It is the last protection against a credential in a log. It replaces values whose key names a credential, and in any
+// other text the passwords of URLs, bot tokens in Telegram addresses and bearer tokens.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return newLogger(w, level, isTerminal(w))
 }
@@ -45,8 +44,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// redactKeys replaces the value of an attribute named like a credential, and of
-// every attribute in a group named so.
+// redactKeys replaces the value of an attribute whose key, or whose group, names a credential.
 func redactKeys(groups []string, attr slog.Attr) slog.Attr {
 	if namesSecret(attr.Key) || slices.ContainsFunc(groups, namesSecret) {
 		return slog.String(attr.Key, redacted)
@@ -54,7 +52,7 @@ func redactKeys(groups []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// separators are what parts the words of a key.
+// separators separate the words of a key.
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
 func namesSecret(key string) bool {
@@ -67,11 +65,11 @@ func namesSecret(key string) bool {
 	return false
 }
 
-// credential is one form in which a credential may stand within a message, an error or a URL.
+// credential is one form of a credential in a message, an error or a URL.
 type credential struct {
-	// hints, in lower case, are of what one must be there: looking for them costs little.
+	// hints are in lower case; a text with the credential contains one of them. The search for them is cheap.
 	hints []string
-	// form is replaced by its first group and what stands for the rest.
+	// form is replaced by its first group and rest.
 	form *regexp.Regexp
 	rest string
 }
@@ -83,12 +81,12 @@ var credentials = []credential{
 	{[]string{"=", "%3d"}, regexp.MustCompile(`(?i)((?:password|access_token|refresh_token|client_secret)(?:=|%3d))(?:'[^']*'|[^\s&"]+)`), redacted},
 }
 
-// in tells whether a text in lower case may hold the credential.
+// in reports whether a text in lower case may contain the credential.
 func (c credential) in(text []byte) bool {
 	return slices.ContainsFunc(c.hints, func(hint string) bool { return bytes.Contains(text, []byte(hint)) })
 }
 
-// scrubber cleans each record as a whole: handlers write one at a time.
+// scrubber redacts whole records: handlers write one at a time.
 type scrubber struct{ to io.Writer }
 
 func (s scrubber) Write(record []byte) (int, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNothingSecretIsWritten(t *testing.T) {
+func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const secret = "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 	type request struct{ URL string }
@@ -41,12 +41,12 @@ func TestNothingSecretIsWritten(t *testing.T) {
 	}
 }
 
-func TestTheRestIsWrittenAsItIs(t *testing.T) {
+func TestOtherValuesAreNotRedacted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	NewLogger(&out, slog.LevelInfo).Info("delivery.attempted", "auth_ref", "main-bot", "url", "https://h:8080/bot/12:30", "attempt", 2)
 	var line map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &line), "no terminal: one JSON object")
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &line), "without a terminal: one JSON object")
 	require.Equal(t, "delivery.attempted", line["msg"])
 	require.Equal(t, "main-bot", line["auth_ref"])
 	require.Equal(t, "https://h:8080/bot/12:30", line["url"])
@@ -65,7 +65,7 @@ func TestLevel(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out.String(), "shown"))
 }
 
-func TestFileIsNoTerminal(t *testing.T) {
+func TestAFileGetsJSON(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(t.TempDir() + "/log")
 	require.NoError(t, err)

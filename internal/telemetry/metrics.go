@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the instruments. Each label has few values: answers, platforms, our own functions.
+// metrics are the instruments. Each label has few values: answers, platforms, functions of ours.
 type metrics struct {
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
@@ -23,7 +23,7 @@ type metrics struct {
 	firstByte      *prometheus.HistogramVec
 	acceptance     *prometheus.HistogramVec
 	slotLate       prometheus.Histogram
-	inHand         prometheus.Gauge
+	inFlight       prometheus.Gauge
 	recovered      *prometheus.CounterVec
 	database       *prometheus.HistogramVec
 	databaseErrors *prometheus.CounterVec
@@ -31,7 +31,7 @@ type metrics struct {
 }
 
 var (
-	// quick is for what takes milliseconds, slow for what people wait for: both in seconds.
+	// quick has buckets for milliseconds, slow for waits of operators; both are in seconds.
 	quick = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 	slow  = []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21600}
 	many  = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
@@ -41,26 +41,26 @@ func newMetrics() metrics {
 	return metrics{
 		requests:       counter("autopost_http_requests_total", "HTTP requests, by part of the daemon (push, api, other) and status.", "area", "code"),
 		requestSeconds: histogram("autopost_http_request_seconds", "Time to answer an HTTP request.", quick, "area"),
-		posts:          counter("autopost_posts_total", "Posts at the door, by answer: enqueued, accepted, duplicate, rejected.", "answer"),
-		deliveries:     counter("autopost_deliveries_total", "What pushed posts came to in channels: enqueued, deduped, invalid, skipped.", "verdict"),
-		submissions:    counter("autopost_submissions_total", "Tries to fetch the media of a post, by the status they led to.", "status"),
+		posts:          counter("autopost_posts_total", "Pushed posts, by answer: enqueued, accepted, duplicate, rejected.", "answer"),
+		deliveries:     counter("autopost_deliveries_total", "Results of pushed posts per channel: enqueued, deduped, invalid, skipped.", "verdict"),
+		submissions:    counter("autopost_submissions_total", "Attempts to fetch the media of a post, by the resulting status.", "status"),
 		polls:          counter("autopost_polls_total", "Polls of sources, by kind and outcome: items, nothing, failed.", "kind", "outcome"),
-		batch:          histogram("autopost_batch_size", "How many things one call of a function took or gave.", many, "function"),
-		starts:         counter("autopost_starts_total", "Calls that were about to begin: applied, or why not (stale, rate, paused, …).", "answer"),
-		attempts: counter("autopost_attempts_total", "Attempts, by platform, the status they led to (uncommitted and stale where none) and class of failure.",
+		batch:          histogram("autopost_batch_size", "Items that one call of a function passed or returned.", many, "function"),
+		starts:         counter("autopost_starts_total", "Start requests of calls: applied, or the reason of the refusal (stale, rate, paused, …).", "answer"),
+		attempts: counter("autopost_attempts_total", "Attempts, by platform, resulting status (uncommitted or stale if there is none) and class of failure.",
 			"platform", "outcome", "failure"),
-		callSeconds: histogram("autopost_call_seconds", "Time that a platform's adapter took for one attempt.", slow, "platform"),
+		callSeconds: histogram("autopost_call_seconds", "Duration of one attempt in the adapter.", slow, "platform"),
 		firstByte: histogram("autopost_accept_to_first_byte_seconds",
-			"From taking a post (or its scheduled time, if later) to its first call, of first attempts.", slow, "platform"),
+			"Time from the acceptance of a post (or its scheduled time, if later) to its first call.", slow, "platform"),
 		acceptance: histogram("autopost_accept_to_acceptance_seconds",
-			"From taking a post (or its scheduled time, if later) to the platform's acceptance.", slow, "platform"),
+			"Time from the acceptance of a post (or its scheduled time, if later) to the acceptance by the platform.", slow, "platform"),
 		slotLate: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "autopost_slot_late_seconds", Help: "How long after its reserved rate slot a limited call began.", Buckets: quick}),
-		inHand:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "autopost_senders_in_use", Help: "Deliveries that this daemon is working on."}),
-		recovered:      counter("autopost_leases_recovered_total", "Deliveries taken back from a holder that was gone, by lease: sending, claimed.", "lease"),
-		database:       histogram("autopost_database_seconds", "Time of one call of a database function.", quick, "function"),
+			Name: "autopost_slot_late_seconds", Help: "Delay of a limited call after its slot.", Buckets: quick}),
+		inFlight:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "autopost_senders_in_use", Help: "Deliveries in flight in this daemon."}),
+		recovered:      counter("autopost_leases_recovered_total", "Deliveries whose lease was ended because its holder was dead, by lease: sending, claimed.", "lease"),
+		database:       histogram("autopost_database_seconds", "Duration of one call of a database function.", quick, "function"),
 		databaseErrors: counter("autopost_database_errors_total", "Calls of a database function that failed.", "function"),
-		refusals:       counter("autopost_disk_refusals_total", "Writes that failed because the disk of the database, or of the media, was full.", "disk"),
+		refusals:       counter("autopost_disk_refusals_total", "Writes that failed because a disk was full, by disk: database, media.", "disk"),
 	}
 }
 
@@ -75,35 +75,34 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.requestSeconds, m.posts, m.deliveries, m.submissions, m.polls, m.batch, m.starts, m.attempts, m.callSeconds, m.firstByte,
-		m.acceptance, m.slotLate, m.inHand, m.recovered, m.database, m.databaseErrors, m.refusals,
+		m.acceptance, m.slotLate, m.inFlight, m.recovered, m.database, m.databaseErrors, m.refusals,
 	}
 }
 
-// Served counts the requests that a handler answers; where names what they are for
-// by their path, one of a few words.
-func (w *Watch) Served(where func(path string) string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+// Served counts the requests of a handler. area returns the label of a path, one of a few words.
+func (r *Recorder) Served(area func(path string) string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		began := time.Now()
-		noted := &noted{ResponseWriter: answer, status: http.StatusOK}
-		next.ServeHTTP(noted, r.WithContext(withBegan(r.Context(), began)))
-		area := where(r.URL.Path)
-		w.metrics.requests.WithLabelValues(area, strconv.Itoa(noted.status)).Inc()
-		w.metrics.requestSeconds.WithLabelValues(area).Observe(time.Since(began).Seconds())
+		answer := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(answer, request.WithContext(withBegan(request.Context(), began)))
+		label := area(request.URL.Path)
+		r.metrics.requests.WithLabelValues(label, strconv.Itoa(answer.status)).Inc()
+		r.metrics.requestSeconds.WithLabelValues(label).Observe(time.Since(began).Seconds())
 	})
 }
 
-// noted remembers the status that was answered.
-type noted struct {
+// statusWriter remembers the status of the answer.
+type statusWriter struct {
 	http.ResponseWriter
 
 	status int
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (n *noted) WriteHeader(status int) {
-	n.status = status
-	n.ResponseWriter.WriteHeader(status)
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach what is behind.
-func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+// Unwrap gives http.ResponseController access to the wrapped writer.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

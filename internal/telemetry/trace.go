@@ -18,20 +18,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces makes spans of what a Watch is told, after it has happened: by then the trace_id
-// that the database gave a post is known, and it is the trace's. A nil Traces makes none.
+// Traces makes spans of the events of a Recorder, after they have happened: only then is the trace_id known that the
+// database gave the post, which is the id of the trace. A nil Traces makes none.
 type Traces struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// OpenTraces sends spans to the collector at endpoint, an OTLP base URL such as
-// http://127.0.0.1:4318. Nothing is sent, and nobody asked, before there is a span. What
-// could not be sent is told in log, for the whole process.
+// OpenTraces sends spans to the collector at endpoint, an OTLP base URL such as http://127.0.0.1:4318. It does not
+// connect before the first span. log receives failures of the whole process.
 func OpenTraces(ctx context.Context, endpoint string, log *slog.Logger) (*Traces, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimRight(endpoint, "/")+"/v1/traces"))
 	if err != nil {
-		return nil, errors.New("open traces: OTEL_EXPORTER_OTLP_ENDPOINT is no base URL of a collector")
+		return nil, errors.New("open traces: OTEL_EXPORTER_OTLP_ENDPOINT must be the base URL of a collector")
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces.not_sent", "error", err) }))
 	return newTraces(sdktrace.WithBatcher(exporter)), nil
@@ -43,7 +42,7 @@ func newTraces(processor sdktrace.TracerProviderOption) *Traces {
 	return &Traces{provider: provider, tracer: provider.Tracer("autopost")}
 }
 
-// Close sends what is left, until ctx ends.
+// Close sends the remaining spans until ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -60,7 +59,7 @@ func withBegan(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, beganKey{}, at)
 }
 
-// Began is when the request of ctx came; now where that is not known.
+// Began is the arrival of the request of ctx; now if that is unknown.
 func Began(ctx context.Context) time.Time {
 	if at, ok := ctx.Value(beganKey{}).(time.Time); ok {
 		return at
@@ -68,8 +67,8 @@ func Began(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// ids gives a trace the id of its post, and the first span the second half of it: so
-// every daemon knows the parent of its spans without being told.
+// ids makes the trace_id of a post the id of its trace, and its second half the id of the first span. So every daemon
+// knows the parent of its spans.
 type ids struct{}
 
 // NewIDs implements trace.IDGenerator.
@@ -92,7 +91,7 @@ func traceOf(id string) (trace.TraceID, bool) {
 	return t, err == nil && n == len(t) && t.IsValid()
 }
 
-// pushed makes the first span of each post, and below it the one of the enqueue.
+// pushed makes the first span of each post, and a child span for the enqueue.
 func (t *Traces) pushed(ctx context.Context, p Push) {
 	if t == nil {
 		return
@@ -110,7 +109,7 @@ func (t *Traces) pushed(ctx context.Context, p Push) {
 	}
 }
 
-// attempted makes a span of an attempt from its claim to its commit, and below it one of each part.
+// attempted makes a span of an attempt, from its claim to its commit, with a child span for each part.
 func (t *Traces) attempted(a *Attempt) {
 	if t == nil {
 		return
@@ -125,7 +124,7 @@ func (t *Traces) attempted(a *Attempt) {
 	ctx, span := t.tracer.Start(parent, "attempt", trace.WithTimestamp(a.Claimed), trace.WithAttributes(
 		attribute.String("workspace_id", a.WorkspaceID), attribute.String("delivery_id", a.DeliveryID), attribute.String("channel_id", a.ChannelID),
 		attribute.String("platform", string(a.Platform)), attribute.Int("attempt", a.Attempt), attribute.String("outcome", a.outcome())))
-	t.span(ctx, "claim", a.Claimed.Add(-a.Waited()), a.Claimed, database("claim_deliveries"), attribute.Int("batch", a.Together))
+	t.span(ctx, "claim", a.Claimed.Add(-a.Waited()), a.Claimed, database("claim_deliveries"), attribute.Int("batch", a.ClaimSize))
 	t.span(ctx, "start", a.Asked, a.Began, database("start_call"), attribute.Int64("slot_late_ms", a.Late.Milliseconds()))
 	t.span(ctx, "call", a.Began, a.Answered, attribute.String("platform", string(a.Platform)))
 	answered := a.Answered
@@ -139,7 +138,7 @@ func (t *Traces) attempted(a *Attempt) {
 	span.End()
 }
 
-// span makes a span of what has a beginning and an end.
+// span makes a span unless one of the times is zero.
 func (t *Traces) span(ctx context.Context, name string, began, ended time.Time, attributes ...attribute.KeyValue) {
 	if began.IsZero() || ended.IsZero() {
 		return

@@ -5,54 +5,55 @@ import (
 	"strings"
 )
 
-// actions are what an event can say, in the order of a post's life. The test of this
-// package holds them against the constraint of the table.
+// actions are the actions of events in the order of a post's life. A test compares them
+// with the constraint of the table.
 var actions = [][2]string{
-	{"ingress_rate_limited", "requests of an endpoint were refused, for they came faster than its `ingress_rps`; of many, one event with their number"},
-	{"ingress_payload_rejected", "requests of an endpoint were refused, for they were too large; of many, one event with their number"},
-	{"ingress_dedup_dropped", "a push repeated what its endpoint had sent shortly before (`source_ref`, or the same content), and was answered as that was"},
-	{"ingress_config_error", "a source could not be polled, or has moved: `error` says what is to be corrected"},
-	{"submission_failed", "the media of a post could not be fetched, so that it was given up"},
-	{"message_tag_mismatch", "the same content came with other tags; those of the first time stay"},
-	{"enqueue", "a post became deliveries: one event a message and run, with the counts of its channels"},
-	{"dedup_suppressed", "a channel had this content already, in flight or sent within its dedup window; above 1,000 channels of a post one event with `meta.channels`"},
-	{"validation_failed", "a delivery was refused before it was queued: its platform would not take it"},
-	{"send_attempt", "a call to the platform is about to begin; recovery takes a claim without it for a call that was never made"},
-	{"sent", "the platform took the post, or was found to have it"},
-	{"retry_scheduled", "a call failed, and is made again at `meta.next_retry_at`"},
-	{"unknown_outcome", "nobody knows whether a call reached the platform: `meta.policy` is what the channel does then"},
-	{"unknown_resolved", "a person looked at the platform and said whether the post is there"},
-	{"failed_permanent", "a delivery was given up, for the platform will not take it"},
-	{"dead_letter", "a delivery was given up after its last attempt, or was held past its time"},
-	{"released", "a claim was handed back before its call began; the attempt is granted again"},
-	{"claimed_lease_expired", "a delivery was claimed for too long without being sent, and went back into the queue"},
-	{"sending_lease_expired", "the lease of a call ran out, or its daemon fell silent, before an outcome was committed"},
-	{"stale_commit", "an outcome came from a claim that was over, and changed nothing"},
-	{"cooldown", "a platform said when a channel, or a rate group, may go on"},
-	{"breaker", "a rate group was stopped, for its platform failed for several of its channels, or goes on: `meta.state` is `open` or `closed`"},
-	{"channel_paused", "a channel sends nothing until a time: by hand, after a failure of its own, or with its credential"},
-	{"channel_disabled", "a channel sends nothing until it is enabled: by hand, or after its last failure in a row"},
-	{"channel_enabled", "a channel was resumed or enabled"},
-	{"channel_moved", "a chat has another id now, and its channels follow"},
-	{"auth_lost", "a platform refused a credential: its channels wait"},
-	{"auth_refreshed", "a credential was renewed"},
-	{"auth_expiring", "a credential expires soon, and nobody renews it by itself"},
-	{"auth_rotated", "a credential got another secret, or a channel another credential"},
-	{"manual_requeue", "a person put a delivery back into the queue"},
-	{"manual_skip", "a person took a delivery out of the queue"},
-	{"act_requested", "somebody asked for a sent post to be edited, removed, pinned or unpinned: `meta.kind`"},
-	{"act_done", "the platform did so"},
-	{"act_retry_scheduled", "the call for it failed, and is made again at `meta.next_at`"},
-	{"act_failed", "it was given up"},
-	{"act_void", "it is not to be done any more: `meta.why`"},
+	{"ingress_rate_limited", "Requests came faster than the `ingress_rps` of the endpoint. One event counts many requests."},
+	{"ingress_payload_rejected", "Requests were larger than the endpoint allows. One event counts many requests."},
+	{"ingress_dedup_dropped", "A push repeated a `source_ref`, or recent content without one. It got the answer of the first push."},
+	{"ingress_config_error", "A source could not be polled, or it moved. `error` names the setting to correct."},
+	{"submission_failed", "The media of a post could not be fetched. The post is given up."},
+	{"message_tag_mismatch", "The same content came with other tags. The first tags stay."},
+	{"enqueue", "A post became deliveries. One event per message and run, with counts of channels."},
+	{"dedup_suppressed", "The channel has this content in flight, or sent it within its dedup window. Above 1,000 channels one event lists `meta.channels`."},
+	{"validation_failed", "A delivery was rejected before it was queued, because the platform would not accept it."},
+	{"send_attempt", "The start record: a call starts. Without it, recovery knows that the claim made no call."},
+	{"sent", "The platform accepted the post, or reconciling found it there."},
+	{"retry_scheduled", "A call failed. The next attempt is at `meta.next_retry_at`."},
+	{"unknown_outcome", "It is unknown whether the platform has the post. `meta.policy` is the channel's `on_unknown`."},
+	{"unknown_resolved", "A person looked at the platform and said whether it has the post."},
+	{"failed_permanent", "The delivery failed for good, because the platform does not accept it."},
+	{"dead_letter", "The delivery has no automatic attempt left, or it was held for too long."},
+	{"released", "A claim ended before its call started. Its attempt is granted again."},
+	{"claimed_lease_expired", "A claimed delivery was not sent in time. It is queued again."},
+	{"sending_lease_expired", "The lease of a call ended, or its daemon stopped, before an outcome was committed."},
+	{"stale_commit", "An outcome came from a claim that is no longer current. It changed nothing."},
+	{"cooldown", "A platform asked a channel or a rate group to wait."},
+	{"breaker", "The circuit breaker of a rate group opened or closed: `meta.state`."},
+	{"channel_paused", "The channel sends nothing until a time: paused by a person, by its failures, or with its credential."},
+	{"channel_disabled", "The channel sends nothing until a person enables it: by hand, or after repeated failures."},
+	{"channel_enabled", "The channel was resumed or enabled."},
+	{"channel_moved", "The platform gave a chat another id. Its channels use the new id."},
+	{"auth_lost", "A platform rejected a credential. Its channels wait."},
+	{"auth_refreshed", "A credential was renewed."},
+	{"auth_expiring", "A credential expires soon and is not renewed automatically."},
+	{"auth_rotated", "A credential got another secret, or a channel got another credential."},
+	{"manual_requeue", "A person queued a delivery again."},
+	{"manual_skip", "A person took a delivery out of the queue."},
+	{"act_requested", "A person or program asked to edit, delete, pin or unpin a sent post: `meta.kind`."},
+	{"act_done", "The platform made the change."},
+	{"act_retry_scheduled", "The call for the change failed. The next attempt is at `meta.next_at`."},
+	{"act_failed", "The change failed for good."},
+	{"act_void", "The change is no longer needed: `meta.why`."},
 }
 
-// eventsPage is docs/reference/events.md.
+// eventsPage returns docs/reference/events.md.
 func eventsPage() string {
 	var page strings.Builder
 	page.WriteString("# Events\n\n<!-- Generated by make generate. Do not edit. -->\n\n" +
-		"`autopost.events` (`list_events`, `GET /api/v1/events`) tells what happened, one row an event: `action`, `result` (`ok` or `error`), `attempt`, `delivery_id`, `message_id`, `channel_id` where it\n" +
-		"is about one, `error` as the platform's answer is normalised, and `meta`. Claims have none: they are columns of the delivery. What people did stands in the audit log as well.\n\n| action | says |\n| --- | --- |\n")
+		"`autopost.events` has one row per event. Read it with `list_events` or `GET /api/v1/events`. Columns: `action`, `result` (`ok` or `error`), `attempt`,\n" +
+		"`delivery_id`, `message_id`, `channel_id`, `error` (the normalized answer of the platform) and `meta`. Claims are columns of the delivery, not events.\n" +
+		"Manual actions are in the audit log, too. [Manual actions](../operate/manual-actions.md) lists the events to watch after each.\n\n| action | meaning |\n| --- | --- |\n")
 	for _, a := range actions {
 		fmt.Fprintf(&page, "| `%s` | %s |\n", a[0], a[1])
 	}

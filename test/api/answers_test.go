@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every answer is what the description says it is: those of reads on rows in every
-// status, those of writes as they are done.
-func TestAnswersAreAsDescribed(t *testing.T) {
+// Every answer matches the OpenAPI document: reads of rows in every status, and writes.
+func TestAnswersMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	schemas := compiler(t, w.document)

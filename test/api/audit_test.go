@@ -5,17 +5,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// recorded says where the writes are found that no audit row tells of: what comes in
-// is told by its run, and by itself.
+// recorded are the places where writes without an audit row are recorded: their runs and rows.
 var recorded = map[string]string{
 	"submit-post":  `select count(*)::int from autopost.ingest_runs where workspace_id = 'acme' and kind = 'api'`,
 	"upload-media": `select count(*)::int from autopost.media_origin where workspace_id = 'acme'`,
 }
 
-// Every write leaves a row that says who, what and why; a dry run and a refusal leave none.
+// Every write leaves an audit row with operator, action and reason. A dry run and a refusal leave none.
 func TestEveryWriteIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := open(t)

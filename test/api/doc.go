@@ -1,4 +1,3 @@
-// Package api holds what must be true of every route of the API. The routes are
-// read from the daemon's own description, so that a new one is judged from its
-// first day: who may call it, what it says of another workspace, what it records.
+// Package api tests rules that hold for every route of the API: required roles, isolation of workspaces, records of
+// writes. The tests read the routes from the OpenAPI document of the daemon, so they include new routes.
 package api

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// operation is a route as the description tells of it.
+// operation is a route in the OpenAPI document.
 type operation struct {
 	ID     string `json:"operationId"`
 	Method string
@@ -43,12 +43,12 @@ type parameter struct {
 	Schema   struct{ Examples []any }
 }
 
-// writes tells whether the operation changes something: the others are safe, or answer without writing.
+// writes reports whether the operation changes something.
 func (o operation) writes() bool {
 	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template"}, o.ID)
 }
 
-// success is the status of a success that changes something, where another says that nothing was to be changed.
+// success returns the status of a success with a change.
 func (o operation) success() (last string) {
 	for status := range o.Responses {
 		if strings.HasPrefix(status, "2") {
@@ -58,7 +58,7 @@ func (o operation) success() (last string) {
 	return last
 }
 
-// has tells whether a path is one of the operation's.
+// has reports whether a path belongs to the operation.
 func (o operation) has(path string) bool {
 	want, parts := strings.Split(o.Path, "/"), strings.Split(path, "/")
 	return len(want) == len(parts) && !slices.ContainsFunc(want, func(part string) bool {
@@ -91,15 +91,15 @@ func (w *world) describe() {
 		}
 	}
 	require.Greater(w.t, len(w.operations), 50)
-	// What takes a channel's credential or a door away comes after those that need it.
+	// Operations that remove a credential or an endpoint run after those that need it.
 	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
 		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})
 }
 
-// request is a call of an operation about things of a workspace. An operation that it
-// cannot fill is a failure, so that none goes unjudged.
+// request returns a call of an operation on objects of a workspace. It fails for an operation that it does not know, so
+// that every operation is tested.
 func (w *world) request(o operation, workspace string) call {
 	w.t.Helper()
 	ids := w.ids[workspace]

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
+func TestInvalidRequestsNameTheError(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	channel := "/api/v1/channels/" + w.ids["acme"]["channels"]
@@ -85,7 +85,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 				require.Contains(t, fields, c.field, r.raw)
 			}
 			if strings.HasPrefix(c.name, "unknown channel") {
-				require.Equal(t, "Nothing was changed: unknown channel none. GET /api/v1/channels shows what there is.", r.body["detail"])
+				require.Equal(t, "Nothing was changed: unknown channel none. GET /api/v1/channels lists all.", r.body["detail"])
 			}
 			if c.status == 405 {
 				require.NotEmpty(t, r.header.Get("Allow"))
@@ -95,7 +95,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 	require.Equal(t, 422, w.ask(call{method: http.MethodGet, path: "/api/v1/messages?limit=0", key: w.keys["viewer"]}).status)
 }
 
-// Half of a pair of code units is no character: it is replaced, and the post is taken.
+// An unpaired surrogate is replaced, and the post is accepted.
 func TestBrokenCharactersAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := open(t)

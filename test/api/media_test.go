@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// A medium is taken with a length and without one, is kept once, and serves a post;
-// one that ends too early is not kept.
+// A medium is accepted with and without a Content-Length, is stored once, and can be used in a post. An incomplete one
+// is not stored.
 func TestMediaAreStreamed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -63,9 +63,9 @@ func TestMediaAreStreamed(t *testing.T) {
 	require.Equal(t, "enqueued", post.body["status"])
 }
 
-// Content whose object somebody is just taking away is not acknowledged: the answer says
-// when to come again, and nothing is kept that would repeat it.
-func TestUploadOfWhatIsBeingRemoved(t *testing.T) {
+// Content whose object is being removed is not acknowledged. The answer has Retry-After, and no stored answer prevents
+// the retry.
+func TestUploadDuringARemoval(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	content := picture + "once more"

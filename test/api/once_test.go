@@ -9,13 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// Fifty callers repeat one write at once: it is done once, and all that are answered
-// are told the same, byte for byte.
-func TestRepeatsAreToldTheSame(t *testing.T) {
+// Fifty callers make the same write at once. It is done once, and all answers are equal, byte for byte.
+func TestRepeatsGetTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	counts := map[string]string{
@@ -67,7 +66,7 @@ func TestRepeatsAreToldTheSame(t *testing.T) {
 		require.Equal(t, 49, replayed, o.ID)
 		require.Equal(t, 1, pgtest.Value[int](w.DB, count, w.ids["acme"]["run_id"]), o.ID)
 	}
-	_, contents := w.handed(house.MAX)
+	_, contents := w.handed(harness.MAX)
 	require.Len(t, contents, 1, "the platform was given the medium once")
 }
 
@@ -101,7 +100,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	require.Equal(t, 200, done.status, done.raw)
 	require.Equal(t, false, done.body["dry_run"])
 
-	// What was refused as wrong is not kept either: nothing was done.
+	// A refused request is not kept either: nothing was done.
 	ask(own, at, `{"seconds": 5}`, "three").problem(t, 422)
 	require.Equal(t, 200, ask(own, at, `{"seconds": 5, "reason": "r"}`, "three").status)
 
@@ -112,9 +111,9 @@ func TestIdempotencyKeys(t *testing.T) {
 	require.Empty(t, fresh.header.Get("Idempotent-Replayed"))
 }
 
-// A post that is enqueued and its answer are kept together or not at all: who dies in
-// between leaves neither, and the repeat enqueues it once.
-func TestCrashBetweenActAndAnswerLeavesNeither(t *testing.T) {
+// A post and its answer are stored in one transaction. After a crash between them neither exists, and the retry enqueues
+// the post once.
+func TestCrashBetweenWriteAndAnswerLeavesNeither(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	post := call{method: http.MethodPost, path: "/api/v1/posts", key: w.keys["editor"], body: `{"text": "once"}`, header: map[string]string{"Idempotency-Key": "p"}}

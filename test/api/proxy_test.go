@@ -8,15 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// waitForPost is how long a post may take to its channel.
-const waitForPost = 20 * time.Second
-
-// handOver asks for a medium to be given to a platform.
+// handOver requests the upload of a medium to a platform.
 func (w *world) handOver(platform, authRef, blobRef, once string) reply {
 	w.t.Helper()
 	return w.ask(call{
@@ -25,7 +22,7 @@ func (w *world) handOver(platform, authRef, blobRef, once string) reply {
 	})
 }
 
-// handed are the calls by which a platform was given contents, whatever became of them.
+// handed returns the upload calls to a platform, successful or not.
 func (w *world) handed(platform string) (calls int, digests []string) {
 	for _, e := range w.World.Log.Entries(sim.Filter{Platform: platform}) {
 		calls++
@@ -38,15 +35,14 @@ func (w *world) handed(platform string) (calls int, digests []string) {
 	return calls, digests
 }
 
-// A medium goes to its platform once, whoever asks how often, and its token is answered;
-// a post that shows it later hands over nothing.
-func TestAMediumIsHandedToItsPlatformWithoutAPost(t *testing.T) {
+// A medium is uploaded to the platform once for all requests, and each gets the token. A later post uses the token.
+func TestMediumIsUploadedWithoutAPost(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('acme', 'x', 'x', 'env:HOUSE_X_KEYS')`)
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('acme', 'x', 'x', 'env:TEST_X_KEYS')`)
 	ref := w.ids["acme"]["blob_ref"]
 	tokens := map[string]any{}
-	for platform, authRef := range map[string]string{house.MAX: w.ids["acme"]["max"], house.X: "x"} {
+	for platform, authRef := range map[string]string{harness.MAX: w.ids["acme"]["max"], harness.X: "x"} {
 		first := w.handOver(platform, authRef, ref, "first "+platform)
 		require.Equal(t, 200, first.status, first.raw)
 		require.NotEmpty(t, first.body["file_id"])
@@ -68,26 +64,26 @@ func TestAMediumIsHandedToItsPlatformWithoutAPost(t *testing.T) {
 	upload := []string{"media", "upload", ref, "--workspace", "acme", "--platform", "max", "--auth-ref", w.ids["acme"]["max"], "--kind"}
 	byHand := w.Run(nil, append(upload, "image", "--reason", "r")...)
 	require.Zero(t, byHand.Code, byHand.Stderr)
-	require.Equal(t, fmt.Sprintln(tokens[house.MAX]), byHand.Stdout)
+	require.Equal(t, fmt.Sprintln(tokens[harness.MAX]), byHand.Stdout)
 	require.Equal(t, 2, w.Run(nil, append(upload, "image")...).Code, "no reason")
 	require.Equal(t, 2, w.Run(nil, append(upload, "scent", "--reason", "r")...).Code)
 	refused := w.Run(nil, append(upload, "image", "--reason", "r", "--platform", "telegram")...)
 	require.Equal(t, 1, refused.Code)
 	require.Contains(t, refused.Stderr, "no_upload: telegram takes media along with a post only")
 
-	w.Channel("acme", house.Channel{ID: "shop", Platform: house.MAX})
+	w.Channel("acme", harness.Channel{ID: "shop", Platform: harness.MAX})
 	w.Exec(`update autopost.channels set auth_ref = $1 where channel_id = 'shop'`, w.ids["acme"]["max"])
 	w.Exec(`update autopost.workspaces set status = 'active' where workspace_id = 'acme'`)
 	post := w.ask(call{method: http.MethodPost, path: "/api/v1/posts", key: w.keys["editor"], body: fmt.Sprintf(
 		`{"text": "look", "media": [{"type": "image", "blob_ref": %q}], "routing": {"include_channels": ["shop"]}}`, ref)})
 	require.Equal(t, 202, post.status, post.raw)
-	w.UntilTrue(waitForPost, `select exists (select 1 from autopost.deliveries where channel_id = 'shop' and status = 'sent')`)
-	_, contents := w.handed(house.MAX)
+	w.UntilTrue(`select exists (select 1 from autopost.deliveries where channel_id = 'shop' and status = 'sent')`)
+	_, contents := w.handed(harness.MAX)
 	require.Len(t, contents, 1, "the post uses the token")
 }
 
-// What cannot be handed over is a problem that says why, in the platform's words, and without a secret.
-func TestWhatCannotBeHandedOver(t *testing.T) {
+// A failed upload is a problem with the message of the platform and without a secret.
+func TestFailedUploadIsAProblem(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ref, bot := w.ids["acme"]["blob_ref"], w.ids["acme"]["max"]
@@ -107,8 +103,8 @@ func TestWhatCannotBeHandedOver(t *testing.T) {
 		require.Equal(t, c.reason, r.body["reason"])
 		require.Contains(t, r.body["detail"], c.detail)
 	}
-	w.Fault(sim.Fault{Platform: house.MAX, Method: "POST /uploads", To: 1, Effect: sim.EffectStatus, Status: 401, Code: "verify.token", Description: "Invalid access_token canary-max-token-f9LHod"})
-	w.Fault(sim.Fault{Platform: house.MAX, Method: "POST /uploads", From: 2, To: 2, Effect: sim.EffectStatus, Status: 503, Code: "service.unavailable", Description: "Come again", RetryAfter: 7})
+	w.Fault(sim.Fault{Platform: harness.MAX, Method: "POST /uploads", To: 1, Effect: sim.EffectStatus, Status: 401, Code: "verify.token", Description: "Invalid access_token canary-max-token-f9LHod"})
+	w.Fault(sim.Fault{Platform: harness.MAX, Method: "POST /uploads", From: 2, To: 2, Effect: sim.EffectStatus, Status: 503, Code: "service.unavailable", Description: "Come again", RetryAfter: 7})
 	refused := w.handOver("max", bot, ref, "try")
 	refused.problem(t, 422)
 	require.Equal(t, "max_unauthorized", refused.body["reason"])
@@ -120,12 +116,12 @@ func TestWhatCannotBeHandedOver(t *testing.T) {
 	require.Equal(t, 200, w.handOver("max", bot, ref, "try").status, "a failure is not kept as the answer")
 }
 
-// What X still works on is answered as such in time, and gone on with.
-func TestWhatAPlatformWorksOnIsWaitedFor(t *testing.T) {
+// If X is still processing a medium, the request ends in time, and the retry continues.
+func TestProcessingPlatformIsRetried(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.World.X.SetProcessing(time.Second)
-	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('acme', 'x', 'x', 'env:HOUSE_X_KEYS')`)
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('acme', 'x', 'x', 'env:TEST_X_KEYS')`)
 	clip := w.ask(call{
 		method: http.MethodPost, path: "/api/v1/media?kind=video", key: w.keys["editor"], header: map[string]string{"Content-Type": "video/mp4"},
 		body: "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2 a clip",
@@ -136,5 +132,5 @@ func TestWhatAPlatformWorksOnIsWaitedFor(t *testing.T) {
 	require.Equal(t, 200, r.status, r.raw)
 	require.Equal(t, "tweet_video", r.body["kind"])
 	require.NotEmpty(t, r.body["expires_at"])
-	require.NotEmpty(t, w.World.Log.Entries(sim.Filter{Platform: house.X, Method: "GET /2/media/upload"}), "it was asked whether it is ready")
+	require.NotEmpty(t, w.World.Log.Entries(sim.Filter{Platform: harness.X, Method: "GET /2/media/upload"}), "it was asked whether it is ready")
 }

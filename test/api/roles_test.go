@@ -10,8 +10,7 @@ import (
 
 var roles = []string{"viewer", "editor", "approver", "operator", "owner"}
 
-// lowest is the role that each operation needs, as a person has decided it; what is
-// not here is for everyone. The table that the daemon goes by must agree.
+// lowest is the intended role of each operation, viewer by default. The table of the daemon must agree.
 var lowest = map[string]string{
 	"submit-post": "editor", "upload-media": "editor", "proxy-media": "editor", "put-template": "editor", "enable-template": "editor",
 	"edit-delivery": "editor", "delete-delivery": "editor", "pin-delivery": "editor", "unpin-delivery": "editor", "cancel-acts": "editor",
@@ -26,7 +25,7 @@ var lowest = map[string]string{
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }
 
-func TestRolesMayWhatTheyMay(t *testing.T) {
+func TestRolesMatchTheTable(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for _, o := range w.operations {
@@ -70,12 +69,12 @@ func TestScopesNarrowAKey(t *testing.T) {
 			continue
 		}
 		r.problem(t, 403)
-		require.Contains(t, r.body["detail"], "narrowed to channels:read, posts:write", o.ID)
+		require.Contains(t, r.body["detail"], "has the scopes channels:read, posts:write", o.ID)
 		require.Regexp(t, `needs [a-z]+:(read|write)\.$`, r.body["detail"], o.ID)
 	}
 }
 
-// A key that ended, was disabled or replaced is as good as none.
+// An expired, disabled or replaced key is refused.
 func TestKeysEnd(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -11,8 +11,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// With a key of acme every operation is asked about the things of rival: nothing of
-// rival's is told, and nothing of it changes.
+// Every operation is called with a key of acme and the objects of rival. No answer contains data of rival, and nothing of
+// rival changes.
 func TestNoOperationReachesAnotherWorkspace(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -35,7 +35,7 @@ func TestNoOperationReachesAnotherWorkspace(t *testing.T) {
 			c.key = w.keys[role]
 			r := w.ask(c)
 			asked++
-			require.NotContains(t, strings.ToLower(r.raw), mark, "%s tells of another workspace", o.ID)
+			require.NotContains(t, strings.ToLower(r.raw), mark, "%s shows another workspace", o.ID)
 			require.Less(t, r.status, 500, "%s: %s", o.ID, r.raw)
 			if o.Method == http.MethodGet && strings.Contains(o.Path, "{") && o.ID != "get-setting" && o.ID != "get-endpoint" && r.status != 403 {
 				r.problem(t, 404)

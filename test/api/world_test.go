@@ -14,18 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/test/harness"
 )
 
-// mark stands in every text of the workspace rival, and in no id.
+// mark is in every text of the workspace rival, and in no id.
 const mark = "zebra"
 
-// world is a daemon with two workspaces that look alike: acme, whose keys the tests
-// hold, and rival. Both are paused, so that nothing moves but by what a test does.
+// world is a daemon with two similar workspaces: acme, whose keys the tests have, and rival. Both are paused, so that
+// only the tests change something.
 type world struct {
-	*house.House
+	*harness.Harness
 	t   *testing.T
 	url string
 	// keys are acme's by their role.
@@ -38,7 +38,7 @@ type world struct {
 
 func open(t *testing.T) *world {
 	t.Helper()
-	w := &world{House: house.New(t), t: t, keys: map[string]string{}, ids: map[string]map[string]string{}}
+	w := &world{Harness: harness.New(t), t: t, keys: map[string]string{}, ids: map[string]map[string]string{}}
 	for _, workspace := range []string{"acme", "rival"} {
 		w.populate(workspace)
 	}
@@ -54,7 +54,7 @@ func open(t *testing.T) *world {
 	return w
 }
 
-// populate makes a workspace with something of every resource.
+// populate makes a workspace with a row of every resource.
 func (w *world) populate(workspace string) {
 	w.t.Helper()
 	word := map[string]string{"acme": "horse", "rival": mark}[workspace]
@@ -73,7 +73,7 @@ func (w *world) populate(workspace string) {
 	w.Exec(`select autopost.put_webhook($1, $3, jsonb_build_object('url', 'https://' || $2 || '.example', 'signing_ref', $2::text), 'ann', $2, false)`, workspace, word, ids["webhooks"])
 	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
 	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
-	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:HOUSE_MAX_TOKEN')`, workspace, ids["max"])
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:TEST_MAX_TOKEN')`, workspace, ids["max"])
 	ids["quotas"], ids["budgets"] = "channel:c-"+workspace+"/3600", ids["max"]
 	w.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ($1, $2, 3600, 1000)`, workspace, ids["channels"])
 	w.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ($1, $2, 1000000)`, workspace, ids["max"])
@@ -105,7 +105,7 @@ func (w *world) populate(workspace string) {
 	w.ids[workspace] = ids
 }
 
-// depict gives a workspace a picture, and returns its name in the origin.
+// depict adds a picture to a workspace and returns its blob_ref.
 func (w *world) depict(workspace, content string) string {
 	w.t.Helper()
 	r := w.ask(call{method: http.MethodPost, path: "/api/v1/media?kind=image", key: w.key(workspace, "--role", "editor"), body: content, header: map[string]string{"Content-Type": "image/png"}})
@@ -113,7 +113,7 @@ func (w *world) depict(workspace, content string) string {
 	return r.body["blob_ref"].(string)
 }
 
-// hold makes a delivery whose outcome nobody knows, and which waits for a person.
+// hold makes a delivery with an unknown outcome that waits for an operator.
 func (w *world) hold(workspace string, ids map[string]string) {
 	w.t.Helper()
 	posttest.Channel(w.DB, workspace, "held", posttest.Group("held"))
@@ -125,7 +125,7 @@ func (w *world) hold(workspace string, ids map[string]string) {
 	ids["delivery_id held"] = id
 }
 
-// key makes a key as an operator does.
+// key makes an API key.
 func (w *world) key(workspace string, flags ...string) string {
 	w.t.Helper()
 	result := w.Run(nil, append([]string{"apikey", "add", "--workspace", workspace, "--name", "test", "--json"}, flags...)...)
@@ -141,7 +141,7 @@ type call struct {
 	header                  map[string]string
 }
 
-// reply is what came back.
+// reply is an answer.
 type reply struct {
 	status int
 	header http.Header
@@ -151,7 +151,7 @@ type reply struct {
 
 var client = &http.Client{Timeout: 40 * time.Second}
 
-// try asks; it may be called from any goroutine.
+// try sends a request; it may be called from any goroutine.
 func (w *world) try(c call) (reply, error) {
 	request, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), c.method, w.url+c.path, strings.NewReader(c.body))
 	if err != nil {
@@ -177,7 +177,7 @@ func (w *world) try(c call) (reply, error) {
 	return r, err
 }
 
-// ask is try where there must be an answer, by a status that the description tells of.
+// ask is try for a request whose status must be in the OpenAPI document.
 func (w *world) ask(c call) reply {
 	w.t.Helper()
 	r, err := w.try(c)
@@ -191,13 +191,13 @@ func (w *world) ask(c call) reply {
 	return r
 }
 
-// engines are columns that the engine moves by itself: keys note their use, targets of alerts what they were told.
+// engines are columns that the daemon changes: the use of keys and the notices to alert targets.
 var engines = map[string][]string{
 	"api_keys":      {"last_used_at"},
 	"alert_targets": {"told_at", "next_try_at", "failures", "last_error", "health_next_at"},
 }
 
-// fingerprint is all that a workspace holds, but for what the engine moves and what monitors see.
+// fingerprint returns all rows of a workspace, without the columns that the daemon changes.
 func (w *world) fingerprint(workspace string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -210,7 +210,7 @@ func (w *world) fingerprint(workspace string) map[string]string {
 	return found
 }
 
-// problem demands one, and returns the fields that it names.
+// problem requires a problem with this status and returns the fields of its errors.
 func (r reply) problem(t *testing.T, status int) []string {
 	t.Helper()
 	require.Equal(t, status, r.status, r.raw)

@@ -1,24 +1,24 @@
 package crash
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// The clock of the database's machine jumps a day forward and a day back while posts
-// go out. No call that lives is taken for dead, what a platform asked to wait is waited for, no rate is
-// passed, and nothing stands still for a day.
+// The clock of the database jumps a day forward and a day back while posts are sent. No live call is
+// recovered, cooldowns and rates are kept, and no post waits for a day.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	const channels, posts, rate = 8, 30, 4
-	h := house.New(t)
-	station(h, channels, house.Channel{Rate: rate, Parallel: 2})
+	h := harness.New(t)
+	station(h, channels, harness.Channel{Rate: rate, Parallel: 2})
 	h.Exec(`create table public.clock_error (by interval not null)`)
 	h.Exec(`insert into public.clock_error values ('0'); grant select on public.clock_error to public`)
 	h.Exec(`create or replace function autopost.now_ts() returns timestamptz language sql volatile parallel safe
@@ -29,7 +29,7 @@ func TestClockJumps(t *testing.T) {
 	s := newSource(h, d)
 	s.wait(s.pushAll(t.Context(), 0, posts))
 	sends := func(n int) {
-		h.Until("sends go on", 30*time.Second, func() bool { return len(h.Sends()) >= n })
+		h.Until("sends go on", func() bool { return len(h.Sends()) >= n })
 	}
 	sends(channels * 4)
 	// Platforms say "wait": a rule before all others.
@@ -45,30 +45,46 @@ func TestClockJumps(t *testing.T) {
 		}
 		return at, false
 	}
-	h.Until("a channel is told to wait", 20*time.Second, func() bool { _, ok := limited(); return ok })
-	h.UntilTrue(10*time.Second, `select exists (select 1 from autopost.channels where cooldown_until > autopost.now_ts())`)
+	h.Until("a channel is limited", func() bool { _, ok := limited(); return ok })
+	h.UntilTrue(`select exists (select 1 from autopost.channels where cooldown_until > autopost.now_ts())`)
 
 	h.Exec(`update public.clock_error set by = '1 day'`)
-	h.UntilTrue(20*time.Second, `select count(*) = 1 from autopost.clock_jumps where jump between '23 hours' and '25 hours'`)
-	h.UntilTrue(20*time.Second, `select not exists (select 1 from autopost.clock_debts)`)
+	h.UntilTrue(`select count(*) = 1 from autopost.clock_jumps where jump between '23 hours' and '25 hours'`)
+	h.UntilTrue(`select not exists (select 1 from autopost.clock_debts)`)
 	followed := time.Now().Add(2 * time.Second) // calls that began before may still arrive
 	at, _ := limited()
 	sends(len(h.Sends()) + channels*3)
 	h.Exec(`update public.clock_error set by = '0'`)
-	h.UntilTrue(20*time.Second, `select count(*) = 2 from autopost.clock_jumps`)
+	h.UntilTrue(`select count(*) = 2 from autopost.clock_jumps`)
 	h.Drained("news")
 
 	for _, e := range h.Sends(sim.Filter{Chat: asleep}) {
 		require.False(t, e.Start.After(followed) && e.Start.Before(at.Add(10*time.Second)), "a call %s after the platform asked for 10 s", e.Start.Sub(at))
 	}
 	for _, chat := range pgtest.Column[string](h.DB, `select target_id from autopost.channels`) {
-		// Each jump may cost one distance: that of the post whose turn it would have been.
-		h.WithinRate("chat "+chat, h.Sends(sim.Filter{Chat: chat}), rate, epsilon+2*time.Second/rate)
+		sends := h.Sends(sim.Filter{Chat: chat})
+		var during, beside []time.Time // slots by the jumped clock, put back, and the others
+		for _, slot := range h.Slots(sends) {
+			if time.Until(slot) > 12*time.Hour {
+				during = append(during, slot.Add(-24*time.Hour))
+			} else {
+				beside = append(beside, slot)
+			}
+		}
+		h.SlotsWithinRate("chat "+chat+" after the jump", during, rate)
+		before := slices.IndexFunc(beside, func(slot time.Time) bool { return len(during) > 0 && slot.After(during[0]) })
+		if before < 0 {
+			before = len(beside)
+		}
+		h.SlotsWithinRate("chat "+chat+" before the jump", beside[:before], rate)
+		h.SlotsWithinRate("chat "+chat+" after the return", beside[before:], rate)
+		all := slices.SortedFunc(slices.Values(slices.Concat(beside, during)), time.Time.Compare)
+		h.AfterSlots("chat "+chat, sends, all)
 	}
 	require.Empty(t, pgtest.Column[string](h.DB, `select e.error::text from autopost.events e where e.action = 'unknown_outcome' and e.error ->> 'code' = 'lease_expired'`),
-		"a call that lived was taken for dead")
-	toll := h.Judge("news")
-	require.Equal(t, posts*channels, toll.Sent+toll.Held+toll.Failed, "%+v", toll)
+		"a live call was recovered")
+	totals := h.Judge("news")
+	require.Equal(t, posts*channels, totals.Sent+totals.Held+totals.Failed, "%+v", totals)
 	require.Zero(t, d.Stop())
 	h.Verified()
 }

@@ -1,4 +1,3 @@
-// Package crash breaks the house while it works, and asks afterwards whether
-// anything was lost, doubled beyond the bound, or stands still: the daemon killed,
-// stopped and doubled, its connections to the database cut.
+// Package crash kills, stops and doubles daemons, cuts their connections, and fills their disks.
+// Then it checks that no post is lost, duplicated beyond the bound, or stuck.
 package crash

@@ -18,12 +18,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// clips serves each name its own video: half of it at once, the rest when nobody
-// holds it back.
+// clips serves a video per name: half of it at once, the rest unless the test holds it.
 type clips struct {
 	*httptest.Server
 	random   *rand.Rand
@@ -67,7 +66,7 @@ func (c *clips) ref(name string) string {
 }
 
 // stored counts the files under a part of the media origin.
-func stored(t *testing.T, h *house.House, part string) (n int) {
+func stored(t *testing.T, h *harness.Harness, part string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(h.Folder("data/media/"+part), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && !strings.HasSuffix(path, ".attrs") {
@@ -82,14 +81,13 @@ func stored(t *testing.T, h *house.House, part string) (n int) {
 	return n
 }
 
-// mediaPoints are where the daemon is killed: with half a file, with the object and no
-// row, with the row and no message. Each holds the daemon there and answers how to know
-// that it is, and how to let go.
+// mediaPoints are the places of the kills: half a file, an object without a row, a row without a message.
+// hold stops the daemon there; its results report that and release it.
 var mediaPoints = []struct {
 	name string
-	hold func(t *testing.T, h *house.House, c *clips, holder *pgtest.Session, name string) (there func() bool, release func())
+	hold func(t *testing.T, h *harness.Harness, c *clips, holder *pgtest.Session, name string) (there func() bool, release func())
 }{
-	{"half of it came", func(t *testing.T, h *house.House, c *clips, _ *pgtest.Session, _ string) (func() bool, func()) {
+	{"half of it came", func(t *testing.T, h *harness.Harness, c *clips, _ *pgtest.Session, _ string) (func() bool, func()) {
 		held := make(chan struct{})
 		c.held.Store(&held)
 		return func() bool { return len(c.halves) > 0 && stored(t, h, "tmp") > 0 }, func() {
@@ -98,13 +96,13 @@ var mediaPoints = []struct {
 			c.held.Store(nil)
 		}
 	}},
-	{"stored, not registered", func(t *testing.T, h *house.House, c *clips, holder *pgtest.Session, name string) (func() bool, func()) {
+	{"stored, not registered", func(t *testing.T, h *harness.Harness, c *clips, holder *pgtest.Session, name string) (func() bool, func()) {
 		before := stored(t, h, "sha256")
 		holder.Exec(`begin`)
 		holder.Exec(`select pg_advisory_xact_lock(hashtextextended('autopost.media_origin/' || $1, 0))`, c.ref(name))
 		return func() bool { return stored(t, h, "sha256") > before }, func() { holder.Exec(`rollback`) }
 	}},
-	{"registered, not enqueued", func(_ *testing.T, h *house.House, c *clips, holder *pgtest.Session, name string) (func() bool, func()) {
+	{"registered, not enqueued", func(_ *testing.T, h *harness.Harness, c *clips, holder *pgtest.Session, name string) (func() bool, func()) {
 		holder.Exec(`begin`)
 		holder.Exec(`lock table autopost.messages in exclusive mode`)
 		return func() bool {
@@ -113,40 +111,42 @@ var mediaPoints = []struct {
 	}},
 }
 
-// The daemon is killed between the first byte of a medium and the message that shows
-// it. What was acknowledged arrives, once, and nothing stays in the media origin that
-// the sweep does not know of.
+// patientLeases give uploads enough time on a busy machine. No call is in flight when the test kills them.
+var patientLeases = []string{"MONITOR_INTERVAL_SECONDS=1"}
+
+// The daemon is killed between the first byte of a medium and its message. Each acknowledged post arrives
+// once, and the sweep finds all leftovers of the media store.
 func TestKilledBetweenMediaAndMessage(t *testing.T) {
 	t.Parallel()
 	const seeds = 3
-	h := house.New(t)
+	h := harness.New(t)
 	random := rand.New(rand.NewPCG(seed, 4))
-	station(h, 2, house.Channel{})
+	station(h, 2, harness.Channel{})
 	h.Exec(`update autopost.settings set value = '2' where key = 'submission_lease_seconds'`)
 	c := newClips(t, random, seeds*len(mediaPoints))
 	holder := h.Session("holder", "")
-	d := h.Serve(quick...)
+	d := h.Serve(patientLeases...)
 	posts := 0
 	for range seeds {
 		for _, point := range mediaPoints {
 			name := fmt.Sprintf("/clip-%d.mp4", posts)
 			there, release := point.hold(t, h, c, holder, name)
-			answer := h.Push(d, "secret-cms", house.Post("source_ref", name, "text", "Clip "+name, "media", []any{map[string]any{"type": "video", "url": c.URL + name}}))
+			answer := h.Push(d, "secret-cms", harness.Post("source_ref", name, "text", "Clip "+name, "media", []any{map[string]any{"type": "video", "url": c.URL + name}}))
 			require.Equal(t, "accepted", answer.Text("status"))
 			posts++
-			h.Until(point.name, 20*time.Second, there)
+			h.Until(point.name, there)
 			<-time.After(time.Duration(random.IntN(30)) * time.Millisecond)
 			d.Kill()
 			release()
-			d = h.Serve(quick...)
-			h.Until("the post is a message", 30*time.Second, func() bool {
+			d = h.Serve(patientLeases...)
+			h.Until("the post is a message", func() bool {
 				return pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages`) == posts
 			})
 			h.Drained("news")
 		}
 	}
-	toll := h.Judge("news")
-	require.Equal(t, house.Toll{Deliveries: posts * 2, Sent: posts * 2}, toll, "each clip once in each channel")
+	totals := h.Judge("news")
+	require.Equal(t, harness.Totals{Deliveries: posts * 2, Sent: posts * 2}, totals, "each clip once in each channel")
 	require.Equal(t, posts, stored(t, h, "sha256"))
 	require.Zero(t, d.Stop())
 	h.Verified()
@@ -168,5 +168,5 @@ func TestKilledBetweenMediaAndMessage(t *testing.T) {
 	require.Equal(t, temporary, swept[2].Count)
 	require.Zero(t, stored(t, h, "tmp"))
 	require.Equal(t, posts, stored(t, h, "sha256"))
-	t.Logf("seed %d: %d kills at %d points, %+v, %d temporary objects swept", seed, posts, len(mediaPoints), toll, temporary)
+	t.Logf("seed %d: %d kills at %d points, %+v, %d temporary objects swept", seed, posts, len(mediaPoints), totals, temporary)
 }

@@ -7,36 +7,36 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// At full size: the daemon behind PgBouncer in transaction mode, hearing the bell on a
-// connection of its own, or polling where it has none.
+// At full size: the daemon runs behind PgBouncer in transaction mode. It gets wake-ups on a direct
+// connection, or polls without one.
 func TestDaemonBehindPgBouncer(t *testing.T) {
-	ways := map[string]func(h *house.House) []string{}
+	ways := map[string]func(h *harness.Harness) []string{}
 	if pgtest.Long() {
-		ways["LISTEN on a direct connection"] = func(h *house.House) []string { return []string{"AUTOPOST_LISTEN_URL=" + h.URL("engine")} }
-		ways["polling"] = func(*house.House) []string { return nil }
+		ways["LISTEN on a direct connection"] = func(h *harness.Harness) []string { return []string{"AUTOPOST_LISTEN_URL=" + h.URL("engine")} }
+		ways["polling"] = func(*harness.Harness) []string { return nil }
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			h := house.New(t)
+			h := harness.New(t)
 			h.Workspace("news")
 			h.Endpoint("news", "cms", "secret-cms")
 			for n := range 8 {
-				h.Channel("news", house.Channel{ID: fmt.Sprint("t", n), Platform: house.Telegram})
+				h.Channel("news", harness.Channel{ID: fmt.Sprint("t", n), Platform: harness.Telegram})
 			}
 			environment := append(way(h), "DATABASE_URL="+pgtest.PgBouncer(t, h.URL("engine"), 4))
 			d := h.Serve(environment...)
 			h.Serve(environment...)
 			began := time.Now()
 			for n := range 25 {
-				h.Push(d, "secret-cms", house.Post("text", fmt.Sprint("Post ", n)))
+				h.Push(d, "secret-cms", harness.Post("text", fmt.Sprint("Post ", n)))
 			}
 			h.Drained("news")
-			toll := h.Judge("news")
-			require.Equal(t, house.Toll{Deliveries: 200, Sent: 200}, toll)
+			totals := h.Judge("news")
+			require.Equal(t, harness.Totals{Deliveries: 200, Sent: 200}, totals)
 			t.Logf("200 deliveries in %s", time.Since(began).Round(time.Millisecond))
 			h.Verified()
 		})

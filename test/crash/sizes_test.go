@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// sizes are what a daemon and its tables held while time went by.
+// sizes are measurements of a daemon and its tables over time.
 type sizes struct {
 	after []time.Duration
-	// held are the daemon's own, by the name of the metric; tables are bytes, rows their rows.
+	// held has the values of the daemon by metric; tables has bytes and rows has row counts by table.
 	held, tables, rows map[string][]float64
 }
 
-// heldBy are the metrics that must not grow, each with what it may still vary by.
+// heldBy lists the metrics that must not grow, with their permitted variation.
 var heldBy = map[string]float64{"go_goroutines": 15, "process_open_fds": 10, "process_resident_memory_bytes": 6 << 20}
 
-// measure adds what is held now.
+// measure adds the present values.
 func (s *soak) measure(t *testing.T, after time.Duration) {
 	t.Helper()
 	if s.sizes.held == nil {
@@ -46,7 +46,7 @@ func (s *soak) measure(t *testing.T, after time.Duration) {
 	}
 }
 
-// now is the last measurement in a line.
+// now formats the last measurement.
 func (z *sizes) now() string {
 	last := len(z.after) - 1
 	line := []string{z.after[last].Round(time.Second).String()}
@@ -63,7 +63,7 @@ func quarter(series []float64, nth int) float64 {
 	return part[len(part)/2]
 }
 
-// String is a table of the second quarter of the time beside the last.
+// String returns a table of the second and the last quarter of the time.
 func (z *sizes) String() string {
 	lines := []string{fmt.Sprintf("%-32s %14s %14s", "", "2nd quarter", "4th quarter")}
 	for _, name := range slices.Sorted(maps.Keys(z.held)) {
@@ -78,11 +78,11 @@ func (z *sizes) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// fewRows is what a table has at most that does not grow by what comes in: two hours have 7,200 posts, a tenth of them with a picture.
+// fewRows is the maximum of a table that does not grow with posts: two hours have 7,200 posts.
 const fewRows = 500
 
-// flat fails the test where something grew from the second quarter of the time to the
-// last: what the daemon holds, the size of a table of few rows, or that of a row.
+// flat fails the test if a value grew from the second quarter of the time to the last: a metric of the
+// daemon, the size of a small table, or the size of a row.
 func (z *sizes) flat(t *testing.T) {
 	t.Helper()
 	for name, slack := range heldBy {

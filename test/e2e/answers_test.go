@@ -5,16 +5,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // traces counts what a push may leave behind.
-func traces(h *house.House) map[string]any {
+func traces(h *harness.Harness) map[string]any {
 	return h.JSON(`select jsonb_build_object(
 		'messages', (select count(*) from autopost.messages),
 		'deliveries', (select count(*) from autopost.deliveries),
@@ -24,22 +23,22 @@ func traces(h *house.House) map[string]any {
 
 var nothing = map[string]any{"messages": 0.0, "deliveries": 0.0, "submissions": 0.0, "receipts": 0.0}
 
-func events(h *house.House, action string) int {
+func events(h *harness.Harness, action string) int {
 	return pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = $1`, action)
 }
 
-// newsroom is a workspace with a door and a channel of each platform.
-func newsroom(t *testing.T, options ...house.Option) (h *house.House, telegramChat, maxChat string) {
+// newsroom is a workspace with an endpoint and a channel of each platform.
+func newsroom(t *testing.T, options ...harness.Option) (h *harness.Harness, telegramChat, maxChat string) {
 	t.Helper()
-	h = house.New(t, options...)
+	h = harness.New(t, options...)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
-	telegramChat = h.Channel("news", house.Channel{ID: "on-telegram", Platform: house.Telegram})
-	maxChat = h.Channel("news", house.Channel{ID: "on-max", Platform: house.MAX})
+	telegramChat = h.Channel("news", harness.Channel{ID: "on-telegram", Platform: harness.Telegram})
+	maxChat = h.Channel("news", harness.Channel{ID: "on-max", Platform: harness.MAX})
 	return h, telegramChat, maxChat
 }
 
-// What is refused is refused with a reason, and leaves nothing half done.
+// Each refusal has a reason and leaves nothing half done.
 func TestRefusedPushes(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
@@ -55,11 +54,11 @@ func TestRefusedPushes(t *testing.T) {
 		{name: "not JSON", secret: "secret-cms", body: `{"text": "x"`, status: 400, says: "not JSON"},
 		{name: "not UTF-8", secret: "secret-cms", body: "{\"text\": \"\xff\"}", status: 400, says: "UTF-8"},
 		{name: "too large", secret: "secret-cms", body: `{"text": "` + strings.Repeat("x", 1<<20) + `"}`, status: 413, says: "bytes", event: "ingress_payload_rejected"},
-		{name: "NUL", secret: "secret-cms", body: `{"text": "a\u0000b"}`, status: 422, says: "form"},
-		{name: "empty post", secret: "secret-cms", body: `{"tags": ["a"]}`, status: 422, says: "form"},
-		{name: "wrong type", secret: "secret-cms", body: `{"text": 7}`, status: 422, says: "form"},
-		{name: "empty array", secret: "secret-cms", body: `[]`, status: 422, says: "form"},
-		{name: "array of wrong ones", secret: "secret-cms", body: `[{"text": ""}, 7]`, status: 422, says: "form"},
+		{name: "NUL", secret: "secret-cms", body: `{"text": "a\u0000b"}`, status: 422, says: "The post is invalid"},
+		{name: "empty post", secret: "secret-cms", body: `{"tags": ["a"]}`, status: 422, says: "The post is invalid"},
+		{name: "wrong type", secret: "secret-cms", body: `{"text": 7}`, status: 422, says: "The post is invalid"},
+		{name: "empty array", secret: "secret-cms", body: `[]`, status: 422, says: "wrong form"},
+		{name: "array of wrong ones", secret: "secret-cms", body: `[{"text": ""}, 7]`, status: 422, says: "None of the posts is valid"},
 	} {
 		answer := h.Push(d, c.secret, c.body)
 		require.Equal(t, c.status, answer.Status, c.name)
@@ -76,7 +75,7 @@ func TestRefusedPushes(t *testing.T) {
 	unknown := h.Push(d, "guess", `{}`)
 	h.Exec(`update autopost.workspace_endpoints set enabled = false`)
 	disabled := h.Push(d, "secret-cms", `{}`)
-	require.Equal(t, unknown.Body, disabled.Body, "an unknown and a disabled secret must not be told apart")
+	require.Equal(t, unknown.Body, disabled.Body, "an unknown and a disabled secret must look the same")
 	require.Empty(t, h.Sends())
 }
 
@@ -98,8 +97,8 @@ func TestPlatformRulesFailDeliveriesNotPosts(t *testing.T) {
 	h, _, _ := newsroom(t)
 	d := h.Serve()
 	for name, body := range map[string]string{
-		"too long":     house.Post("text", strings.Repeat("word ", 1000)),
-		"unclosed tag": house.Post("text", "<b>bold", "parse_mode", "HTML"),
+		"too long":     harness.Post("text", strings.Repeat("word ", 1000)),
+		"unclosed tag": harness.Post("text", "<b>bold", "parse_mode", "HTML"),
 	} {
 		answer := h.Push(d, "secret-cms", body)
 		require.Equal(t, 202, answer.Status, name)
@@ -109,7 +108,7 @@ func TestPlatformRulesFailDeliveriesNotPosts(t *testing.T) {
 			`select status || ' ' || (last_error ->> 'code') from autopost.deliveries where message_id = $1::text::uuid`, answer.Text("message_id")), name)
 	}
 	require.Equal(t, 4, events(h, "validation_failed"))
-	h.Push(d, "secret-cms", house.Post("text", "A short one"))
+	h.Push(d, "secret-cms", harness.Post("text", "A short one"))
 	h.Drained("news")
 	require.Len(t, h.Sends(), 2, "nothing but the short one was ever tried")
 	h.Verified()
@@ -119,7 +118,7 @@ func TestRepeatedSourceRefIsADuplicate(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	d := h.Serve()
-	body := house.Post("source_ref", "cms-1", "text", "Once")
+	body := harness.Post("source_ref", "cms-1", "text", "Once")
 	first, second := h.Push(d, "secret-cms", body), h.Push(d, "secret-cms", body)
 	require.Equal(t, 202, first.Status)
 	require.Equal(t, 200, second.Status)
@@ -133,16 +132,16 @@ func TestRepeatedSourceRefIsADuplicate(t *testing.T) {
 	require.Len(t, h.Accepted(), 2)
 }
 
-func TestOverTheRateOfTheDoor(t *testing.T) {
+func TestOverTheRateOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	h.Exec(`update autopost.workspace_endpoints set ingress_rps = 2`)
 	d := h.Serve()
-	var refused house.Answer
+	var refused harness.Answer
 	taken := 0
 	for n := 0; refused.Status == 0; n++ {
-		require.Less(t, n, 100, "the door never closed")
-		answer := h.Push(d, "secret-cms", house.Post("text", fmt.Sprint("Post ", n)))
+		require.Less(t, n, 100, "the endpoint never refused")
+		answer := h.Push(d, "secret-cms", harness.Post("text", fmt.Sprint("Post ", n)))
 		if answer.Status != 202 {
 			refused = answer
 			continue
@@ -164,18 +163,18 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 	h, _, _ := newsroom(t)
 	d := h.Serve()
 	key := apiKey(t, h, "news")
-	missing := h.Push(d, "secret-cms", house.Post("text", "Look", "media", picture(h, "not-there.png")))
+	missing := h.Push(d, "secret-cms", harness.Post("text", "Look", "media", picture(h, "not-there.png")))
 	require.Equal(t, 202, missing.Status)
 	require.Equal(t, "accepted", missing.Text("status"))
 	require.Nil(t, missing.Body["message_id"])
 	// Nothing listens there: worth a later try, and another.
-	away := h.Push(d, "secret-cms", house.Post("text", "Look again", "media", []any{map[string]any{"type": "image", "url": "http://127.0.0.1:1/a.png"}}))
+	away := h.Push(d, "secret-cms", harness.Post("text", "Look again", "media", []any{map[string]any{"type": "image", "url": "http://127.0.0.1:1/a.png"}}))
 	require.Equal(t, "accepted", away.Text("status"))
 
-	h.UntilTrue(20*time.Second, `select exists (select 1 from autopost.submissions where run_id = $1::text::uuid and status = 'failed')`, missing.Text("run_id"))
+	h.UntilTrue(`select exists (select 1 from autopost.submissions where run_id = $1::text::uuid and status = 'failed')`, missing.Text("run_id"))
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'submission_failed'
 		and meta ->> 'run_id' = $1 and error ->> 'code' = 'media_fetch_404'`, missing.Text("run_id")))
-	h.UntilTrue(20*time.Second, `select attempt > 0 and last_error is not null from autopost.submissions where run_id = $1::text::uuid`, away.Text("run_id"))
+	h.UntilTrue(`select attempt > 0 and last_error is not null from autopost.submissions where run_id = $1::text::uuid`, away.Text("run_id"))
 	counts := traces(h)
 	require.Equal(t, map[string]any{"messages": 0.0, "deliveries": 0.0, "submissions": 2.0, "receipts": 2.0}, counts)
 	require.Empty(t, h.Sends())
@@ -189,19 +188,19 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 }
 
 // picture is a list of one image that the world's file shelf serves, or not.
-func picture(h *house.House, name string) []any {
+func picture(h *harness.Harness, name string) []any {
 	return []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/" + name}}
 }
 
-// Whoever comes with wrong secrets is told to wait, at every door; who has a good one is not held up by that.
-func TestWhoGuessesSecretsIsStopped(t *testing.T) {
+// An address that sends wrong secrets has to wait at every endpoint. A request with a good secret is not delayed.
+func TestGuessingOfSecretsIsStopped(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	d := h.Serve()
-	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "Before")).Status)
+	require.Equal(t, 202, h.Push(d, "secret-cms", harness.Post("text", "Before")).Status)
 	statuses := map[int]int{}
 	for n := range 60 {
-		statuses[h.Push(d, fmt.Sprint("guess-", n), house.Post("text", "no")).Status]++
+		statuses[h.Push(d, fmt.Sprint("guess-", n), harness.Post("text", "no")).Status]++
 	}
 	require.Equal(t, 60, statuses[401]+statuses[429])
 	require.Greater(t, statuses[429], 10)
@@ -209,10 +208,10 @@ func TestWhoGuessesSecretsIsStopped(t *testing.T) {
 	require.Equal(t, 429, refused.Status)
 	require.Equal(t, "urn:autopost:problem:wrong-secrets", refused.Text("type"))
 	require.NotEmpty(t, refused.Header.Get("Retry-After"))
-	stranger, err := h.Get(d.URL+"/api/v1/channels", "guess")
+	guessed, err := h.Get(d.URL+"/api/v1/channels", "guess")
 	require.NoError(t, err)
-	require.Equal(t, 429, stranger.Status, "an address is the same at every door")
-	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "After")).Status)
+	require.Equal(t, 429, guessed.Status, "an address is the same at every endpoint")
+	require.Equal(t, 202, h.Push(d, "secret-cms", harness.Post("text", "After")).Status)
 	require.Contains(t, d.Log(), `"msg":"http.address_limited"`)
 	h.Drained("news")
 }

@@ -3,15 +3,14 @@ package e2e
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/test/house"
+	"autopost/test/harness"
 )
 
 // apiKey makes a key as an operator does.
-func apiKey(t *testing.T, h *house.House, workspace string) string {
+func apiKey(t *testing.T, h *harness.Harness, workspace string) string {
 	t.Helper()
 	result := h.Run(nil, "apikey", "add", "--workspace", workspace, "--name", "test", "--role", "viewer", "--json")
 	require.Zero(t, result.Code, result.Stderr)
@@ -22,14 +21,14 @@ func apiKey(t *testing.T, h *house.House, workspace string) string {
 	return made.Key
 }
 
-// Who pushed a picture asks later what became of it; nobody else may.
-func TestRunTellsWhatBecameOfAPush(t *testing.T) {
+// The sender of a picture reads the result of its push later. Nobody else may read it.
+func TestRunShowsTheResultOfAPush(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	h.Workspace("rival")
 	d := h.Serve()
 	own, foreign := apiKey(t, h, "news"), apiKey(t, h, "rival")
-	answer := h.Push(d, "secret-cms", house.Post("text", "Look", "media", picture(h, "photo-1.png")))
+	answer := h.Push(d, "secret-cms", harness.Post("text", "Look", "media", picture(h, "photo-1.png")))
 	require.Equal(t, 202, answer.Status)
 	run := d.URL + "/api/v1/runs/" + answer.Text("run_id")
 	for key, status := range map[string]int{"": 401, "no-key": 401, foreign: 404, own: 200} {
@@ -39,10 +38,10 @@ func TestRunTellsWhatBecameOfAPush(t *testing.T) {
 	}
 	unknown, err := h.Get(d.URL+"/api/v1/nothing/here", "")
 	require.NoError(t, err)
-	require.Equal(t, 401, unknown.Status, "no path under /api tells a stranger whether it exists")
+	require.Equal(t, 401, unknown.Status, "without a key no path under /api shows whether it exists")
 
 	var item map[string]any
-	h.Until("the run tells of the message", 20*time.Second, func() bool {
+	h.Until("the run shows the message", func() bool {
 		got, err := h.Get(run, own)
 		require.NoError(t, err)
 		item = got.Body["items"].([]any)[0].(map[string]any)

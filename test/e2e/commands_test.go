@@ -7,17 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	broken := filepath.Join(t.TempDir(), "broken.sql")
 	require.NoError(t, os.WriteFile(broken, []byte("insert into autopost.workspaces (workspace_id) values ('half'); select 1/0"), 0o600))
 	h.Exec(`update autopost.settings set value = '40' where key = 'sending_lease_seconds'`)
@@ -40,11 +39,11 @@ func TestExitCodes(t *testing.T) {
 		{"timeout beyond the lease", []string{"SENDING_LEASE_SECONDS=10", "ADAPTER_TIMEOUT_MS=20000"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"timeout beyond the lease of the database", []string{"ADAPTER_TIMEOUT_MS=20001"}, []string{"serve"}, 2, "ADAPTER_TIMEOUT_MS"},
 		{"wrong address", []string{"AUTOPOST_LISTEN=everywhere"}, []string{"serve"}, 2, "AUTOPOST_LISTEN"},
-		{"unknown topic", nil, []string{"help", "nosuch"}, 2, `there is no command "nosuch"`},
+		{"unknown topic", nil, []string{"help", "nosuch"}, 2, `unknown command "nosuch"`},
 		{"unknown topic of a family", nil, []string{"help", "channel", "nosuch"}, 2, `"channel nosuch"`},
-		{"unknown goal", nil, []string{"bench", "--only", "ZZ"}, 2, "goals are P"},
+		{"unknown goal", nil, []string{"bench", "--only", "ZZ"}, 2, "--only must name goals of P"},
 		{"unknown status", nil, []string{"webhook", "deliveries", "wh", "--status", "bogus"}, 2, "pending, sending, delivered, dead"},
-		{"no id of an alert", nil, []string{"alert", "ack", "zz", "--reason", "r"}, 2, `"zz" is no id of an alert: autopost alert list shows them`},
+		{"no id of an alert", nil, []string{"alert", "ack", "zz", "--reason", "r"}, 2, `alert id must be a UUID, got "zz": run autopost alert list`},
 		{"no id of a key", nil, []string{"apikey", "disable", "zz", "--reason", "r"}, 2, "autopost apikey list"},
 		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
 		{"no such workspace", nil, []string{"apikey", "add", "--workspace", "none", "--name", "n"}, 1, "none"},
@@ -57,8 +56,8 @@ func TestExitCodes(t *testing.T) {
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.workspaces`), "a seed that fails leaves nothing")
 }
 
-// A call that is right is no misuse because what it names is not there: it fails, and says where to look.
-func TestWhatIsNotThere(t *testing.T) {
+// A correct command that names a missing object fails and says where to look. It is not a misuse.
+func TestMissingObjects(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	for args, says := range map[string]string{
@@ -66,8 +65,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5 --reason r": "autopost source add",
 		"credential show none": "autopost credential list", "credential check none": "autopost credential list",
 		"endpoint show none": "autopost endpoint list", "webhook deliveries none": "autopost webhook list", "template show none": "none", "budget show none": "none",
-		"channel pause none --for 1h --reason r": "nothing was changed: unknown channel none: autopost channel list", "group disable none --reason r": "autopost group list",
-		"source fetch none --reason r": "unknown source none: autopost source list", "credential requeue --credential none --reason r": "unknown credential none",
+		"channel pause none --for 1h --reason r": "nothing was changed: unknown channel none: run autopost channel list", "group disable none --reason r": "autopost group list",
+		"source fetch none --reason r": "unknown source none: run autopost source list", "credential requeue --credential none --reason r": "unknown credential none",
 		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":      "autopost alert list",
 		"apikey disable 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
 		"why 00000000-0000-7000-8000-000000000000":                       "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
@@ -77,13 +76,13 @@ func TestWhatIsNotThere(t *testing.T) {
 		require.Contains(t, result.Stderr, says, args)
 		require.Empty(t, result.Stdout, args)
 	}
-	require.Contains(t, ok(t, h, "help", "channel", "show"), "Show how a channel is configured")
+	require.Contains(t, ok(t, h, "help", "channel", "show"), "Show the configuration and state of a channel")
 }
 
-// Whatever command meets a database that lets nobody in says what to do, and where its address stands.
+// Each command that cannot connect to the database says what to do and where the address is set.
 func TestADatabaseThatLetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	away, reader := "postgres://nobody:x@127.0.0.1:1/none?connect_timeout=2", h.URL("autopost_reader")
 	elsewhere, err := url.Parse(reader)
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func TestADatabaseThatLetsNobodyIn(t *testing.T) {
 		args [][]string
 		says string
 	}{
-		{"away", away, [][]string{{"serve"}, {"doctor"}, {"verify"}, {"migrate"}, {"migrate", "status"}, {"seed", os.DevNull}, {"channel", "list"}}, "look whether the database runs, and at DATABASE_URL"},
+		{"away", away, [][]string{{"serve"}, {"doctor"}, {"verify"}, {"migrate"}, {"migrate", "status"}, {"seed", os.DevNull}, {"channel", "list"}}, "check that the database runs, and check DATABASE_URL"},
 		{"no member", reader, [][]string{{"serve"}, {"doctor"}, {"verify"}}, "grant autopost_engine to the login of DATABASE_URL"},
 		{"no such database", elsewhere.String(), [][]string{{"serve"}, {"migrate", "status"}}, "create the database, or correct DATABASE_URL"},
 		{"private and fresh", "", [][]string{{"serve"}, {"doctor"}}, "run autopost migrate"},
@@ -110,7 +109,7 @@ func TestADatabaseThatLetsNobodyIn(t *testing.T) {
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	for _, command := range [][]string{
 		nil, {"demo"}, {"serve"}, {"migrate"}, {"migrate", "status"}, {"seed"}, {"doctor"}, {"forecast"}, {"health"}, {"alert"}, {"alert", "list"}, {"alert", "ack"}, {"alert", "target"}, {"alert", "target", "list"}, {"alert", "target", "add"},
 		{"alert", "target", "set"}, {"alert", "target", "remove"}, {"alert", "target", "test"}, {"verify"}, {"apikey"}, {"apikey", "add"},
@@ -130,7 +129,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		require.Contains(t, result.Stdout, "Usage:", command)
 	}
 	export := strings.Join(strings.Fields(h.Run(nil, "config", "export", "--help").Stdout), " ")
-	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "sources", "endpoints", "result webhooks", "targets of alerts"} {
+	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "sources", "endpoints", "result webhooks", "alert targets"} {
 		require.Contains(t, export, what)
 	}
 }
@@ -138,13 +137,13 @@ func TestHelpOfEveryCommand(t *testing.T) {
 // --json is a switch as everywhere, and may name a file.
 func TestBenchTakesJSONAlone(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	for _, c := range []struct {
 		json []string
 		says string
 	}{
-		{[]string{"--json"}, "exclude each other"}, {[]string{"--json", "a.json"}, "exclude each other"}, {[]string{"--json=a.json"}, "exclude each other"},
-		{[]string{"--json", "a.json", "b.json"}, `does not know "b.json"`}, {[]string{"b.json"}, `does not know "b.json"`},
+		{[]string{"--json"}, "must not be used with --full"}, {[]string{"--json", "a.json"}, "must not be used with --full"}, {[]string{"--json=a.json"}, "must not be used with --full"},
+		{[]string{"--json", "a.json", "b.json"}, `unexpected argument "b.json"`}, {[]string{"b.json"}, `unexpected argument "b.json"`},
 	} {
 		refused := h.Run(nil, append([]string{"bench", "--quick", "--full"}, c.json...)...)
 		require.Equal(t, 2, refused.Code)
@@ -154,7 +153,7 @@ func TestBenchTakesJSONAlone(t *testing.T) {
 
 func TestMigrateSeedDoctor(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	h.Exec(`drop schema autopost cascade`)
 	h.Exec(`drop schema if exists public cascade; create schema public`)
 	empty := h.Run(nil, "doctor")
@@ -214,25 +213,13 @@ func TestMigrateSeedDoctor(t *testing.T) {
 // The daemon runs with the rights of its own role, and as the superuser.
 func TestDaemonAsEngine(t *testing.T) {
 	t.Parallel()
-	h, _, _ := newsroom(t, house.AsEngine)
+	h, _, _ := newsroom(t, harness.AsEngine)
 	d := h.Serve("AUTOPOST_LOG=debug")
-	h.Push(d, "secret-cms", house.Post("text", "With little rights", "media", picture(h, "photo-4.png")))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	h.Push(d, "secret-cms", harness.Post("text", "With little rights", "media", picture(h, "photo-4.png")))
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 	require.Zero(t, d.Stop())
 	require.NotContains(t, d.Log(), `"level":"ERROR"`)
 	require.Contains(t, d.Log(), "daemon.stopped")
-}
-
-// The five-minute run ends by itself, with its criteria met.
-func TestDemoOnce(t *testing.T) {
-	t.Parallel()
-	h := house.New(t)
-	result := h.RunWithin(4*time.Minute, []string{"DATABASE_URL=", "AUTOPOST_MIGRATE="}, "demo", "--once")
-	require.Zero(t, result.Code, "%s\n%s", result.Stdout, result.Stderr)
-	require.NotContains(t, result.Stdout, "│ no ")
-	for _, criterion := range []string{"25 posts to 40 channels", "Config-driven channel", "429 with retry_after", "Per-channel dedup", "Bad channel"} {
-		require.Regexp(t, criterion+`[^│]*│ yes │`, result.Stdout)
-	}
 }
 
 // verify says which rows break an invariant, and its exit code that some do.
@@ -240,7 +227,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	d := h.Serve()
-	h.Push(d, "secret-cms", house.Post("text", "Sound"))
+	h.Push(d, "secret-cms", harness.Post("text", "Sound"))
 	h.Drained("news")
 	h.Verified()
 	h.Exec(`delete from autopost.events where action = 'sent' and channel_id = 'on-max'`)

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// furnished is a house with something of every kind in two workspaces.
-func furnished(t *testing.T) *house.House {
+// furnished is an installation with an object of every kind in two workspaces.
+func furnished(t *testing.T) *harness.Harness {
 	t.Helper()
 	h, _, _ := newsroom(t)
-	h.GroupRate("news", house.Telegram, "telegram", 12.5)
+	h.GroupRate("news", harness.Telegram, "telegram", 12.5)
 	h.Exec(`update autopost.channels set title = 'On "Telegram": #1', tags = '{ru,"two words"}', route_filter = '{"include_any": ["ru"], "exclude": ["ads"]}',
 		settings = '{"long_text": "split", "utm": {"utm_source": "tg"}, "reach": 1.50, "yes": "no"}', timezone = 'Europe/Moscow', window_mode = 'windowed',
 		posting_window = '{"mon": [["09:00", "24:00"]], "sun": []}', dedup_ttl_hours = 24, on_unknown = 'hold', max_parallel = 3, rate_rps = null
@@ -39,7 +39,7 @@ func furnished(t *testing.T) *house.House {
 }
 
 // wiped takes all configuration away, as if it had never been.
-func wiped(h *house.House) {
+func wiped(h *harness.Harness) {
 	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
 		delete from autopost.platform_limits; delete from autopost.credential_health; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
@@ -54,30 +54,30 @@ func TestConfigurationMoves(t *testing.T) {
 	require.NotContains(t, first, "secret_hash")
 	require.NotContains(t, first, "      feed:\n        kind: pull_source", "what a source made itself is left out")
 	require.Contains(t, first, "      wire-in:\n        kind: pull_source\n        source_id: wire\n        hash_drop_window_sec: 60\n")
-	require.Contains(t, first, "secret_ref: env:HOUSE_TELEGRAM_TOKEN")
+	require.Contains(t, first, "secret_ref: env:TEST_TELEGRAM_TOKEN")
 	require.Equal(t, first, ok(t, h, "config", "export"))
-	h.File("house.yaml", first)
-	require.Equal(t, "nothing to change\n", ok(t, h, "config", "diff", "house.yaml", "--exit-code"))
-	require.Equal(t, "nothing to change\n", ok(t, h, "config", "apply", "house.yaml"), "nobody is asked")
+	h.File("workspaces.yaml", first)
+	require.Equal(t, "nothing to change\n", ok(t, h, "config", "diff", "workspaces.yaml", "--exit-code"))
+	require.Equal(t, "nothing to change\n", ok(t, h, "config", "apply", "workspaces.yaml"), "nobody is asked")
 
 	wiped(h)
 	require.Equal(t, "workspaces: {}\n", ok(t, h, "config", "export"))
-	differs := h.Run(nil, "config", "diff", "house.yaml", "--exit-code")
+	differs := h.Run(nil, "config", "diff", "workspaces.yaml", "--exit-code")
 	require.Equal(t, 1, differs.Code)
 	require.Contains(t, differs.Stdout, "+ channel on-telegram", differs.Stderr)
 	require.Contains(t, differs.Stdout, "~ max_attempts: 5 -> 7")
 	unsecret := "      ! it has no secret, and is disabled until it has: autopost endpoint rotate cms makes one\n"
 	require.Contains(t, differs.Stdout, unsecret)
-	require.Contains(t, ok(t, h, "config", "apply", "house.yaml", "--yes", "--operator", "olga"), unsecret)
+	require.Contains(t, ok(t, h, "config", "apply", "workspaces.yaml", "--yes", "--operator", "olga"), unsecret)
 	require.Equal(t, first, ok(t, h, "config", "export"))
 	require.Equal(t, []string{"cms false", "feed true", "shop true", "wire-in true"}, pgtest.Column[string](h.DB,
 		`select endpoint_id || ' ' || enabled from autopost.workspace_endpoints order by 1`), "no secret moves")
-	require.Equal(t, []string{"olga: config apply house.yaml"}, pgtest.Column[string](h.DB, `select distinct operator || ': ' || reason from autopost.admin_audit_log`))
+	require.Equal(t, []string{"olga: config apply workspaces.yaml"}, pgtest.Column[string](h.DB, `select distinct operator || ': ' || reason from autopost.admin_audit_log`))
 	h.Verified()
 
-	other := house.New(t)
-	other.File("house.yaml", first)
-	ok(t, other, "config", "apply", "house.yaml", "--yes")
+	other := harness.New(t)
+	other.File("workspaces.yaml", first)
+	ok(t, other, "config", "apply", "workspaces.yaml", "--yes")
 	require.Equal(t, first, ok(t, other, "config", "export"))
 	rotated := other.Run(nil, "endpoint", "rotate", "cms", "--workspace", "news", because)
 	require.Zero(t, rotated.Code, rotated.Stderr)
@@ -135,10 +135,10 @@ func TestAWrongSourceOrEndpointIsRefusedWithItsLine(t *testing.T) {
 		{"tags: [ru]", "colour: red", "f.yaml:9: source feed: config_json.colour is unknown to kind rss"},
 		{"kind: rss", "kind: gopher", "f.yaml:5: source feed: kind \"gopher\" is unknown: use rss, api, db"},
 		{"kind: rss", "kind: rss\n        endpoint_id: shop", "f.yaml:6: source feed: endpoint_id shop is not its endpoint, which stays: write feed"},
-		{"signing_ref: shop-key", "enabled: true", "f.yaml:11: endpoint shop: signing_ref is its only secret"},
-		{"signing_ref: shop-key", "signing_ref: other", "f.yaml:13: endpoint shop: signing_ref is another key than it has: use rotate_endpoint"},
+		{"signing_ref: shop-key", "enabled: true", "f.yaml:11: endpoint shop: signing_ref must stay: it is the only secret"},
+		{"signing_ref: shop-key", "signing_ref: other", "f.yaml:13: endpoint shop: signing_ref must be its present key: use rotate_endpoint"},
 		{"signing_ref: shop-key", "signing_ref: shop-key\n        ingress_rps: 0", "f.yaml:14: endpoint shop: ingress_rps 0 is out of range"},
-		{"signing_ref: shop-key", "secret_hash: x", "f.yaml:13: there is no field \"secret_hash\""},
+		{"signing_ref: shop-key", "secret_hash: x", "f.yaml:13: unknown field \"secret_hash\""},
 	} {
 		require.Contains(t, taps, c.from)
 		h.File("f.yaml", strings.Replace(taps, c.from, c.to, 1))
@@ -182,14 +182,14 @@ func TestConfigurationIsComparedAndPruned(t *testing.T) {
 
 	before := ok(t, h, "config", "export")
 	ok(t, h, "config", "apply", "small.yaml", "--dry-run")
-	silent := h.RunOn("", "config", "apply", "small.yaml")
+	silent := h.RunWithInput("", "config", "apply", "small.yaml")
 	require.Equal(t, 1, silent.Code)
 	require.Contains(t, silent.Stderr, "--yes")
 	require.Equal(t, before, ok(t, h, "config", "export"), "nothing before somebody says yes")
 
 	ok(t, h, "config", "apply", "small.yaml", "--workspace", "news", "--yes")
 	require.Equal(t, "7", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`), "a workspace alone")
-	said := h.RunOn("yes\n", "config", "apply", "small.yaml")
+	said := h.RunWithInput("yes\n", "config", "apply", "small.yaml")
 	require.Zero(t, said.Code, said.Stderr)
 	require.Equal(t, "6", pgtest.Value[string](h.DB, `select value::text from autopost.settings where key = 'max_attempts'`))
 	require.Equal(t, "config apply small.yaml", pgtest.Value[string](h.DB, `select reason from autopost.admin_audit_log where subject = 'setting:max_attempts' order by id desc limit 1`))
@@ -216,15 +216,15 @@ func TestAWrongConfigurationIsRefusedWithItsLine(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"target_id: \"@new\"", "target_id: new", 1, `f.yaml:13: channel new: target_id "new" is no target of telegram: write @name`},
+		{"target_id: \"@new\"", "target_id: new", 1, `f.yaml:13: channel new: target_id must be a target of telegram, got "new": write @name`},
 		{"auth_ref: telegram\n        title", "title", 1, "f.yaml:6: channel on-telegram: auth_ref is missing"},
 		{"{title}!", "{title", 1, "f.yaml:18: template digest: body has a brace"},
-		{"template_ref: digest", "template_ref: digset", 1, "f.yaml:15: channel new: template_ref there is no template"},
-		{"title: Elsewhere", "tittle: Elsewhere", 2, "f.yaml:10: there is no field \"tittle\": did you mean title?"},
-		{"max_attempts", "max_atempts", 2, "f.yaml:2: there is no setting \"max_atempts\": did you mean max_attempts?"},
+		{"template_ref: digest", "template_ref: digset", 1, "f.yaml:15: channel new: template_ref must be a template"},
+		{"title: Elsewhere", "tittle: Elsewhere", 2, "f.yaml:10: unknown field \"tittle\": did you mean title?"},
+		{"max_attempts", "max_atempts", 2, "f.yaml:2: unknown setting \"max_atempts\": did you mean max_attempts?"},
 		{"max_attempts: 6", "max_attempts: six", 1, "f.yaml:2: "},
-		{"max_attempts: 6", "event_retention_days: 1000", 1, "event_retention_days would be longer"},
-		{"    templates", "  templates", 2, "f.yaml:17: there is no key \"digest\""},
+		{"max_attempts: 6", "event_retention_days: 1000", 1, "event_retention_days must not exceed"},
+		{"    templates", "  templates", 2, "f.yaml:17: unknown key \"digest\""},
 	} {
 		require.Contains(t, small, c.from)
 		h.File("f.yaml", strings.Replace(small, c.from, c.to, 1))
@@ -237,9 +237,9 @@ func TestAWrongConfigurationIsRefusedWithItsLine(t *testing.T) {
 	}
 	h.File("f.yaml", small)
 	for says, args := range map[string][]string{
-		"nowhere.yaml":                   {"diff", "nowhere.yaml"},
-		"says nothing of workspace none": {"diff", "f.yaml", "--workspace", "none"},
-		"takes one file":                 {"apply"},
+		"nowhere.yaml":                {"diff", "nowhere.yaml"},
+		"must contain workspace none": {"diff", "f.yaml", "--workspace", "none"},
+		"exactly one file":            {"apply"},
 	} {
 		result := h.Run(nil, append([]string{"config"}, args...)...)
 		require.Equal(t, 2, result.Code, result.Stderr)

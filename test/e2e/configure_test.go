@@ -9,16 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/telegram"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // The page about configuring is run from the top, command by command.
 func TestThePageAboutConfiguring(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	page, err := os.ReadFile("../../docs/operate/configure.md")
 	require.NoError(t, err)
 	ran := 0
@@ -53,19 +53,19 @@ func shellWords(line string) []string {
 // A channel that was made by commands alone gets its post, and its workspace's status rules it.
 func TestAChannelMadeByCommandsIsPostedTo(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	h.World.Telegram.AddChat(telegram.Chat{ID: -1001, Title: "made"})
 	ok(t, h, "workspace", "add", "news", because, "--operator", "olga")
-	ok(t, h, "credential", "bind", "bot", "--platform", "telegram", "--secret-ref", "env:HOUSE_TELEGRAM_TOKEN", because)
+	ok(t, h, "credential", "bind", "bot", "--platform", "telegram", "--secret-ref", "env:TEST_TELEGRAM_TOKEN", because)
 	ok(t, h, "channel", "add", "made", "--platform", "telegram", "--target-id", "-1001", "--auth-ref", "bot", "--rate-rps", "0", because)
 	h.Endpoint("news", "cms", "secret-cms")
-	d := h.Serve()
+	d := h.Serve(rarely)
 	ok(t, h, "workspace", "pause", "news", because)
 	require.Contains(t, ok(t, h, "workspace", "list"), "paused")
-	require.Equal(t, 1, h.Push(d, "secret-cms", house.Post("text", "Made")).Number("enqueued"))
+	require.Equal(t, 1, h.Push(d, "secret-cms", harness.Post("text", "Made")).Number("enqueued"))
 	require.JSONEq(t, `{"queued": 1}`, string(decode[map[string]json.RawMessage](t, ok(t, h, "workspace", "show", "news", "--json"))["queue"]))
 	ok(t, h, "workspace", "resume", "news", because)
-	h.Until("it is sent", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: "-1001"})) == 1 })
+	h.Until("it is sent", func() bool { return len(h.Accepted(sim.Filter{Chat: "-1001"})) == 1 })
 	require.Equal(t, "olga", pgtest.Value[string](h.DB, `select operator from autopost.admin_audit_log where action = 'put_workspace' order by seq limit 1`))
 	h.Drained("news")
 	h.Verified()
@@ -79,8 +79,8 @@ func TestConfigureCommands(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"workspace", "add", "news", because}, 1, "workspace news is there already"},
-		{[]string{"workspace", "set", "none", "--name", "x", because}, 1, "there is no workspace none"},
+		{[]string{"workspace", "add", "news", because}, 1, "workspace news already exists"},
+		{[]string{"workspace", "set", "none", "--name", "x", because}, 1, "unknown workspace none"},
 		{[]string{"workspace", "set", "news", "--name", "News", because, "--dry-run"}, 0, "dry run"},
 		{[]string{"workspace", "set", "news", "--name", "News", because}, 0, "changed workspace news"},
 		{[]string{"workspace", "set", "news", "--name", "News", because}, 0, "nothing to change"},
@@ -93,27 +93,27 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "set", "third", "--title", "x", because}, 1, "autopost channel add"},
 		{[]string{"channel", "set", "on-max", "--title", "On MAX"}, 2, "--reason"},
 		{[]string{"channel", "set", "on-max", "--max-parallel", "many", because}, 2, "--max-parallel"},
-		{[]string{"channel", "set", "on-max", "--enabled", "yes", because}, 2, "write true or false"},
-		{[]string{"channel", "set", "on-max", "--settings", "{", because}, 2, "no JSON"},
+		{[]string{"channel", "set", "on-max", "--enabled", "yes", because}, 2, "must be true or false"},
+		{[]string{"channel", "set", "on-max", "--settings", "{", because}, 2, "must be JSON"},
 		{[]string{"channel", "set", "on-max", "--settings", `{"bogus": true}`, because}, 0, "platform max reads no settings.bogus"},
 		{[]string{"channel", "set", "on-max", "--settings", `{"moderated": true}`, because}, 1, "posts cannot wait for a decision yet"},
 		{[]string{"channel", "set", "on-max", "--unset", "colour", because}, 2, "target_id"},
-		{[]string{"channel", "set", "on-max", "--title", "x", "--unset", "title", because}, 2, "set and unset"},
-		{[]string{"channel", "set", "on-max", "--title", "x", "--from", "f.json", because}, 2, "not from both"},
+		{[]string{"channel", "set", "on-max", "--title", "x", "--unset", "title", because}, 2, "that is also set"},
+		{[]string{"channel", "set", "on-max", "--title", "x", "--from", "f.json", because}, 2, "must not be used with field flags"},
 		{[]string{"channel", "set", "on-max", "--from", "nowhere.json", because}, 2, "nowhere.json"},
 		{[]string{"channel", "set", "on-max", "--from", "f.json", because}, 0, "On MAX"},
 		{[]string{"channel", "set", "on-max", "--from", "odd.json", because}, 2, "colour"},
-		{[]string{"channel", "set", "on-max", "--from", "list.json", because}, 2, "no JSON object"},
+		{[]string{"channel", "set", "on-max", "--from", "list.json", because}, 2, "must contain a JSON object"},
 		{[]string{"channel", "list"}, 0, "On MAX"},
 		{[]string{"channel", "show", "on-max"}, 0, "send_mode"},
-		{[]string{"channel", "show", "nobody"}, 1, "there is no channel nobody in workspace news"},
+		{[]string{"channel", "show", "nobody"}, 1, "unknown channel nobody in workspace news"},
 		{[]string{"channel", "remove", "on-max", because}, 1, "disable it first"},
 		{[]string{"channel", "remove", "nobody", because}, 1, "unknown channel"},
 		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "added quota of channel:on-max per 1h0m0s"},
 		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "nothing to change"},
-		{[]string{"quota", "set", "--channel", "nobody", "--per", "1h", "--max-sends", "8", because}, 1, "there is no channel nobody"},
+		{[]string{"quota", "set", "--channel", "nobody", "--per", "1h", "--max-sends", "8", because}, 1, "must be an existing channel, got nobody"},
 		{[]string{"quota", "set", "--channel", "on-max", "--max-sends", "8", because}, 2, "--per"},
-		{[]string{"quota", "set", "--per", "1h", "--max-sends", "8", because}, 2, "--channel or --group"},
+		{[]string{"quota", "set", "--per", "1h", "--max-sends", "8", because}, 2, "--channel and --group"},
 		{[]string{"quota", "set", "--group", "max", "--per", "1h", "--max-sends", "8", because}, 2, "group:PLATFORM/GROUP"},
 		{[]string{"quota", "list"}, 0, "channel:on-max"},
 		{[]string{"channel", "set", "on-max", "--enabled", "false", because}, 0, "true"},
@@ -124,7 +124,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"budget", "show", "x"}, 1, "has no budget"},
 		{[]string{"budget", "set", "x", "--month-usd", "0.1", because}, 0, "added budget of x"},
 		{[]string{"budget", "set", "x", "--month-usd", "0.10", because}, 0, "nothing to change"},
-		{[]string{"budget", "set", "nobody", "--month-usd", "1", because}, 1, "there is no credential nobody"},
+		{[]string{"budget", "set", "nobody", "--month-usd", "1", because}, 1, "must be an existing credential, got nobody"},
 		{[]string{"budget", "set", "x", "--month-usd", "much", because}, 2, "--month-usd"},
 		{[]string{"budget", "show", "x"}, 0, "month_usd"},
 		{[]string{"budget", "list"}, 0, "0.1"},
@@ -136,10 +136,10 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"credential", "bind", "x", "--platform", "x", "--secret-ref", "the-secret-itself", because}, 1, "never the secret itself"},
 		{[]string{"credential", "list"}, 0, "not checked"},
 		{[]string{"template", "put", "digest", "--body", "{title", because}, 1, "brace"},
-		{[]string{"template", "put", "digest", "--body", "a", "--body-file", "body.txt", because}, 2, "not from both"},
+		{[]string{"template", "put", "digest", "--body", "a", "--body-file", "body.txt", because}, 2, "must not be used with --body"},
 		{[]string{"template", "put", "digest", "--body-file", "nowhere.txt", because}, 2, "nowhere.txt"},
 		{[]string{"template", "put", "digest", "--body-file", "body.txt", because, "--dry-run"}, 0, "dry run"},
-		{[]string{"template", "show", "digest"}, 1, "there is no such version"},
+		{[]string{"template", "show", "digest"}, 1, "unknown version"},
 		{[]string{"template", "put", "digest", "--body-file", "body.txt", because}, 0, "added template digest"},
 		{[]string{"template", "put", "digest", "--body-file", "body.txt", because}, 0, "nothing to change"},
 		{[]string{"template", "put", "digest", "--platform", "telegram", "--body", "<b>{title}</b>", "--parse-mode", "HTML", because}, 0, "added template digest/telegram"},
@@ -147,23 +147,23 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"template", "preview", "digest", "--var", "title=News"}, 0, "<b>News</b>"},
 		{[]string{"template", "preview", "digest", "--body", "{title}!", "--var", "title=News"}, 0, "News!"},
 		{[]string{"template", "preview", "digest", "post.json"}, 0, "<b>Posted</b>"},
-		{[]string{"template", "preview", "digest", "post.json", "--var", "title=x"}, 2, "not from both"},
+		{[]string{"template", "preview", "digest", "post.json", "--var", "title=x"}, 2, "must not be used with FILE"},
 		{[]string{"template", "preview", "digest"}, 1, "title is missing"},
-		{[]string{"template", "preview"}, 2, "name of a template"},
+		{[]string{"template", "preview"}, 2, "template name"},
 		{[]string{"template", "enable", "digest", because}, 2, "--version"},
 		{[]string{"template", "enable", "digest", "--version", "1", "--disable", because}, 0, "false"},
 		{[]string{"template", "enable", "digest", "--version", "9", because}, 1, "unknown version"},
 		{[]string{"template", "list"}, 0, "digest"},
 		{[]string{"setting", "set", "max_attempts"}, 2, "--default"},
-		{[]string{"setting", "set", "max_attempts", "seven"}, 2, "no JSON value"},
+		{[]string{"setting", "set", "max_attempts", "seven"}, 2, "must be JSON"},
 		{[]string{"setting", "set", "max_attempts", "-1"}, 2, "-1"},
 		{[]string{"setting", "set", "no_such", "1"}, 2, "no_such"},
-		{[]string{"setting", "set", "slot_horizon_ms", "99999999"}, 2, "slot_horizon_ms must be a whole number of milliseconds from 100 to 1000"},
+		{[]string{"setting", "set", "webhook_poll_ms", "9999999999"}, 2, "webhook_poll_ms must be a whole number of milliseconds from 0 to 1000000000"},
 		{[]string{"setting", "set", "max_attempts", "7", "--dry-run"}, 0, "dry run"},
 		{[]string{"setting", "set", "max_attempts", "7", "--operator", "olga"}, 0, "5 -> 7"},
 		{[]string{"setting", "set", "max_attempts", "7"}, 0, "nothing to change"},
 		{[]string{"setting", "set", "max_attempts", "--default"}, 0, "7 -> 5"},
-		{[]string{"setting", "list"}, 0, "calls a delivery may start"},
+		{[]string{"setting", "list"}, 0, "calls of a delivery before it is dead"},
 	} {
 		if step.args[0] == "workspace" && step.args[1] == "add" {
 			h.File("f.json", `{"title": "On MAX", "tags": ["ru"]}`)
@@ -200,10 +200,10 @@ func TestImportOfChannels(t *testing.T) {
 	h.File("c.csv", "channel_id,platform,target_id,auth_ref,rate_rps\na,telegram,@a,telegram,\nb,telegram,@b,telegram,0.5\non-max,,,,3\n")
 	require.Contains(t, ok(t, h, "channel", "import", "c.csv", "--dry-run", because), "+ channel b")
 	require.Equal(t, 2, count())
-	no := h.RunOn("no\n", "channel", "import", "c.csv", because)
+	no := h.RunWithInput("no\n", "channel", "import", "c.csv", because)
 	require.Equal(t, 1, no.Code)
 	require.Equal(t, 2, count(), "nobody said yes")
-	yes := h.RunOn("yes\n", "channel", "import", "c.csv", because)
+	yes := h.RunWithInput("yes\n", "channel", "import", "c.csv", because)
 	require.Zero(t, yes.Code, yes.Stderr)
 	require.Equal(t, 4, count())
 	require.InDelta(t, 3, pgtest.Value[float64](h.DB, `select rate_rps::float8 from autopost.channels where channel_id = 'on-max'`), 0)
@@ -212,7 +212,7 @@ func TestImportOfChannels(t *testing.T) {
 	h.File("wrong.csv", "channel_id,platform,target_id,auth_ref\nc,telegram,@c,telegram\nd,telegram,nowhere,telegram\n")
 	wrong := h.Run(nil, "channel", "import", "wrong.csv", "--yes", because)
 	require.Equal(t, 1, wrong.Code)
-	require.Contains(t, wrong.Stderr, `wrong.csv:3: column 3: channel d: target_id "nowhere" is no target of telegram`)
+	require.Contains(t, wrong.Stderr, `wrong.csv:3: column 3: channel d: target_id must be a target of telegram, got "nowhere"`)
 	require.Equal(t, 4, count(), "all or nothing")
 	h.File("odd.csv", "channel_id,colour\n")
 	odd := h.Run(nil, "channel", "import", "odd.csv", because)

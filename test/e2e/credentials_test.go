@@ -18,23 +18,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	simtg "autopost/internal/sim/telegram"
 	simx "autopost/internal/sim/twitter"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // A bot token of this file's tests; it must not be shown.
 const sealedToken = "7001002:AAcanarySealedTelegramToken"
 
 // sealed makes a workspace whose Telegram token is kept sealed, with a channel.
-func sealed(t *testing.T) (h *house.House, keyFile string) {
+func sealed(t *testing.T) (h *harness.Harness, keyFile string) {
 	t.Helper()
-	h = house.New(t)
+	h = harness.New(t)
 	require.NoError(t, h.World.Telegram.AddBot(sealedToken))
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 	h.Endpoint("acme", "in", "e2e-secret")
-	h.Channel("acme", house.Channel{ID: "news", Platform: house.Telegram})
+	h.Channel("acme", harness.Channel{ID: "news", Platform: harness.Telegram})
 	keyFile = filepath.Join(t.TempDir(), "master.key")
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte(sealedToken+"\n"), 0o600))
@@ -64,7 +64,7 @@ func TestSealedCredentialSendsAndIsShownWithoutItsSecret(t *testing.T) {
 	require.Equal(t, "sealed:telegram", pgtest.Value[string](h.DB, `select secret_ref from autopost.credential_bindings`))
 
 	d := h.Serve(append(env, "AUTOPOST_LOG=debug")...)
-	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "one")).Status)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "one")).Status)
 	h.Drained("acme")
 	require.Len(t, h.Accepted(), 1)
 
@@ -72,7 +72,7 @@ func TestSealedCredentialSendsAndIsShownWithoutItsSecret(t *testing.T) {
 	run := h.Run(env, "credential", "rewrap", "--new-key", "--drop-old", "--json")
 	require.Zero(t, run.Code, run.Stderr)
 	require.Contains(t, run.Stdout, `"rewrapped":1,"dropped_keys":1`)
-	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "two")).Status)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "two")).Status)
 	h.Drained("acme")
 	require.Len(t, h.Accepted(), 2)
 
@@ -92,14 +92,14 @@ func TestSealedCredentialSendsAndIsShownWithoutItsSecret(t *testing.T) {
 	h.World.Telegram.SetAccess(-1_000_000_000_001, simtg.AccessReadOnly)
 	check = h.Run(env, "credential", "check", "telegram")
 	require.Equal(t, 1, check.Code)
-	require.Contains(t, check.Stdout, "give it that right")
+	require.Contains(t, check.Stdout, "grant that right")
 	require.Equal(t, 1, h.Run(env, "channel", "check", "news").Code)
 
 	// Without its key nothing is sent, nothing is lost, and everybody says what to do.
 	require.NoError(t, os.Rename(keyFile, keyFile+".away"))
 	doctor := h.Run(env, "doctor", "--json")
 	require.Equal(t, 1, doctor.Code)
-	require.Contains(t, doctor.Stdout, "put the file of the master key back")
+	require.Contains(t, doctor.Stdout, "restore the master key file")
 	check = h.Run(env, "credential", "check")
 	require.Equal(t, 1, check.Code)
 	require.Contains(t, check.Stdout, "there is no master key")
@@ -121,7 +121,7 @@ func TestTheDoctorsRemedies(t *testing.T) {
 	ill := diagnose(t, h, "AUTOPOST_MASTER_KEY_FILE="+keyFile, "AUTOPOST_MAX_API_URL=http://127.0.0.1:1", "FAR_TOKEN=far-away")
 	for check, want := range map[string][2]string{
 		"master key":               {"can be read by others", "chmod 600 " + keyFile},
-		"credential acme/telegram": {"chmod 600", "the line master key"},
+		"credential acme/telegram": {"chmod 600", "the check master key"},
 		"credential acme/far":      {"net_connect", "AUTOPOST_MAX_API_URL"},
 		"credential acme/unset":    {`"NOWHERE_SET" is not set`, "autopost credential set unset"},
 	} {
@@ -132,33 +132,33 @@ func TestTheDoctorsRemedies(t *testing.T) {
 	}
 }
 
-func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
+func TestSetRefusesASecretOfAnotherForm(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 	for _, c := range []struct {
 		stdin string
 		args  []string
 		says  string
 	}{
-		{"canary", []string{"bot", "--platform", "telegram", "--reason", "r"}, "bot token: it is not of the form"},
-		{"{}", []string{"tube", "--platform", "youtube", "--reason", "r"}, "client_id: it is missing"},
-		{"", []string{"bot", "--platform", "max", "--reason", "r"}, "secret: it is empty"},
-		{"canary", []string{"bot", "--reason", "r"}, "pass --platform"},
+		{"canary", []string{"bot", "--platform", "telegram", "--reason", "r"}, "bot token must have the form"},
+		{"{}", []string{"tube", "--platform", "youtube", "--reason", "r"}, "client_id is missing"},
+		{"", []string{"bot", "--platform", "max", "--reason", "r"}, "secret is empty"},
+		{"canary", []string{"bot", "--reason", "r"}, "--platform must be set"},
 		{"canary", []string{"bot", "--platform", "max"}, "--reason"},
 		{"canary", []string{"bot", "--platform", "max", "--reason", "r", "--from-file", "/nowhere"}, "/nowhere"},
 		{"canary", []string{"bot", "--platform", "foo", "--reason", "r"}, "use http, max, postgres, smtp, telegram, webhook, x, youtube"},
 	} {
-		run := h.RunOn(c.stdin, append([]string{"credential", "set"}, c.args...)...)
+		run := h.RunWithInput(c.stdin, append([]string{"credential", "set"}, c.args...)...)
 		require.Equal(t, 2, run.Code, "%v: %s", c.args, run.Stderr)
 		require.Contains(t, run.Stderr, c.says)
 		require.NotContains(t, run.Stderr, "canary")
 	}
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.credential_bindings`))
 	data := t.TempDir()
-	set := func(platform string, more ...string) house.Result {
+	set := func(platform string, more ...string) harness.Result {
 		args := append([]string{"credential", "set", "bot", "--platform", platform, "--reason", "r"}, more...)
-		return h.RunTalking([]string{"AUTOPOST_DATA_DIR=" + data}, "canary-max-token", func(string) {}, args...)
+		return h.RunInteractive([]string{"AUTOPOST_DATA_DIR=" + data}, "canary-max-token", func(string) {}, args...)
 	}
 	dry := set("max", "--dry-run")
 	require.Zero(t, dry.Code, dry.Stderr)
@@ -171,7 +171,7 @@ func TestSetRefusesWhatIsNoSecretOfThePlatform(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	other := set("http")
 	require.Equal(t, 2, other.Code)
-	require.Contains(t, other.Stderr, "is for platform max")
+	require.Contains(t, other.Stderr, "has platform max")
 }
 
 func s256(verifier string) string {
@@ -198,7 +198,7 @@ func tokens(t *testing.T, challenge func() string) *httptest.Server {
 
 func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 	var mu sync.Mutex
 	var challenge string
@@ -207,7 +207,7 @@ func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 	browser := func(code string) func(string) {
 		return func(line string) {
 			address, err := url.Parse(strings.TrimSpace(line))
-			if err != nil || address.Host != "x.com" {
+			if err != nil || address.Path != "/i/oauth2/authorize" {
 				return
 			}
 			asked := address.Query()
@@ -228,13 +228,13 @@ func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 		}
 	}
 	env := []string{"AUTOPOST_X_API_URL=" + platform.URL}
-	link := func(code string) house.Result {
-		return h.RunTalking(env, `{"client_id": "client", "client_secret": "canary-hush"}`, browser(code),
-			"credential", "link", "shop", "--platform", "x", "--listen", "127.0.0.1:0", "--timeout", "30s", "--reason", "the shop's account")
+	link := func(code string) harness.Result {
+		return h.RunInteractive(env, `{"client_id": "client", "client_secret": "canary-hush"}`, browser(code),
+			"credential", "link", "shop", "--platform", "x", "--listen", "127.0.0.1:0", "--timeout", "240s", "--reason", "the shop's account")
 	}
 	wrong := link("canary-other-code")
 	require.Equal(t, 1, wrong.Code)
-	require.Contains(t, wrong.Stderr, "did not give a credential for the code")
+	require.Contains(t, wrong.Stderr, "refused the code")
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.sealed_secrets`))
 	done := link("canary-code")
 	require.Zero(t, done.Code, done.Stderr)
@@ -248,40 +248,40 @@ func TestLinkAnAccountFromTheCommandLine(t *testing.T) {
 
 	refused := h.Run(nil, "credential", "link", "shop", "--same-app", "--listen", "0.0.0.0:0", "--reason", "r")
 	require.Equal(t, 2, refused.Code)
-	require.Contains(t, refused.Stderr, "no loopback address")
-	require.Equal(t, 2, h.RunOn(`{"client_id": "a"}`, "credential", "link", "bot", "--platform", "telegram", "--reason", "r").Code)
+	require.Contains(t, refused.Stderr, "must be a loopback address")
+	require.Equal(t, 2, h.RunWithInput(`{"client_id": "a"}`, "credential", "link", "bot", "--platform", "telegram", "--reason", "r").Code)
 }
 
 // A token that the platform does not know: its channels pause, one alert says so, and a new one brings all back.
-func TestRefusedCredentialIsGivenAnewAndLosesNothing(t *testing.T) {
+func TestRefusedCredentialIsReplacedAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	require.NoError(t, h.World.Telegram.AddBot(sealedToken))
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 	h.Endpoint("acme", "in", "e2e-secret")
 	for _, id := range []string{"a", "b"} {
-		h.Channel("acme", house.Channel{ID: id, Platform: house.Telegram})
+		h.Channel("acme", harness.Channel{ID: id, Platform: harness.Telegram})
 	}
 	set := func(token string) string {
-		run := h.RunOn(token, "credential", "set", "telegram", "--platform", "telegram", "--reason", "e2e")
+		run := h.RunWithInput(token, "credential", "set", "telegram", "--platform", "telegram", "--reason", "e2e")
 		require.Zero(t, run.Code, run.Stderr)
 		return run.Stdout
 	}
 	set("7001003:AAcanaryTokenOfNoBot")
-	d := h.Serve()
-	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "first")).Status)
-	h.UntilTrue(prompt, `select count(*) = 2 from autopost.channels c where c.auth_held and c.paused_until > now()`)
-	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", house.Post("text", "second")).Status)
+	d := h.Serve(rarely)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "first")).Status)
+	h.UntilTrue(`select count(*) = 2 from autopost.channels c where c.auth_held and c.paused_until > now()`)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "second")).Status)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'auth_lost'`))
 	require.Equal(t, []string{"credential:telegram"}, pgtest.Column[string](h.DB, `select subject from autopost.alerts where ended_at is null`))
 	list := h.Run(nil, "credential", "list", "--json")
 	require.Contains(t, rowsOf(t, list.Stdout)[0]["state"], "refused since")
 	early := h.Run(nil, "credential", "relink", "telegram", "--reason", "e2e")
 	require.Equal(t, 1, early.Code)
-	require.Contains(t, early.Stderr, "not good yet")
+	require.Contains(t, early.Stderr, "does not accept credential")
 
 	said := set(sealedToken)
-	require.Contains(t, said, "channels that waited for it go on")
+	require.Contains(t, said, "waiting channels were resumed")
 	require.Contains(t, said, "autopost credential requeue")
 	h.Drained("acme")
 	relink := h.Run(nil, "credential", "relink", "telegram", "--reason", "e2e")
@@ -295,19 +295,19 @@ func TestRefusedCredentialIsGivenAnewAndLosesNothing(t *testing.T) {
 
 func TestDaemonsRenewWhatExpiresOnce(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	require.NoError(t, h.World.X.AddApp(simx.App{Name: "app", ClientID: "client", ClientSecret: "canary-hush"}))
 	require.NoError(t, h.World.X.AddUser(simx.User{ID: "42", Username: "nyx"}))
 	access, refresh, err := h.World.X.GrantOAuth2("app", "42", simx.AllScopes)
 	require.NoError(t, err)
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
-	run := h.RunOn(fmt.Sprintf(`{"client_id": "client", "client_secret": "canary-hush", "access_token": %q, "refresh_token": %q}`, access, refresh),
+	run := h.RunWithInput(fmt.Sprintf(`{"client_id": "client", "client_secret": "canary-hush", "access_token": %q, "refresh_token": %q}`, access, refresh),
 		"credential", "set", "x", "--platform", "x", "--reason", "e2e")
 	require.Zero(t, run.Code, run.Stderr)
 	h.Exec(`update autopost.credential_health set valid_until = now() + interval '1 minute', next_refresh_at = now()`)
-	daemons := []*house.Daemon{h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug"), h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug")}
-	h.UntilTrue(prompt, `select count(*) = 1 from autopost.events where action = 'auth_refreshed'`)
-	h.UntilTrue(prompt, `select valid_until > now() + interval '1 hour' from autopost.credential_health`)
+	daemons := []*harness.Daemon{h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug"), h.Serve("MONITOR_INTERVAL_SECONDS=1", "AUTOPOST_LOG=debug")}
+	h.UntilTrue(`select count(*) = 1 from autopost.events where action = 'auth_refreshed'`)
+	h.UntilTrue(`select valid_until > now() + interval '1 hour' from autopost.credential_health`)
 	asked := 0
 	for _, entry := range h.World.Log.Entries() {
 		if entry.Method == "POST /2/oauth2/token" {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // made is what the commands answer about a new secret.
@@ -24,14 +24,14 @@ type made struct {
 	Applied    bool   `json:"applied"`
 }
 
-func endpoint(t *testing.T, h *house.House, args ...string) (answer made) {
+func endpoint(t *testing.T, h *harness.Harness, args ...string) (answer made) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(ok(t, h, append([]string{"endpoint"}, append(args, because, "--json")...)...)), &answer))
 	return answer
 }
 
-// An endpoint's life by commands: its secret is told once, is exchanged without a
-// gap, and the old one ends when a person says so.
+// The life of an endpoint by commands: its secret is printed once and rotated without a gap. The
+// old one ends when an operator ends it.
 func TestEndpointByCommands(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
@@ -40,49 +40,49 @@ func TestEndpointByCommands(t *testing.T) {
 	shop := endpoint(t, h, "add", "shop", "--rps", "500", "--url", "https://posts.example.org/")
 	require.Equal(t, "shop", shop.EndpointID)
 	require.True(t, strings.HasPrefix(shop.Curl, "curl -sS https://posts.example.org/hooks/push -H 'Authorization: Bearer "+shop.Secret+"'"), shop.Curl)
-	require.Equal(t, 202, h.Push(d, shop.Secret, house.Post("text", "From the shop")).Status)
+	require.Equal(t, 202, h.Push(d, shop.Secret, harness.Post("text", "From the shop")).Status)
 
 	rotated := endpoint(t, h, "rotate", "shop")
 	require.Equal(t, "shop-2", rotated.EndpointID)
 	require.NotEqual(t, shop.Secret, rotated.Secret)
 	for n, secret := range []string{shop.Secret, rotated.Secret} {
-		require.Equal(t, 202, h.Push(d, secret, house.Post("text", fmt.Sprint("While both live ", n))).Status)
+		require.Equal(t, 202, h.Push(d, secret, harness.Post("text", fmt.Sprint("While both live ", n))).Status)
 	}
 	ok(t, h, "endpoint", "disable", "shop", because)
-	require.Equal(t, 401, h.Push(d, shop.Secret, house.Post("text", "Too late")).Status)
-	require.Equal(t, 202, h.Push(d, rotated.Secret, house.Post("text", "In time")).Status)
+	require.Equal(t, 401, h.Push(d, shop.Secret, harness.Post("text", "Too late")).Status)
+	require.Equal(t, 202, h.Push(d, rotated.Secret, harness.Post("text", "In time")).Status)
 
 	require.Contains(t, ok(t, h, "endpoint", "set", "shop-2", "--rps", "2", "--max-bytes", "100", because), "ingress_rps")
-	require.Equal(t, 413, h.Push(d, rotated.Secret, house.Post("text", strings.Repeat("x", 100))).Status)
+	require.Equal(t, 413, h.Push(d, rotated.Secret, harness.Post("text", strings.Repeat("x", 100))).Status)
 	require.Contains(t, ok(t, h, "endpoint", "list"), "shop-2")
 	shown := ok(t, h, "endpoint", "show", "shop-2")
-	require.Contains(t, shown, `"payload_rejected":1`)
+	require.Contains(t, shown, `"payload_rejected": 1`)
 	for _, secret := range []string{shop.Secret, rotated.Secret} {
 		require.NotContains(t, shown+ok(t, h, "endpoint", "list", "--json")+d.Log(), secret)
 	}
 	require.Equal(t, []string{"put_endpoint", "rotate_endpoint", "disable_endpoint", "put_endpoint"}, pgtest.Column[string](h.DB, `select action from autopost.admin_audit_log order by seq`))
 
-	own := h.RunOn("a-secret-of-my-own\n", "endpoint", "add", "mine", "--secret-file", "-", because)
+	own := h.RunWithInput("a-secret-of-my-own\n", "endpoint", "add", "mine", "--secret-file", "-", because)
 	require.Zero(t, own.Code, own.Stderr)
 	require.NotContains(t, own.Stdout+own.Stderr, "a-secret-of-my-own")
-	require.Equal(t, 202, h.Push(d, "a-secret-of-my-own", house.Post("text", "Mine")).Status)
+	require.Equal(t, 202, h.Push(d, "a-secret-of-my-own", harness.Post("text", "Mine")).Status)
 
 	for says, args := range map[string][]string{
-		"source_id does not fit": {"add", "feed", "--kind", "pull_source"},
-		"there is no source":     {"add", "feed", "--source", "nowhere"},
-		"needs a flag":           {"set", "shop-2"},
-		"meta is no object":      {"set", "shop-2", "--meta", "[]"},
-		"--keep is for signing":  {"rotate", "shop-2", "--keep", "1h"},
+		"source_id does not fit":     {"add", "feed", "--kind", "pull_source"},
+		"must be an existing source": {"add", "feed", "--source", "nowhere"},
+		"field flag must be set":     {"set", "shop-2"},
+		"meta must be an object":     {"set", "shop-2", "--meta", "[]"},
+		"--keep must be used with":   {"rotate", "shop-2", "--keep", "1h"},
 	} {
 		result := h.Run(nil, append([]string{"endpoint"}, append(args, because)...)...)
 		require.Equal(t, 2, result.Code, args)
 		require.Contains(t, result.Stderr, says)
 	}
 	for says, args := range map[string][]string{
-		"there is an endpoint":      {"add", "shop-2"},
-		"it is so already":          {"disable", "shop"},
-		"there is no such endpoint": {"rotate", "nowhere"},
-		"there is no endpoint":      {"set", "nowhere", "--rps", "1"},
+		"shop-2 already exists":    {"add", "shop-2"},
+		"already has these values": {"disable", "shop"},
+		"unknown endpoint: run":    {"rotate", "nowhere"},
+		"unknown endpoint nowhere": {"set", "nowhere", "--rps", "1"},
 	} {
 		result := h.Run(nil, append([]string{"endpoint"}, append(args, because)...)...)
 		require.Equal(t, 1, result.Code, args)
@@ -91,23 +91,23 @@ func TestEndpointByCommands(t *testing.T) {
 	h.Verified()
 }
 
-// What a body would do is told beforehand, and nothing is done.
+// A dry run shows the effect of a body and writes nothing.
 func TestEndpointTriesABody(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	ok(t, h, "endpoint", "set", "cms", "--max-bytes", "200", because)
-	planned := h.RunOn(`[{"text": "Would it?"}, {"text": "x\u0000"}]`, "endpoint", "test", "cms")
+	planned := h.RunWithInput(`[{"text": "Would it?"}, {"text": "x\u0000"}]`, "endpoint", "test", "cms")
 	require.Equal(t, 1, planned.Code)
 	require.Contains(t, planned.Stdout, "2 of 2 channels would get it")
 	require.Contains(t, planned.Stderr, "post 2: text contains the NUL character")
 	for body, says := range map[string]string{
 		`{"text"`:                         "not JSON",
-		house.Post("colour", "red"):       "text",
-		strings.Repeat(" ", 201):          "takes up to 200",
+		harness.Post("colour", "red"):     "text",
+		strings.Repeat(" ", 201):          "must have at most 200 bytes",
 		`[` + strings.Repeat("1,", 60):    "not JSON",
 		`{"text":"ok","scheduled_for":7}`: "scheduled_for",
 	} {
-		result := h.RunOn(body, "endpoint", "test", "cms")
+		result := h.RunWithInput(body, "endpoint", "test", "cms")
 		require.Equal(t, 1, result.Code, body)
 		require.Contains(t, result.Stderr, says)
 	}
@@ -119,17 +119,17 @@ const (
 	secondKey = "whsec_c2Vjb25kLWNhbmFyeS1zaWduaW5nLWtleQ=="
 )
 
-// signedHouse takes signed requests at news/signed; its keys are in the environment.
-func signedHouse(t *testing.T) (h *house.House, keys []string) {
+// withSigned takes signed requests at news/signed; its keys are in the environment.
+func withSigned(t *testing.T) (h *harness.Harness, keys []string) {
 	h, _, _ = newsroom(t)
-	keys = []string{"HOUSE_FIRST_KEY=" + firstKey, "HOUSE_SECOND_KEY=" + secondKey}
+	keys = []string{"TEST_FIRST_KEY=" + firstKey, "TEST_SECOND_KEY=" + secondKey}
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
-		('news', 'first', 'webhook', 'env:HOUSE_FIRST_KEY'), ('news', 'second', 'webhook', 'env:HOUSE_SECOND_KEY')`)
+		('news', 'first', 'webhook', 'env:TEST_FIRST_KEY'), ('news', 'second', 'webhook', 'env:TEST_SECOND_KEY')`)
 	ok(t, h, "endpoint", "add", "signed", "--signing-ref", "first", "--rps", "1000", because)
 	return h, keys
 }
 
-func signed(t *testing.T, h *house.House, d *house.Daemon, s house.Signed) house.Answer {
+func signed(t *testing.T, h *harness.Harness, d *harness.Daemon, s harness.Signed) harness.Answer {
 	t.Helper()
 	if s.Path == "" {
 		s.Path = "news/signed"
@@ -146,12 +146,12 @@ func signed(t *testing.T, h *house.House, d *house.Daemon, s house.Signed) house
 // daemon it reaches and however many bring it at the same moment.
 func TestSignedRequests(t *testing.T) {
 	t.Parallel()
-	h, keys := signedHouse(t)
+	h, keys := withSigned(t)
 	first, second := h.Serve(keys...), h.Serve(keys...)
-	body := house.Post("text", "Signed")
-	answer := signed(t, h, first, house.Signed{ID: "msg-1", Key: firstKey, Body: body})
+	body := harness.Post("text", "Signed")
+	answer := signed(t, h, first, harness.Signed{ID: "msg-1", Key: firstKey, Body: body})
 	require.Equal(t, 202, answer.Status, answer.Body)
-	again := signed(t, h, second, house.Signed{ID: "msg-1", Key: firstKey, Body: body})
+	again := signed(t, h, second, harness.Signed{ID: "msg-1", Key: firstKey, Body: body})
 	require.Equal(t, 200, again.Status)
 	require.Equal(t, answer.Text("message_id"), again.Text("message_id"))
 
@@ -160,8 +160,8 @@ func TestSignedRequests(t *testing.T) {
 	statuses := make([]int, twins)
 	for n := range twins {
 		group.Go(func() {
-			d := []*house.Daemon{first, second}[n%2]
-			twin, err := h.TrySigned(d.URL, house.Signed{Path: "news/signed", ID: "msg-2", Key: firstKey, At: time.Now(), Body: house.Post("text", fmt.Sprint("Twin ", n))})
+			d := []*harness.Daemon{first, second}[n%2]
+			twin, err := h.TrySigned(d.URL, harness.Signed{Path: "news/signed", ID: "msg-2", Key: firstKey, At: time.Now(), Body: harness.Post("text", fmt.Sprint("Twin ", n))})
 			if err == nil {
 				statuses[n] = twin.Status
 			}
@@ -174,7 +174,7 @@ func TestSignedRequests(t *testing.T) {
 	}
 	require.Equal(t, map[int]int{202: 1, 200: twins - 1}, counts)
 
-	for says, s := range map[string]house.Signed{
+	for says, s := range map[string]harness.Signed{
 		"clock-skew":         {ID: "msg-3", Key: firstKey, Body: body, At: time.Now().Add(-10 * time.Minute)},
 		"signature-mismatch": {ID: "msg-3", Key: secondKey, Body: body},
 	} {
@@ -183,8 +183,8 @@ func TestSignedRequests(t *testing.T) {
 		require.Equal(t, "urn:autopost:problem:"+says, refused.Text("type"))
 	}
 	for _, path := range []string{"news/nowhere", "nowhere/signed", "news/cms"} {
-		refused := signed(t, h, first, house.Signed{Path: path, ID: "msg-3", Key: firstKey, Body: body})
-		require.Equal(t, signed(t, h, first, house.Signed{ID: "msg-3", Key: secondKey, Body: body}).Body, refused.Body, path)
+		refused := signed(t, h, first, harness.Signed{Path: path, ID: "msg-3", Key: firstKey, Body: body})
+		require.Equal(t, signed(t, h, first, harness.Signed{ID: "msg-3", Key: secondKey, Body: body}).Body, refused.Body, path)
 	}
 	h.Drained("news")
 	require.Len(t, h.Accepted(), 4, "two posts to two channels")
@@ -195,10 +195,10 @@ func TestSignedRequests(t *testing.T) {
 // Two keys live while they are exchanged; a key that leaked ends at once.
 func TestSigningKeysAreExchanged(t *testing.T) {
 	t.Parallel()
-	h, keys := signedHouse(t)
+	h, keys := withSigned(t)
 	d := h.Serve(keys...)
 	status := func(key string) int {
-		return signed(t, h, d, house.Signed{ID: fmt.Sprint("msg-", time.Now().UnixNano()), Key: key, Body: house.Post("text", fmt.Sprint(time.Now().UnixNano()))}).Status
+		return signed(t, h, d, harness.Signed{ID: fmt.Sprint("msg-", time.Now().UnixNano()), Key: key, Body: harness.Post("text", fmt.Sprint(time.Now().UnixNano()))}).Status
 	}
 	require.Equal(t, []int{202, 401}, []int{status(firstKey), status(secondKey)})
 	ok(t, h, "endpoint", "rotate", "signed", "--signing-ref", "second", "--keep", "1h", because)
@@ -212,15 +212,16 @@ func TestSigningKeysAreExchanged(t *testing.T) {
 		"webhook-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=\n\n{\"text\": \"a\"}"), 0o600))
 	judged := h.Run(keys, "endpoint", "test", "signed", "--request", captured)
 	require.Equal(t, 1, judged.Code)
-	require.Contains(t, judged.Stderr, "no signature is that of this body of 13 bytes")
+	require.Contains(t, judged.Stderr, "no signature matches this body of 13 bytes")
 }
 
-// A hundred senders at once are taken or told to wait, and nothing else; what is
-// refused is counted exactly, and leaves no row each.
+// A hundred senders at once are accepted or asked to wait, and nothing else. Refusals are counted
+// exactly, without a row for each.
 func TestHundredSendersAtOnce(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
-	h.Exec(`update autopost.workspace_endpoints set ingress_rps = 40`)
+	// So few a second that most are refused on the slowest machine.
+	h.Exec(`update autopost.workspace_endpoints set ingress_rps = 2`)
 	d := h.Serve()
 	const senders, each = 100, 3
 	var group sync.WaitGroup
@@ -229,7 +230,7 @@ func TestHundredSendersAtOnce(t *testing.T) {
 	for n := range senders {
 		group.Go(func() {
 			for m := range each {
-				answer, err := h.TryPush(d.URL, "secret-cms", house.Post("text", fmt.Sprintf("Sender %d, post %d", n, m)))
+				answer, err := h.TryPush(d.URL, "secret-cms", harness.Post("text", fmt.Sprintf("Sender %d, post %d", n, m)))
 				mu.Lock()
 				if err != nil {
 					answer.Status = 0
@@ -246,7 +247,8 @@ func TestHundredSendersAtOnce(t *testing.T) {
 	require.Equal(t, map[string]any{"limited": float64(statuses[429]), "taken": float64(statuses[202])}, h.JSON(`select jsonb_build_object(
 		'limited', sum((stats_json ->> 'rate_limited')::int), 'taken', count(*) filter (where stats_json ->> 'accepted' = '1')) from autopost.ingest_runs`))
 	dropped := pgtest.Value[int](h.DB, `select count(*)::int from autopost.ingest_runs where stats_json ? 'rate_limited'`)
-	require.Less(t, dropped, 30, "five a second, and one for the rest")
+	seconds := pgtest.Value[float64](h.DB, `select extract(epoch from max(started_at) - min(started_at))::float8 from autopost.ingest_runs`)
+	require.LessOrEqual(t, float64(dropped), 5*(seconds+2)+1, "five rows a second, and one for the rest")
 	require.LessOrEqual(t, events(h, "ingress_rate_limited"), dropped)
 	h.Drained("news")
 	require.Len(t, h.Accepted(), 2*statuses[202])

@@ -9,12 +9,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/s3test"
+	"autopost/test/harness"
 )
 
-func TestMain(m *testing.M) { house.Main(m) }
+func TestMain(m *testing.M) {
+	if err := s3test.SignAll(); err != nil {
+		panic(err)
+	}
+	harness.Main(m)
+}
 
 const (
 	posts    = 25
@@ -30,18 +36,18 @@ const (
 
 // outlet is a channel together with the rule by which the test itself routes.
 type outlet struct {
-	house.Channel
+	harness.Channel
 	chat  string
 	takes func(tags []string) bool
 }
 
-func outlets(h *house.House) []outlet {
+func outlets(h *harness.Harness) []outlet {
 	list := make([]outlet, channels)
 	for i := range list {
 		o := &list[i]
-		o.Channel = house.Channel{ID: fmt.Sprintf("channel-%02d", i), Platform: house.Telegram, Rate: channelRate, Parallel: 2}
+		o.Channel = harness.Channel{ID: fmt.Sprintf("channel-%02d", i), Platform: harness.Telegram, Rate: channelRate, Parallel: 2}
 		if i%2 == 1 {
-			o.Platform = house.MAX
+			o.Platform = harness.MAX
 		}
 		switch {
 		case i < 8:
@@ -72,23 +78,23 @@ func tagsOf(post int) []string {
 // Every routed delivery is accepted exactly once, no channel and no group goes over
 // its rate, and nothing of what was promised is missing.
 func TestManyPostsToManyChannels(t *testing.T) {
-	h := house.New(t)
+	h := harness.New(t)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
 	list := outlets(h)
 	const paused = 39
 	h.Exec(`update autopost.channels set paused_until = now() + interval '1 hour' where channel_id = $1`, list[paused].ID)
-	media := h.Channel("news", house.Channel{ID: "media-only", Platform: house.Telegram, Mode: "media"})
-	for _, platform := range []string{house.Telegram, house.MAX} {
+	media := h.Channel("news", harness.Channel{ID: "media-only", Platform: harness.Telegram, Mode: "media"})
+	for _, platform := range []string{harness.Telegram, harness.MAX} {
 		h.GroupRate("news", platform, platform, groupRate)
 	}
 	d := h.Serve()
 
-	want := map[house.Place]int{}
+	want := map[harness.Text]int{}
 	waiting := 0
 	for n := range posts {
 		tags, text := tagsOf(n), fmt.Sprintf("Post %d of the day", n)
-		answer := h.Push(d, "secret-cms", house.Post("source_ref", fmt.Sprint("cms-", n), "text", text, "tags", tags))
+		answer := h.Push(d, "secret-cms", harness.Post("source_ref", fmt.Sprint("cms-", n), "text", text, "tags", tags))
 		require.Equal(t, 202, answer.Status)
 		routed := 0
 		for i, o := range list {
@@ -100,13 +106,13 @@ func TestManyPostsToManyChannels(t *testing.T) {
 				waiting++
 				continue
 			}
-			want[house.Place{Platform: o.Platform, Chat: o.chat, Text: text}] = 1
+			want[harness.Text{Platform: o.Platform, Chat: o.chat, Text: text}] = 1
 		}
 		require.Equal(t, routed, answer.Number("enqueued"), text)
 		require.Equal(t, 1, answer.Number("skipped"), "the channel that takes media only")
 		require.Zero(t, answer.Number("deduped")+answer.Number("invalid"))
 	}
-	h.UntilTrue(90*time.Second, `select count(*) = $1 from autopost.deliveries where status = 'sent'`, len(want))
+	h.UntilTrue(`select count(*) = $1 from autopost.deliveries where status = 'sent'`, len(want))
 	require.Equal(t, want, h.Copies())
 	require.Empty(t, h.Sends(sim.Filter{Chat: media}))
 	require.Equal(t, map[string]any{"queued": float64(waiting), "sent": float64(len(want))}, h.JSON(
@@ -114,36 +120,36 @@ func TestManyPostsToManyChannels(t *testing.T) {
 	require.Equal(t, posts, pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages`))
 
 	for _, o := range list {
-		h.WithinRate(o.ID, h.Sends(sim.Filter{Platform: o.Platform, Chat: o.chat}), channelRate, epsilon)
+		h.WithinRate(o.ID, h.Sends(sim.Filter{Platform: o.Platform, Chat: o.chat}), channelRate)
 	}
-	for _, platform := range []string{house.Telegram, house.MAX} {
-		h.WithinRate("group "+platform, h.Sends(sim.Filter{Platform: platform}), groupRate, epsilon)
+	for _, platform := range []string{harness.Telegram, harness.MAX} {
+		h.WithinRate("group "+platform, h.Sends(sim.Filter{Platform: platform}), groupRate)
 	}
 	h.Verified()
 }
 
-// The same content through two doors at once is one message, one delivery a
+// The same content through two endpoints at once is one message, one delivery a
 // channel, and one copy at each receiver.
-func TestSameContentThroughTwoDoors(t *testing.T) {
+func TestSameContentThroughTwoEndpoints(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
 	h.Endpoint("news", "crm", "secret-crm")
-	want := map[house.Place]int{}
+	want := map[harness.Text]int{}
 	for i := range 6 {
-		c := house.Channel{ID: fmt.Sprint("channel-", i), Platform: []string{house.Telegram, house.MAX}[i%2]}
-		want[house.Place{Platform: c.Platform, Chat: h.Channel("news", c), Text: "Stop press"}] = 1
+		c := harness.Channel{ID: fmt.Sprint("channel-", i), Platform: []string{harness.Telegram, harness.MAX}[i%2]}
+		want[harness.Text{Platform: c.Platform, Chat: h.Channel("news", c), Text: "Stop press"}] = 1
 	}
 	d := h.Serve()
 
 	const pushes = 50
-	answers := make([]house.Answer, pushes)
+	answers := make([]harness.Answer, pushes)
 	errs := make([]error, pushes)
 	var all sync.WaitGroup
 	for n := range pushes {
 		all.Go(func() {
-			body := house.Post("source_ref", fmt.Sprint("ref-", n), "text", "Stop press")
+			body := harness.Post("source_ref", fmt.Sprint("ref-", n), "text", "Stop press")
 			answers[n], errs[n] = h.TryPush(d.URL, []string{"secret-cms", "secret-crm"}[n%2], body)
 		})
 	}

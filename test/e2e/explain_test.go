@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
+	"autopost/internal/testing/pgtest"
 )
 
 type plan struct {
@@ -61,7 +61,7 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	id := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries`)
 	waiting := ok(t, h, "why", id)
 	require.Contains(t, waiting, "due: it goes with the next claim")
-	require.Contains(t, waiting, "a daemon was last seen: never")
+	require.Contains(t, waiting, "last daemon activity: never")
 	ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", because)
 	require.Contains(t, ok(t, h, "why", id), "channel paused until")
 	ok(t, h, "channel", "resume", "on-telegram", because)
@@ -76,16 +76,16 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	chain := decode[struct{ Chain []struct{ Action string } }](t, ok(t, h, "why", id, "--json"))
 	require.Len(t, chain.Chain, 3)
 	require.Equal(t, "enqueue", chain.Chain[0].Action)
-	require.Contains(t, ok(t, h, "post", file), "1 had it already")
+	require.Contains(t, ok(t, h, "post", file), "1 duplicates")
 
 	// From standard input, and from flags with a picture that is fetched first.
-	require.Zero(t, h.RunOn(`{"text": "From standard input"}`, "post").Code)
-	require.Zero(t, h.RunOn(`{"text": "The same way"}`, "post", "-").Code)
+	require.Zero(t, h.RunWithInput(`{"text": "From standard input"}`, "post").Code)
+	require.Zero(t, h.RunWithInput(`{"text": "The same way"}`, "post", "-").Code)
 	lost := h.Run(nil, "post", "--text", "To nobody", "--channel", "nope")
 	require.Contains(t, lost.Stderr, "routing.include_channels.nope", "a channel that is not there is named")
 	accepted := ok(t, h, "post", "--text", "From flags", "--media", h.WorldURL+"/files/photo-4.png", "--channel", "on-telegram", "--endpoint", "cms")
 	require.Contains(t, accepted, "accepted as submission")
-	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	require.Zero(t, d.Stop())
 	h.Verified()
 }
@@ -98,19 +98,19 @@ func TestExplainMisuse(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"why"}, 2, "one delivery"},
-		{[]string{"why", "x"}, 2, "one delivery"},
-		{[]string{"why", "00000000-0000-7000-8000-000000000000"}, 1, "news has no delivery"},
+		{[]string{"why"}, 2, "one delivery id"},
+		{[]string{"why", "x"}, 2, "must be a UUID"},
+		{[]string{"why", "00000000-0000-7000-8000-000000000000"}, 1, "unknown delivery 00000000-0000-7000-8000-000000000000 in workspace news"},
 		{[]string{"why", "00000000-0000-7000-8000-000000000000", "--workspace", "none"}, 1, "none"},
-		{[]string{"plan"}, 2, "no JSON"},
+		{[]string{"plan"}, 2, "must contain JSON"},
 		{[]string{"plan", "/nowhere/post.json"}, 2, "/nowhere/post.json"},
 		{[]string{"plan", "a.json", "b.json"}, 2, "one file"},
-		{[]string{"plan", "a.json", "--text", "x"}, 2, "not from both"},
+		{[]string{"plan", "a.json", "--text", "x"}, 2, "must not be used with flags"},
 		{[]string{"plan", "--text", "x", "--at", "noon"}, 2, "noon"},
-		{[]string{"plan", "--link", "nonsense"}, 1, "link is no http or https URL"},
+		{[]string{"plan", "--link", "nonsense"}, 1, "link must be an http or https URL"},
 		{[]string{"post", "--tag", "x"}, 1, "text the post is empty"},
 		{[]string{"post", "--media", "https://e.x/what"}, 2, "TYPE=URL"},
-		{[]string{"post", "--text", "x", "--endpoint", "nobody"}, 2, "no enabled endpoint nobody"},
+		{[]string{"post", "--text", "x", "--endpoint", "nobody"}, 2, "must be an enabled endpoint, got nobody"},
 		{[]string{"post", "--text", "x", "--scheduled-for", "noon"}, 1, "scheduled_for"},
 	} {
 		result := h.Run(nil, c.args...)
@@ -121,7 +121,7 @@ func TestExplainMisuse(t *testing.T) {
 	rejected := h.Run(nil, "plan", "--tag", "x", "--json")
 	require.Equal(t, 1, rejected.Code)
 	require.Equal(t, "text", decode[plan](t, rejected.Stdout).Errors[0]["field"])
-	require.Contains(t, h.RunOn(`{"text": "x", "colour": "red"}`, "plan").Stderr, "colour")
+	require.Contains(t, h.RunWithInput(`{"text": "x", "colour": "red"}`, "plan").Stderr, "colour")
 	h.Endpoint("news", "second", "secret-second")
 	several := h.Run(nil, "post", "--text", "x")
 	require.Equal(t, 2, several.Code)

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // A post to more channels than one transaction takes is answered at once and reaches
@@ -20,18 +19,18 @@ func TestPostToManyChannelsIsFannedOutInRanges(t *testing.T) {
 	const outlets = 40
 	h, _, _ := newsroom(t)
 	for i := range outlets {
-		h.Channel("news", house.Channel{ID: fmt.Sprintf("outlet-%02d", i), Platform: []string{house.Telegram, house.MAX}[i%2], Parallel: 4})
+		h.Channel("news", harness.Channel{ID: fmt.Sprintf("outlet-%02d", i), Platform: []string{harness.Telegram, harness.MAX}[i%2], Parallel: 4})
 	}
 	h.Exec(`update autopost.settings set value = '3' where key = 'fanout_chunk_channels'`)
 	first, second := h.Serve(), h.Serve()
 	own := apiKey(t, h, "news")
 
-	answer := h.Push(first, "secret-cms", house.Post("text", "To everyone", "source_ref", "one"))
+	answer := h.Push(first, "secret-cms", harness.Post("text", "To everyone", "source_ref", "one"))
 	first.Kill()
 	require.Equal(t, 202, answer.Status)
 	require.Equal(t, "running", answer.Text("fanout"))
 	require.Equal(t, outlets+2, answer.Number("planned"))
-	again := h.Push(second, "secret-cms", house.Post("text", "To everyone", "source_ref", "two"))
+	again := h.Push(second, "secret-cms", harness.Post("text", "To everyone", "source_ref", "two"))
 	require.Equal(t, "running", again.Text("fanout"))
 	require.Equal(t, answer.Text("message_id"), again.Text("message_id"))
 
@@ -41,7 +40,7 @@ func TestPostToManyChannelsIsFannedOutInRanges(t *testing.T) {
 		item := got.Body["items"].([]any)[0].(map[string]any)
 		return []any{item["fanout"], item["enqueued"], item["deduped"], got.Body["finished_at"] != nil}
 	}
-	h.Until("both are done", 60*time.Second, func() bool {
+	h.Until("both are done", func() bool {
 		return slices.Equal(counted(answer.Text("run_id")), []any{"done", float64(outlets + 2), 0.0, true}) &&
 			slices.Equal(counted(again.Text("run_id")), []any{"done", 0.0, float64(outlets + 2), true})
 	})

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/disktest"
-	"autopost/internal/pgtest"
 	"autopost/internal/sim/feeds"
-	"autopost/test/house"
+	"autopost/internal/testing/disktest"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// uploading hands a picture in by the API, and returns the status and the problem.
-func uploading(t *testing.T, d *house.Daemon, key string) (status int, problem map[string]any) {
+// uploading uploads a picture by the API, and returns the status and the problem.
+func uploading(t *testing.T, d *harness.Daemon, key string) (status int, problem map[string]any) {
 	t.Helper()
 	_, content, _ := feeds.Generate("photo-2.png")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/api/v1/media?kind=image", strings.NewReader(string(content)))
@@ -34,28 +34,26 @@ func uploading(t *testing.T, d *house.Daemon, key string) (status int, problem m
 	return response.StatusCode, problem
 }
 
-// The disk of the media folder is full: uploads are refused, posts with media wait for as
-// long as it takes and all others go, nothing is half there, and whoever looks is told. When
-// there is room, all goes on.
+// The disk of the media folder is full. Uploads are refused, posts with media wait, and all others
+// go. No partial file is left. Readiness, the log and an alert report it. With space, everything goes on.
 func TestMediaFolderOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := disktest.New(t, 16)
 	h, _, _ := newsroom(t)
 	h.Exec(`update autopost.retry_policies set base_ms = 200, cap_ms = 200 where code = 'media_no_room'`)
-	h.Exec(`update autopost.settings set value = '1' where key = 'submission_max_attempts'`)
 	var key struct{ Key string }
 	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "apikey", "add", "--workspace", "news", "--name", "test", "--role", "editor", "--json")), &key))
 	d := h.Serve(each, "AUTOPOST_BLOB_URL=file://"+disk.Dir+"/media")
 	disk.Fill()
-	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "With a picture", "media", picture(h, "photo-1.png"))).Status)
-	require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", "Without")).Status)
+	require.Equal(t, 202, h.Push(d, "secret-cms", harness.Post("text", "With a picture", "media", picture(h, "photo-1.png"))).Status)
+	require.Equal(t, 202, h.Push(d, "secret-cms", harness.Post("text", "Without")).Status)
 	status, problem := uploading(t, d, key.Key)
 	require.Equal(t, http.StatusInsufficientStorage, status, problem)
-	require.Contains(t, problem["detail"], "Its operator has to make room")
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	require.Contains(t, problem["detail"], "The operator must free disk space")
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 
 	tries := func() int { return strings.Count(d.Log(), `"code":"media_no_room"`) }
-	h.Until("it was tried more often than a source may fail", waitForMedia, func() bool { return tries() > 1 })
+	h.Until("it was tried more often than a source may fail", func() bool { return tries() > 8 })
 	require.Equal(t, "fetching media_no_room", pgtest.Value[string](h.DB, `select status || ' ' || (last_error ->> 'code') from autopost.submissions`))
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.media_origin`))
 	require.NoError(t, filepath.WalkDir(disk.Dir+"/media", func(path string, entry os.DirEntry, err error) error {
@@ -68,13 +66,13 @@ func TestMediaFolderOnAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Not ready: storage.", ready.Text("detail"))
 	require.Equal(t, 1, strings.Count(d.Log(), `"msg":"disk.full","disk":"media"`))
-	h.UntilTrue(alertPatience, `select exists (select 1 from autopost.alerts where kind = 'disk_low' and severity = 'critical' and what like 'the disk of the media: 0.0 of 0.0 GB are free%')`)
+	h.UntilTrue(`select exists (select 1 from autopost.alerts where kind = 'disk_low' and severity = 'critical' and what like 'the disk of the media: 0.0 of 0.0 GB are free%')`)
 
 	disk.Free()
-	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	status, _ = uploading(t, d, key.Key)
 	require.Equal(t, http.StatusCreated, status)
-	require.Equal(t, house.Toll{Deliveries: 4, Sent: 4}, h.Judge("news"))
+	require.Equal(t, harness.Totals{Deliveries: 4, Sent: 4}, h.Judge("news"))
 	require.Zero(t, d.Stop())
 	h.Verified()
 }

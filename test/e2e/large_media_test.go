@@ -19,9 +19,9 @@ import (
 
 	"autopost"
 	"autopost/internal/media"
-	"autopost/internal/pgtest"
-	"autopost/internal/s3test"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/s3test"
+	"autopost/test/harness"
 )
 
 // movie is a video of any length that is nowhere: each eight bytes are their own place.
@@ -53,7 +53,7 @@ func (m *movie) Seek(offset int64, whence int) (int64, error) {
 	return m.at, nil
 }
 
-// cinema shows one movie, slowly, and breaks off when it is told to.
+// cinema shows one movie, slowly, and breaks off when the test asks for it.
 type cinema struct {
 	*httptest.Server
 	// sent counts bytes, asked requests, and parts those for a part.
@@ -116,7 +116,7 @@ func residence(t *testing.T, pid int) (most, program int64) {
 			*into = kb << 10
 		}
 	}
-	require.Positive(t, most, "the kernel tells VmHWM")
+	require.Positive(t, most, "the kernel shows VmHWM")
 	return most, program
 }
 
@@ -128,6 +128,7 @@ const memoryLimit = 64 << 20
 // and once through a connection that breaks: it lies in the folder, or in S3, whole and
 // under its digest, and the daemon stays small. Its full size is 2 GiB.
 func TestLongVideo(t *testing.T) {
+	t.Parallel()
 	size, rate := int64(64<<20), int64(48<<20)
 	if pgtest.Long() {
 		size, rate = 2<<30, 64<<20
@@ -136,10 +137,10 @@ func TestLongVideo(t *testing.T) {
 	_, err := io.Copy(digest, &movie{size: size})
 	require.NoError(t, err)
 	ref := "sha256:" + hex.EncodeToString(digest.Sum(nil))
-	s3test.Sign(t)
 	for _, store := range []string{"folder", "s3"} {
 		for name, rate := range map[string]int64{"slow": rate, "as fast as it goes": 0} {
 			t.Run(store+" "+name, func(t *testing.T) {
+				t.Parallel()
 				longVideo(t, store, size, rate, ref)
 			})
 		}
@@ -158,16 +159,16 @@ func longVideo(t *testing.T, kind string, size, rate int64, ref string) {
 	c := newCinema(t, size, rate)
 	d := h.Serve(extra...)
 	began := time.Now()
-	h.Push(d, "secret-cms", house.Post("text", "Long", "media", []any{map[string]any{"type": "video", "url": c.URL + "/long.mp4"}}))
+	h.Push(d, "secret-cms", harness.Post("text", "Long", "media", []any{map[string]any{"type": "video", "url": c.URL + "/long.mp4"}}))
 	if rate > 0 {
-		h.Until("half of it came", 2*time.Minute, func() bool { return c.sent.Load() > size/2 })
+		h.Until("half of it came", func() bool { return c.sent.Load() > size/2 })
 		d.Kill()
 		began = time.Now()
 		c.sent.Store(0)
 		c.breakAt.Store(size / 3)
 		d = h.Serve(extra...)
 	}
-	h.Until("it is a message", 5*time.Minute, func() bool { return pgtest.Value[bool](h.DB, `select exists (select 1 from autopost.messages)`) })
+	h.Until("it is a message", func() bool { return pgtest.Value[bool](h.DB, `select exists (select 1 from autopost.messages)`) })
 	took := time.Since(began)
 	most, program := residence(t, d.PID())
 	require.Equal(t, []string{ref}, pgtest.Column[string](h.DB, `select blob_ref from autopost.media_origin where size_bytes = $1 and content_type = 'video/mp4'`, size))

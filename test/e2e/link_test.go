@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,19 +12,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/sim/consent"
+	"autopost/internal/sim/oauth"
 	simx "autopost/internal/sim/twitter"
 	"autopost/internal/sim/youtube"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/port"
+	"autopost/test/harness"
 )
 
 // owner is the owner of an account, in front of a browser.
 type owner struct {
-	h       *house.House
+	h       *harness.Harness
 	account string
-	// page is where the platform's consent page is in this world.
-	page string
 	// before changes the address of the page, after the callback's; nil leaves it.
 	before, after func(address url.Values)
 	decision      string
@@ -43,7 +41,7 @@ var (
 // browse opens the address that a line shows, decides on the page, and follows it back.
 func (o *owner) browse(line string) {
 	address, err := url.Parse(strings.TrimSpace(line))
-	if err != nil || address.Host != "x.com" && address.Host != "accounts.google.com" {
+	if err != nil || !address.Query().Has("client_id") {
 		return
 	}
 	if err := o.visit(address); err != nil {
@@ -62,7 +60,8 @@ func (o *owner) visit(address *url.URL) error {
 	if o.before != nil {
 		o.before(query)
 	}
-	target := o.h.WorldURL + o.page + address.Path + "?" + query.Encode()
+	address.RawQuery = query.Encode()
+	target := address.String() // the simulator's page: the base URL is not the platform's own
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.Get(target)
 	if err != nil {
@@ -118,36 +117,27 @@ func text(answer *http.Response) (string, error) {
 	return string(body), err
 }
 
-// freePort is an address that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // linking is a platform whose accounts are linked by their owners' consent.
 type linking struct {
-	page, account, target string
-	desk                  func(h *house.House) *consent.Desk
-	setUp                 func(t *testing.T, h *house.House, callback string)
-	film                  bool
+	account, target string
+	desk            func(h *harness.Harness) *oauth.ConsentPage
+	setUp           func(t *testing.T, h *harness.Harness, callback string)
+	film            bool
 }
 
 var linkings = map[string]linking{
-	house.X: {
-		page: "/x", account: "42", target: "42",
-		desk: func(h *house.House) *consent.Desk { return h.World.X.Consent },
-		setUp: func(t *testing.T, h *house.House, callback string) {
+	harness.X: {
+		account: "42", target: "42",
+		desk: func(h *harness.Harness) *oauth.ConsentPage { return h.World.X.Consent },
+		setUp: func(t *testing.T, h *harness.Harness, callback string) {
 			require.NoError(t, h.World.X.AddApp(simx.App{Name: "app", ClientID: "client", ClientSecret: "canary-hush", Callbacks: []string{callback}}))
 			require.NoError(t, h.World.X.AddUser(simx.User{ID: "42", Username: "nyx"}))
 		},
 	},
-	house.YouTube: {
-		page: "/google", account: "UCnyx-shows", target: "UCnyx-shows", film: true,
-		desk: func(h *house.House) *consent.Desk { return h.World.YouTube.Consent },
-		setUp: func(t *testing.T, h *house.House, callback string) {
+	harness.YouTube: {
+		account: "UCnyx-shows", target: "UCnyx-shows", film: true,
+		desk: func(h *harness.Harness) *oauth.ConsentPage { return h.World.YouTube.Consent },
+		setUp: func(t *testing.T, h *harness.Harness, callback string) {
 			require.NoError(t, h.World.YouTube.AddProject(youtube.Project{ID: "app", ClientID: "client", ClientSecret: "canary-hush", Callbacks: []string{callback}}))
 			require.NoError(t, h.World.YouTube.AddChannel(youtube.Channel{ID: "UCnyx-shows"}))
 		},
@@ -155,19 +145,19 @@ var linkings = map[string]linking{
 }
 
 // An account is linked from the command line through the platform's own page, and posts.
-// Whatever goes wrong on the way is said in words, and links nothing.
+// Each failure of the consent flow prints its reason and links nothing.
 func TestLinkThroughTheConsentPage(t *testing.T) {
 	for platform, l := range linkings {
 		t.Run(platform, func(t *testing.T) {
 			t.Parallel()
-			h := house.New(t)
+			h := harness.New(t)
 			h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 			h.Endpoint("acme", "in", "e2e-secret")
-			listen := freePort(t)
+			listen := port.Free(t)
 			l.setUp(t, h, "http://"+listen+"/callback")
-			link := func(o *owner, listen, timeout string) house.Result {
-				o.h, o.page, o.account = h, l.page, l.account
-				return h.RunTalking(nil, `{"client_id": "client", "client_secret": "canary-hush"}`, o.browse,
+			link := func(o *owner, listen, timeout string) harness.Result {
+				o.h, o.account = h, l.account
+				return h.RunInteractive(nil, `{"client_id": "client", "client_secret": "canary-hush"}`, o.browse,
 					"credential", "link", "shop", "--platform", platform, "--listen", listen, "--timeout", timeout, "--reason", "the shop's account")
 			}
 			used := "canary-used-code"
@@ -176,16 +166,16 @@ func TestLinkThroughTheConsentPage(t *testing.T) {
 				listen         string
 				says, pageSays string
 			}{
-				"denied":           {&owner{decision: "deny"}, listen, `no permission: "access_denied": link again`, "see the terminal"},
-				"another state":    {&owner{decision: "allow", after: func(q url.Values) { q.Set("state", "somebody-elses") }}, listen, "1 answers came that belong to another request", "belongs to another request"},
+				"denied":           {&owner{decision: "deny"}, listen, `refused the permission with "access_denied"`, "Read the terminal"},
+				"another state":    {&owner{decision: "allow", after: func(q url.Values) { q.Set("state", "somebody-elses") }}, listen, "1 answers belonged to another request", "belongs to another request"},
 				"another verifier": {&owner{decision: "allow", before: func(q url.Values) { q.Set("code_challenge", s256("another")) }}, listen, "verifier", "Done"},
-				"another callback": {&owner{decision: "allow"}, freePort(t), "nobody came back", "the callback is not registered"},
-				"a code too old":   {&owner{decision: "allow", after: func(url.Values) { l.desk(h).Expire() }}, listen, "does not take the code", "Done"},
-				"another's code":   {&owner{decision: "allow", after: func(q url.Values) { q.Set("code", used) }}, listen, "does not take the code", "Done"},
+				"another callback": {&owner{decision: "allow"}, port.Free(t), "no answer from the platform in time", "the callback is not registered"},
+				"a code too old":   {&owner{decision: "allow", after: func(url.Values) { l.desk(h).Expire() }}, listen, "rejects the code", "Done"},
+				"another's code":   {&owner{decision: "allow", after: func(q url.Values) { q.Set("code", used) }}, listen, "rejects the code", "Done"},
 				"no PKCE":          {&owner{decision: "allow", before: func(q url.Values) { q.Del("code_challenge") }}, listen, `"invalid_request"`, ""},
 			} {
-				timeout := "20s"
-				if c.pageSays != "Done" && c.pageSays != "see the terminal" {
+				timeout := "240s"
+				if c.pageSays != "Done" && c.pageSays != "Read the terminal" {
 					timeout = "3s"
 				}
 				refused := link(c.owner, c.listen, timeout)
@@ -202,13 +192,13 @@ func TestLinkThroughTheConsentPage(t *testing.T) {
 			require.Contains(t, done.Stdout, "credential shop is sealed as version 1")
 			again := link(&owner{decision: "allow", after: func(q url.Values) { q.Set("code", good.code) }}, listen, "20s")
 			require.Equal(t, 1, again.Code, "a code is good once")
-			require.Contains(t, again.Stderr, "does not take the code")
+			require.Contains(t, again.Stderr, "rejects the code")
 
 			h.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('acme', 'shop', $1, $2, 'shop', 'shop')`,
 				platform, l.target)
 			d := h.Serve()
 			require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", grantor{film: l.film}.post(h, "shop", 1)).Status)
-			h.Until("the post is there", waitForMedia, func() bool { return len(madeBy(h, "shop")) == 1 })
+			h.Until("the post is there", func() bool { return len(madeBy(h, "shop")) == 1 })
 			h.Drained("acme")
 			require.True(t, pgtest.Value[bool](h.DB, `select next_refresh_at > now() from autopost.credential_health`))
 			for _, said := range []string{done.Stdout, done.Stderr, again.Stderr, d.Log()} {

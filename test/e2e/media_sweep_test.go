@@ -17,18 +17,18 @@ import (
 	"autopost/internal/media"
 	"autopost/internal/monitor"
 	"autopost/internal/pg"
-	"autopost/internal/pgtest"
 	"autopost/internal/sim/feeds"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// What nobody needs goes by command, and what a live delivery refers to stays.
+// The command removes unused media and keeps those of a live delivery.
 func TestMediaSweep(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
 	d := h.Serve()
-	h.Push(d, "secret-cms", house.Post("text", "Kept", "media", pictures(h, 1)))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	h.Push(d, "secret-cms", harness.Post("text", "Kept", "media", pictures(h, 1)))
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 	require.Zero(t, d.Stop())
 	folder := h.Folder("data/media")
 	objects := func() (n int) {
@@ -81,10 +81,7 @@ func TestMediaSweep(t *testing.T) {
 // faulty is the database's and the bucket's side of a sweep, dying at one step: before
 // it, or after it and before its answer.
 type faulty struct {
-	monitor.Retention
-	monitor.Origins
-	monitor.Removals
-	monitor.KnownMedia
+	monitor.MediaStore
 	monitor.Bucket
 	die   int
 	after bool
@@ -107,42 +104,28 @@ func (f *faulty) at(do func() error) error {
 }
 
 func (f *faulty) ForgetMediaOrigin(ctx context.Context, workspace, ref string) (token, reason string, err error) {
-	err = f.at(func() (err error) { token, reason, err = f.Origins.ForgetMediaOrigin(ctx, workspace, ref); return err })
+	err = f.at(func() (err error) {
+		token, reason, err = f.MediaStore.ForgetMediaOrigin(ctx, workspace, ref)
+		return err
+	})
 	return token, reason, err
 }
 
 func (f *faulty) RemoveMediaOrigin(ctx context.Context, workspace, ref string) error {
-	return f.at(func() error { return f.Origins.RemoveMediaOrigin(ctx, workspace, ref) })
+	return f.at(func() error { return f.MediaStore.RemoveMediaOrigin(ctx, workspace, ref) })
 }
 
 func (f *faulty) BeginMediaRemoval(ctx context.Context, ref string) (token string, err error) {
-	err = f.at(func() (err error) { token, err = f.Removals.BeginMediaRemoval(ctx, ref); return err })
+	err = f.at(func() (err error) { token, err = f.MediaStore.BeginMediaRemoval(ctx, ref); return err })
 	return token, err
 }
 
 func (f *faulty) EndMediaRemoval(ctx context.Context, ref, token string) error {
-	return f.at(func() error { return f.Removals.EndMediaRemoval(ctx, ref, token) })
+	return f.at(func() error { return f.MediaStore.EndMediaRemoval(ctx, ref, token) })
 }
 
 func (f *faulty) Remove(ctx context.Context, ref string) error {
 	return f.at(func() error { return f.Bucket.Remove(ctx, ref) })
-}
-
-// origins adapts the store as the daemon's wiring does.
-type origins struct{ *pg.Store }
-
-func (o origins) ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]monitor.Origin, error) {
-	list, err := o.Store.ListUnreferencedOrigins(ctx, workspace, limit)
-	found := make([]monitor.Origin, 0, len(list))
-	for _, one := range list {
-		found = append(found, monitor.Origin(one))
-	}
-	return found, err
-}
-
-func (o origins) PutMediaOrigin(ctx context.Context, workspace string, x media.Origin) (media.Registered, error) {
-	a, err := o.Store.PutMediaOrigin(ctx, workspace, pg.MediaOrigin{BlobRef: x.BlobRef, OriginURL: x.OriginURL, Kind: string(x.Kind), SizeBytes: x.SizeBytes})
-	return media.Registered(a), err
 }
 
 // A sweep dies at every step, before it and after it, while the same content is put
@@ -158,7 +141,7 @@ func TestSweepKilledAnywhereLeavesNothingDangling(t *testing.T) {
 	bucket, err := media.OpenStore(t.Context(), "file://"+dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, bucket.Close()) })
-	depository := media.Depository{Store: bucket, Rows: origins{store}}
+	depository := media.WorkspaceStore{Store: bucket, Rows: store}
 	put := func(workspace, content string) (media.Origin, error) {
 		return depository.Put(t.Context(), workspace, strings.NewReader(content), "")
 	}
@@ -174,8 +157,8 @@ func TestSweepKilledAnywhereLeavesNothingDangling(t *testing.T) {
 		return found
 	}
 	sweep := func(f *faulty) error {
-		f.Retention, f.Origins, f.Removals, f.KnownMedia, f.Bucket = store, origins{store}, store, store, bucket
-		all := monitor.MediaSweep{Workspaces: f, Origins: f, Removals: f, Known: f, Bucket: f}
+		f.MediaStore, f.Bucket = store, bucket
+		all := monitor.MediaSweep{Store: f, Bucket: f}
 		_, err := all.SweepUnreferenced(t.Context(), false)
 		_, strayErr := all.SweepStrays(t.Context(), false)
 		return errors.Join(err, strayErr)
@@ -203,7 +186,7 @@ func TestSweepKilledAnywhereLeavesNothingDangling(t *testing.T) {
 			}
 			require.Empty(t, dangling(), "died at step %d, after it: %t", die, after)
 
-			// The same content comes again at once: it is there whole, or told to come later.
+			// The same content comes again at once: it is accepted, or asked to retry later.
 			again, err := put("v", "own "+name)
 			require.True(t, err == nil || errors.Is(err, media.ErrBusy), "%v", err)
 			require.Empty(t, dangling(), "put after a death at step %d, after it: %t", die, after)
@@ -238,7 +221,7 @@ func TestSweepKilledAnywhereLeavesNothingDangling(t *testing.T) {
 
 func TestDoctorTriesTheMediaOrigin(t *testing.T) {
 	t.Parallel()
-	h := house.New(t)
+	h := harness.New(t)
 	origin := func(extra ...string) (ok bool, found, remedy string) {
 		var checks []struct {
 			Check, Found, Remedy string

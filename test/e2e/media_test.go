@@ -9,10 +9,10 @@ import (
 
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
-	"autopost/test/house"
+	"autopost/test/harness"
 )
 
-func pictures(h *house.House, n int) []any {
+func pictures(h *harness.Harness, n int) []any {
 	var list []any
 	for i := range n {
 		list = append(list, picture(h, fmt.Sprintf("photo-%d.png", i+1))...)
@@ -28,7 +28,7 @@ func numeric(t *testing.T, chat string) int64 {
 }
 
 // uploads counts the contents that a platform was handed.
-func uploads(h *house.House, platform string) int {
+func uploads(h *harness.Harness, platform string) int {
 	n := 0
 	for _, e := range h.World.Log.Entries(sim.Filter{Platform: platform}) {
 		for _, m := range e.Media {
@@ -46,11 +46,11 @@ func TestAlbumAndReuseOfUploads(t *testing.T) {
 	t.Parallel()
 	h, telegramChat, maxChat := newsroom(t)
 	d := h.Serve()
-	answer := h.Push(d, "secret-cms", house.Post("text", "First show", "media", pictures(h, 3)))
+	answer := h.Push(d, "secret-cms", harness.Post("text", "First show", "media", pictures(h, 3)))
 	require.Equal(t, "accepted", answer.Text("status"))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 
-	album := h.Accepted(sim.Filter{Platform: house.Telegram})
+	album := h.Accepted(sim.Filter{Platform: harness.Telegram})
 	require.Len(t, album, 1)
 	require.Equal(t, "sendMediaGroup", album[0].Method)
 	require.Equal(t, telegramChat, album[0].Chat)
@@ -58,7 +58,7 @@ func TestAlbumAndReuseOfUploads(t *testing.T) {
 	shown := h.World.Telegram.Messages(numeric(t, telegramChat))
 	require.Len(t, shown, 3)
 	require.Equal(t, []string{"First show", "", ""}, []string{shown[0].Text, shown[1].Text, shown[2].Text})
-	post := h.Accepted(sim.Filter{Platform: house.MAX})
+	post := h.Accepted(sim.Filter{Platform: harness.MAX})
 	require.Len(t, post, 1)
 	require.Equal(t, maxChat, post[0].Chat)
 	require.Equal(t, "First show", post[0].Text)
@@ -67,12 +67,12 @@ func TestAlbumAndReuseOfUploads(t *testing.T) {
 		require.Equal(t, sim.Digest(content), album[0].Media[i].Digest, "the very bytes, in their order")
 		require.Equal(t, sim.Digest(content), post[0].Media[i].Digest)
 	}
-	handed := map[string]int{house.Telegram: uploads(h, house.Telegram), house.MAX: uploads(h, house.MAX)}
-	require.Equal(t, map[string]int{house.Telegram: 3, house.MAX: 3}, handed)
+	handed := map[string]int{harness.Telegram: uploads(h, harness.Telegram), harness.MAX: uploads(h, harness.MAX)}
+	require.Equal(t, map[string]int{harness.Telegram: 3, harness.MAX: 3}, handed)
 
-	h.Push(d, "secret-cms", house.Post("text", "Second show", "media", pictures(h, 3)))
-	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
-	require.Equal(t, handed, map[string]int{house.Telegram: uploads(h, house.Telegram), house.MAX: uploads(h, house.MAX)})
+	h.Push(d, "secret-cms", harness.Post("text", "Second show", "media", pictures(h, 3)))
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	require.Equal(t, handed, map[string]int{harness.Telegram: uploads(h, harness.Telegram), harness.MAX: uploads(h, harness.MAX)})
 	require.Len(t, h.Accepted(), 4)
 }
 
@@ -85,8 +85,8 @@ func TestTextTooLongForACaption(t *testing.T) {
 	for len(text) < 1100 {
 		text += fmt.Sprintf("word %d, ", len(text))
 	}
-	h.Push(d, "secret-cms", house.Post("text", text+"end", "media", pictures(h, 1)))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	h.Push(d, "secret-cms", harness.Post("text", text+"end", "media", pictures(h, 1)))
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 	sends := h.Accepted(sim.Filter{Chat: telegramChat})
 	require.Len(t, sends, 2)
 	require.Equal(t, []string{"sendMessage", "sendPhoto"}, []string{sends[0].Method, sends[1].Method})

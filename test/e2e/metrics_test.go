@@ -2,12 +2,10 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -18,9 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/port"
+	"autopost/test/harness"
 )
 
 // samples are what a scraper reads, by "name{labels}".
@@ -56,33 +55,33 @@ next:
 	return total
 }
 
-// What the metrics say of a run is what the receivers' log and the database say.
+// The metrics of a run agree with the receivers' log and the database.
 func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 	t.Parallel()
-	h := house.New(t, house.AsEngine)
+	h := harness.New(t, harness.AsEngine)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
 	for i := range 6 {
-		c := house.Channel{ID: fmt.Sprintf("channel-%d", i), Platform: house.Telegram, Parallel: 4}
+		c := harness.Channel{ID: fmt.Sprintf("channel-%d", i), Platform: harness.Telegram, Parallel: 4}
 		if i%2 == 1 {
-			c.Platform, c.Rate = house.MAX, 20
+			c.Platform, c.Rate = harness.MAX, 20
 		}
 		h.Channel("news", c)
 	}
-	h.Channel("news", house.Channel{ID: "rests", Platform: house.Telegram, Group: "resting"})
+	h.Channel("news", harness.Channel{ID: "rests", Platform: harness.Telegram, Group: "resting"})
 	h.Exec(`update autopost.channels set paused_until = now() + interval '1 hour' where channel_id = 'rests'`)
-	h.Fault(sim.Fault{Platform: house.Telegram, Method: "sendMessage", To: 1, Effect: sim.EffectStatus, Status: 429, RetryAfter: 1})
+	h.Fault(sim.Fault{Platform: harness.Telegram, Method: "sendMessage", To: 1, Effect: sim.EffectStatus, Status: 429, RetryAfter: 1})
 	d := h.Serve()
 	for i := range posts {
-		require.Equal(t, 202, h.Push(d, "secret-cms", house.Post("text", fmt.Sprintf("Post %d", i))).Status)
+		require.Equal(t, 202, h.Push(d, "secret-cms", harness.Post("text", fmt.Sprintf("Post %d", i))).Status)
 	}
-	require.Equal(t, 401, h.Push(d, "guess", house.Post("text", "no")).Status)
-	h.UntilTrue(time.Minute, `select count(*) = $1 from autopost.deliveries where status = 'sent'`, posts*6)
+	require.Equal(t, 401, h.Push(d, "guess", harness.Post("text", "no")).Status)
+	h.UntilTrue(`select count(*) = $1 from autopost.deliveries where status = 'sent'`, posts*6)
 
 	sends, accepted := h.Sends(), h.Accepted()
 	require.Len(t, accepted, posts*6)
 	var m samples
-	h.Until("the last commit is counted", 10*time.Second, func() bool {
+	h.Until("the last commit is counted", func() bool {
 		m = samples(h.Metrics(d.URL))
 		return m.sum("autopost_attempts_total", `outcome="sent"`) == posts*6
 	})
@@ -92,7 +91,7 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 	require.EqualValues(t, 1, m.sum("autopost_http_requests_total", `area="push"`, `code="401"`))
 	require.EqualValues(t, len(sends), m.sum("autopost_attempts_total"), "each call that came to a receiver")
 	require.EqualValues(t, len(sends)-len(accepted), m.sum("autopost_attempts_total", `platform="telegram"`, `outcome="retry"`, `failure="limited"`))
-	for _, platform := range []string{house.Telegram, house.MAX} {
+	for _, platform := range []string{harness.Telegram, harness.MAX} {
 		label := fmt.Sprintf("platform=%q", platform)
 		require.EqualValues(t, posts*3, m.sum("autopost_attempts_total", label, `outcome="sent"`, `failure="none"`))
 		require.EqualValues(t, len(h.Sends(sim.Filter{Platform: platform})), m.sum("autopost_call_seconds_count", label))
@@ -104,14 +103,20 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 			require.NoError(t, err)
 			accepts[row[0]] = at
 		}
-		seen, total := map[house.Place]bool{}, 0.0
+		seen, total := map[harness.Text]bool{}, 0.0
 		for _, e := range h.Sends(sim.Filter{Platform: platform}) {
-			if at := (house.Place{Platform: platform, Chat: e.Chat, Text: e.Text}); !seen[at] {
+			if at := (harness.Text{Platform: platform, Chat: e.Chat, Text: e.Text}); !seen[at] {
 				seen[at] = true
 				total += e.Start.Sub(accepts[e.Text]).Seconds()
 			}
 		}
-		require.InDelta(t, total, m.sum("autopost_accept_to_first_byte_seconds_sum", label), posts*3*.1, "a tenth of a second off at most, on average")
+		started := pgtest.Value[float64](h.DB, `select sum(extract(epoch from e.at - m.created_at))::float8
+			from (select e.message_id, e.channel_id, min(e.ts) as at from autopost.events e where e.action = 'send_attempt' group by e.message_id, e.channel_id) e
+			join autopost.messages m using (message_id) join autopost.channels c using (channel_id) where c.platform = $1`, platform)
+		measured := m.sum("autopost_accept_to_first_byte_seconds_sum", label)
+		const precision = posts * 3 * .01
+		require.GreaterOrEqual(t, measured, started-precision, "the first byte leaves after the start record")
+		require.LessOrEqual(t, measured, total+precision, "and before it arrives")
 	}
 	require.EqualValues(t, posts*3, m.sum("autopost_slot_late_seconds_count"), "calls with a slot")
 	back := pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'released'`)
@@ -134,21 +139,21 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 		require.NotContains(t, key, "channel-", "no label grows with channels")
 		require.NotContains(t, key, "canary")
 	}
-	attemptsAreToldWhole(t, d.Log(), len(sends))
+	attemptsAreLogged(t, d.Log(), len(sends))
 	require.Zero(t, d.Stop())
 	h.Verified()
 }
 
-// attemptsAreToldWhole looks at the one log line of each attempt.
-func attemptsAreToldWhole(t *testing.T, log string, attempts int) {
+// attemptsAreLogged checks the one log line of each attempt.
+func attemptsAreLogged(t *testing.T, log string, attempts int) {
 	t.Helper()
-	told := 0
+	logged := 0
 	for line := range strings.Lines(log) {
 		var attempt map[string]any
 		if !strings.Contains(line, `"delivery.attempted"`) || json.Unmarshal([]byte(line), &attempt) != nil {
 			continue
 		}
-		told++
+		logged++
 		for _, key := range []string{
 			"workspace_id", "delivery_id", "channel_id", "trace_id", "run_id", "attempt", "outcome", "duration_ms", "slot_late_ms", "auth_ref", "rate_group",
 			"queue_age_ms", "accept_to_first_byte_ms", "steps", "steps_done", "bytes", "batch", "unknown_outcomes",
@@ -158,17 +163,14 @@ func attemptsAreToldWhole(t *testing.T, log string, attempts int) {
 		require.Positive(t, attempt["bytes"])
 		require.Positive(t, attempt["batch"])
 	}
-	require.Equal(t, attempts, told)
+	require.Equal(t, attempts, logged)
 }
 
-// The metrics stand where they are told to, and nowhere else.
+// The metrics are served on the configured address only.
 func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
-	free, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
+	address := port.Free(t)
 	d := h.Serve("AUTOPOST_METRICS_LISTEN=" + address)
 	require.Positive(t, samples(h.Metrics("http://"+address)).sum("go_goroutines"))
 	status, _ := fetch(t, d.URL+"/metrics")
@@ -190,19 +192,19 @@ func TestReadinessMeansIt(t *testing.T) {
 	status, body = fetch(t, d.URL+"/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, `"detail":"Not ready: schema."`)
-	require.Contains(t, body, `{"name":"schema","ok":false,"detail":"the schema is not of this program: run autopost migrate of the same version"}`)
+	require.Contains(t, body, `{"name":"schema","ok":false,"detail":"the schema is of another version: run autopost migrate of the version of this program"}`)
 	require.NotRegexp(t, regexp.MustCompile(`postgres://|/tmp/`), body)
 	status, _ = fetch(t, d.URL+"/healthz")
 	require.Equal(t, http.StatusOK, status, "a restart would not cure it")
 }
 
 // The doctor sees the daemon that runs, and what is missing when none does.
-func TestDoctorLooksAtTheHouse(t *testing.T) {
+func TestDoctorChecksTheInstallation(t *testing.T) {
 	t.Parallel()
-	h, _, _ := newsroom(t, house.AsEngine)
+	h, _, _ := newsroom(t, harness.AsEngine)
 	diagnosis := func(env ...string) map[string]diagnosed { return diagnose(t, h, env...) }
 	d := h.Serve()
-	h.UntilTrue(10*time.Second, `select count(*) = 1 from autopost.dispatch_runs`)
+	h.UntilTrue(`select count(*) = 1 from autopost.dispatch_runs`)
 	well := diagnosis("AUTOPOST_PUBLIC_URL=" + d.URL)
 	for _, name := range []string{
 		"version", "isolation", "autovacuum", "statement timeout", "connections", "daemon role", "clock", "schema", "media origin",
@@ -217,9 +219,9 @@ func TestDoctorLooksAtTheHouse(t *testing.T) {
 	h.Exec(`update autopost.dispatch_runs set seen_at = now() - interval '1 minute'`)
 	h.Exec(`update autopost.deliveries set not_before = now() - interval '3 minutes'`)
 	ill := diagnosis("AUTOPOST_PUBLIC_URL=" + d.URL)
-	require.Contains(t, ill["daemons"].Found, "0 alive, the last one was seen at")
+	require.Contains(t, ill["daemons"].Found, "0 alive, the last one was active at")
 	require.Contains(t, ill["daemons"].Remedy, "run autopost serve: 2 deliveries are due")
-	require.Contains(t, ill["queue"].Found, "2 channels could be served")
+	require.Contains(t, ill["queue"].Found, "deliveries of 2 channels are due")
 	require.False(t, ill["public URL"].OK)
 	h.Exec(`update autopost.dispatch_runs set seen_at = now(), ended_at = null`)
 	h.Exec(`insert into autopost.dispatch_runs (run_id) values ('another')`)
@@ -230,7 +232,7 @@ func TestDoctorLooksAtTheHouse(t *testing.T) {
 }
 
 // diagnose asks the doctor: what is not well has a remedy, and it alone.
-func diagnose(t *testing.T, h *house.House, env ...string) map[string]diagnosed {
+func diagnose(t *testing.T, h *harness.Harness, env ...string) map[string]diagnosed {
 	t.Helper()
 	result := h.Run(env, "doctor", "--json")
 	found, ill := map[string]diagnosed{}, false
@@ -251,24 +253,26 @@ type diagnosed struct {
 // A forecast says when a queue will have gone, and it has gone then.
 func TestForecastKeepsItsWord(t *testing.T) {
 	t.Parallel()
-	h := house.New(t, house.AsEngine)
+	h := harness.New(t, harness.AsEngine)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
-	h.Channel("news", house.Channel{ID: "slow", Platform: house.Telegram, Rate: 5})
+	h.Channel("news", harness.Channel{ID: "slow", Platform: harness.Telegram, Rate: 5})
 	for i := range posts {
 		ok(t, h, "post", "--text", fmt.Sprintf("Post %d", i))
 	}
 	require.Regexp(t, `slow.*telegram.*25.*channel rate`, ok(t, h, "forecast"))
-	told := decode[struct {
+	forecast := decode[struct {
 		AsOf     time.Time `json:"as_of"`
 		DrainsAt time.Time `json:"drains_at"`
 	}](t, ok(t, h, "forecast", "--json"))
-	require.InDelta(t, (posts-1)/5.0, told.DrainsAt.Sub(told.AsOf).Seconds(), .001)
+	require.InDelta(t, (posts-1)/5.0, forecast.DrainsAt.Sub(forecast.AsOf).Seconds(), .001)
 	h.Serve()
 	h.Drained("news")
 	sends := h.Sends()
 	require.Len(t, sends, posts)
-	require.InDelta(t, told.DrainsAt.Sub(told.AsOf).Seconds(), sends[posts-1].Start.Sub(sends[0].Start).Seconds(), 1)
+	h.WithinRate("the channel", sends, 5)
+	slots := h.Slots(sends)
+	require.GreaterOrEqual(t, slots[posts-1].Sub(slots[0]).Seconds(), forecast.DrainsAt.Sub(forecast.AsOf).Seconds()-.001)
 }
 
 // Traces go to the collector that is named, under the ids of the posts; one that is away holds up nothing.
@@ -286,7 +290,7 @@ func TestTracesGoToTheCollector(t *testing.T) {
 		_, _ = io.Copy(&received, r.Body)
 	}))
 	d := h.Serve("OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL)
-	answer := h.Push(d, "secret-cms", house.Post("text", "traced"))
+	answer := h.Push(d, "secret-cms", harness.Post("text", "traced"))
 	h.Drained("news")
 	require.Zero(t, d.Stop(), "what is left is sent")
 	collector.Close()
@@ -298,8 +302,8 @@ func TestTracesGoToTheCollector(t *testing.T) {
 	require.NotContains(t, received.String(), "canary")
 
 	away := h.Serve("OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL)
-	require.Equal(t, 202, h.Push(away, "secret-cms", house.Post("text", "untraced")).Status)
-	h.UntilTrue(time.Minute, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	require.Equal(t, 202, h.Push(away, "secret-cms", harness.Post("text", "untraced")).Status)
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	require.Zero(t, away.Stop())
 	refused := h.Run([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"}, "doctor")
 	require.Equal(t, 2, refused.Code)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim/feeds"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 const (
@@ -26,13 +26,14 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // Many feeds that all have news are polled in a few calls each, not in one an item,
 // and in little memory. AUTOPOST_LONG=1 asks for the full size.
 func TestManyFeedsAtOnce(t *testing.T) {
+	t.Parallel()
 	many := 20
 	if pgtest.Long() {
 		many = 200
 	}
-	h := house.New(t)
+	h := harness.New(t)
 	h.Workspace("news")
-	h.Channel("news", house.Channel{ID: "channel", Platform: house.Telegram})
+	h.Channel("news", harness.Channel{ID: "channel", Platform: harness.Telegram})
 	h.Exec(`update autopost.channels set paused_until = now() + interval '1 day'`) // this is not about sending
 	raw, err := feeds.RSS{Items: feedItems}.Document()
 	require.NoError(t, err)
@@ -47,7 +48,7 @@ func TestManyFeedsAtOnce(t *testing.T) {
 	h.Exec(`do $$begin execute format('alter database %I set track_functions = ''pl''', current_database()); end$$`)
 	before := time.Now()
 	d := h.Serve()
-	h.UntilTrue(5*time.Minute, `select count(*) = $1 from autopost.pull_cursors where last_poll_at is not null`, many)
+	h.UntilTrue(`select count(*) = $1 from autopost.pull_cursors where last_poll_at is not null`, many)
 	took := pgtest.Value[float64](h.DB, `select extract(epoch from max(last_poll_at) - $1)::float8 from autopost.pull_cursors`, before)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
 	require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestManyFeedsAtOnce(t *testing.T) {
 	calls := func(name string) int {
 		return pgtest.Value[int](h.DB, `select coalesce(sum(calls), 0)::int from pg_stat_user_functions where schemaname = 'autopost' and funcname = $1`, name)
 	}
-	h.UntilTrue(10*time.Second, `select coalesce(sum(calls), 0) >= $1 from pg_stat_user_functions where funcname = 'set_pull_cursor'`, many)
+	h.UntilTrue(`select coalesce(sum(calls), 0) >= $1 from pg_stat_user_functions where funcname = 'set_pull_cursor'`, many)
 	t.Logf("%d feeds of %d items in %.1f s from the start of the daemon; at most %d MiB resident; calls: list_due_sources %d, ingest_pull_chunk %d, set_pull_cursor %d",
 		many, feedItems, took, resident>>10, calls("list_due_sources"), calls("ingest_pull_chunk"), calls("set_pull_cursor"))
 	require.Equal(t, many, calls("ingest_pull_chunk"))

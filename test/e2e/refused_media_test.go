@@ -8,12 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// What cannot be taken says what it is and what to do, where one looks for a post that
-// did not come: at its submission and in the events.
+// The submission and its events say why a medium was refused and what to do.
 func TestRefusedMediaSayWhy(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
@@ -34,17 +33,17 @@ func TestRefusedMediaSayWhy(t *testing.T) {
 	t.Cleanup(source.Close)
 	d := h.Serve()
 	for _, c := range []struct{ url, kind, code, says string }{
-		{source.URL + "/page.png", "image", "media_wrong_type", "got an HTML page instead of image; the URL must lead to the content itself"},
-		{source.URL + "/logo.png", "image", "media_wrong_type", "image/svg+xml is no picture that platforms show; use JPEG, PNG, GIF or WebP"},
-		{source.URL + "/bomb.gif", "image", "media_wrong_type", "a picture of 65535x65535 pixels cannot be taken"},
-		{source.URL + "/empty.png", "image", "media_wrong_type", "the content is empty"},
+		{source.URL + "/page.png", "image", "media_wrong_type", "the content must be image, got an HTML page; use the URL of the content itself"},
+		{source.URL + "/logo.png", "image", "media_wrong_type", "the picture must be JPEG, PNG, GIF or WebP, got image/svg+xml"},
+		{source.URL + "/bomb.gif", "image", "media_wrong_type", "a picture of 65535x65535 pixels is refused"},
+		{source.URL + "/empty.png", "image", "media_wrong_type", "the content must not be empty"},
 		{source.URL + "/large.mp4", "video", "media_too_large", "make it smaller, or raise MAX_MEDIA_BYTES_IMAGE or MAX_MEDIA_BYTES_VIDEO"},
-		{"http://169.254.169.254/latest/meta-data/", "image", "media_blocked_address", "AUTOPOST_OUTBOUND_ALLOW lists exceptions"},
-		{"http://0x7f.1/", "image", "media_blocked_address", "may not be fetched from"},
+		{"http://169.254.169.254/latest/meta-data/", "image", "media_blocked_address", "add an exception to AUTOPOST_OUTBOUND_ALLOW"},
+		{"http://0x7f.1/", "image", "media_blocked_address", "must have a public address"},
 	} {
-		answer := h.Push(d, "secret-cms", house.Post("source_ref", c.url, "text", "x", "media", []any{map[string]any{"type": c.kind, "url": c.url}}))
+		answer := h.Push(d, "secret-cms", harness.Post("source_ref", c.url, "text", "x", "media", []any{map[string]any{"type": c.kind, "url": c.url}}))
 		require.Equal(t, "accepted", answer.Text("status"))
-		h.UntilTrue(waitForMedia, `select status = 'failed' from autopost.submissions where source_ref = $1`, c.url)
+		h.UntilTrue(`select status = 'failed' from autopost.submissions where source_ref = $1`, c.url)
 		for _, found := range []string{
 			pgtest.Value[string](h.DB, `select last_error::text from autopost.submissions where source_ref = $1`, c.url),
 			pgtest.Value[string](h.DB, `select e.error::text from autopost.events e join autopost.submissions s on s.submission_id::text = e.meta ->> 'submission_id'

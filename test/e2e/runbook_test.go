@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 const because = "--reason=drill"
 
 // ok runs a command that must succeed, and returns what it printed.
-func ok(t *testing.T, h *house.House, args ...string) string {
+func ok(t *testing.T, h *harness.Harness, args ...string) string {
 	t.Helper()
 	result := h.Run(nil, args...)
 	require.Zero(t, result.Code, "%v: %s", args, result.Stderr)
@@ -26,16 +26,16 @@ func ok(t *testing.T, h *house.House, args ...string) string {
 func TestRunbookOfAChannel(t *testing.T) {
 	t.Parallel()
 	h, chat, other := newsroom(t)
-	d := h.Serve()
+	d := h.Serve(rarely)
 	require.Contains(t, ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", "--dry-run", because), "dry run")
 	require.Zero(t, events(h, "channel_paused"))
 	require.Contains(t, ok(t, h, "channel", "pause", "on-telegram", "--for", "1h", because, "--operator", "olga"), "paused until")
 	require.Equal(t, "olga", pgtest.Value[string](h.DB, `select operator from autopost.admin_audit_log`))
 
-	h.Push(d, "secret-cms", house.Post("text", "Recalled"))
-	h.Until("the other channel has it", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 1 })
-	h.Push(d, "secret-cms", house.Post("text", "Kept"))
-	h.Until("the other channel has both", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 2 })
+	h.Push(d, "secret-cms", harness.Post("text", "Recalled"))
+	h.Until("the other channel has it", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 1 })
+	h.Push(d, "secret-cms", harness.Post("text", "Kept"))
+	h.Until("the other channel has both", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 2 })
 	require.Empty(t, h.Sends(sim.Filter{Chat: chat}))
 
 	var waiting []struct {
@@ -55,13 +55,13 @@ func TestRunbookOfAChannel(t *testing.T) {
 	require.Contains(t, again.Stdout, "not waiting")
 
 	ok(t, h, "channel", "resume", "on-telegram", because)
-	h.Until("what waited is sent", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 1 })
+	h.Until("what waited is sent", func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 1 })
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1, "what was skipped is not")
 	ok(t, h, "deliveries", "requeue", recalled, "--dry-run", because)
 	require.Zero(t, events(h, "manual_requeue"))
 	ok(t, h, "deliveries", "requeue", recalled, because)
-	h.Until("it is sent after all", prompt, func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 2 })
+	h.Until("it is sent after all", func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 2 })
 	h.Drained("news")
 	h.Verified()
 }
@@ -70,18 +70,18 @@ func TestRunbookOfAGroup(t *testing.T) {
 	t.Parallel()
 	h, chat, other := newsroom(t)
 	d := h.Serve()
-	ok(t, h, "group", "disable", house.Telegram, "--platform", house.Telegram, because)
-	require.Equal(t, 1, h.Push(d, "secret-cms", house.Post("text", "One")).Number("enqueued"))
+	ok(t, h, "group", "disable", harness.Telegram, "--platform", harness.Telegram, because)
+	require.Equal(t, 1, h.Push(d, "secret-cms", harness.Post("text", "One")).Number("enqueued"))
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: other}), 1)
-	ok(t, h, "group", "enable", house.Telegram, because)
-	require.Equal(t, 2, h.Push(d, "secret-cms", house.Post("text", "Two")).Number("enqueued"))
+	ok(t, h, "group", "enable", harness.Telegram, because)
+	require.Equal(t, 2, h.Push(d, "secret-cms", harness.Post("text", "Two")).Number("enqueued"))
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
 
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('news', 'second', 'telegram', 'env:SECOND'), ('news', 'sign', 'webhook', 'env:SIGN')`)
 	for to, says := range map[string]string{
-		"nowhere": "auth_ref nowhere is no credential of this workspace: keep its secret first", "sign": "auth_ref sign is a credential of platform webhook: name one of platform telegram",
+		"nowhere": "auth_ref must be a credential of this workspace, got nowhere: store its secret first", "sign": "auth_ref sign is a credential of platform webhook: name one of platform telegram",
 	} {
 		refused := h.Run(nil, "credential", "rotate", "--channel", "on-telegram", "--to", to, because)
 		require.Equal(t, 1, refused.Code)
@@ -110,7 +110,7 @@ func TestRunbookMisuse(t *testing.T) {
 		{[]string{"channel", "resume", "nobody", because}, 1, "unknown channel"},
 		{[]string{"channel", "resume", "on-telegram", because, "--workspace", "none"}, 1, "none"},
 		{[]string{"group", "disable", "nobody", because}, 1, "unknown group"},
-		{[]string{"deliveries", "skip", because}, 2, "ids"},
+		{[]string{"deliveries", "skip", because}, 2, "delivery id"},
 		{[]string{"deliveries", "skip", "x", because}, 2, `"x"`},
 		{[]string{"deliveries", "requeue", id, because}, 1, "1 of 1"},
 		{[]string{"deliveries", "list", "--status", "lost"}, 2, "lost"},

@@ -10,19 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
-// A platform throws the secrets back with its refusals, in several forms. No table, log,
-// answer of the API or output of a command tells them.
-func TestWhatAPlatformThrowsBackIsToldNowhere(t *testing.T) {
+// A platform repeats the secrets in its refusals, in several forms. No table, log, answer of the API
+// or output of a command shows them.
+func TestSecretsInRefusalsAreShownNowhere(t *testing.T) {
 	for platform, g := range grantors {
 		t.Run(platform, func(t *testing.T) {
 			t.Parallel()
-			h := house.New(t)
-			secrets := revokedHouse(t, h, platform, g, "lost")
+			h := harness.New(t)
+			secrets := withCredentials(t, h, platform, g, "lost")
 			echo := thrownBack(secrets)
 			d := h.Serve("AUTOPOST_LOG=debug", "MONITOR_INTERVAL_SECONDS=1", "SENDING_LEASE_SECONDS=20")
 			statuses := []int{503, 429, 403, 400, 401}
@@ -35,7 +35,7 @@ func TestWhatAPlatformThrowsBackIsToldNowhere(t *testing.T) {
 					require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", g.post(h, channel, n)).Status)
 				}
 			}
-			h.UntilTrue(waitForMedia, `select count(*) >= 3 from autopost.events where error is not null`)
+			h.UntilTrue(`select count(*) >= 3 from autopost.events where error is not null`)
 
 			said := []string{}
 			for _, args := range [][]string{
@@ -57,7 +57,7 @@ func TestWhatAPlatformThrowsBackIsToldNowhere(t *testing.T) {
 			}
 			everything := strings.Join(append(said, d.Log()), "\n")
 			require.Contains(t, everything, "[redacted]")
-			tellsNone(t, h, secrets, everything)
+			showsNone(t, h, secrets, everything)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func thrownBack(secrets []string) string {
 	return strings.Join(parts, " ")
 }
 
-// partsOf are those of a secret that must not be told.
+// partsOf returns the parts of a secret that must not be shown.
 func partsOf(secret string) []string {
 	var object map[string]string
 	if json.Unmarshal([]byte(secret), &object) != nil {

@@ -9,11 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/test/harness"
 )
-
-// waitForMedia bounds the wait for what has to be fetched first.
-const waitForMedia = 30 * time.Second
 
 func feed(items int) []byte {
 	var b strings.Builder
@@ -27,7 +24,7 @@ func feed(items int) []byte {
 }
 
 // polls counts how often the feed was asked for.
-func polls(h *house.House) int { return len(h.World.Log.Entries(sim.Filter{Platform: "feeds"})) }
+func polls(h *harness.Harness) int { return len(h.World.Log.Entries(sim.Filter{Platform: "feeds"})) }
 
 // Items of a feed arrive once: neither another poll nor another daemon brings them
 // again, and a new one comes.
@@ -43,9 +40,9 @@ func TestFeedItemsArriveOnce(t *testing.T) {
 	d := h.Serve()
 	again := func(what string) {
 		seen := polls(h)
-		h.Until(what, 20*time.Second, func() bool { return polls(h) >= seen+2 })
+		h.Until(what, func() bool { return polls(h) >= seen+2 })
 	}
-	h.Until("the newest two are sent", 20*time.Second, func() bool { return len(h.Accepted()) == 4 })
+	h.Until("the newest two are sent", func() bool { return len(h.Accepted()) == 4 })
 	again("it is polled again")
 	require.Zero(t, d.Stop())
 	d = h.Serve()
@@ -53,7 +50,7 @@ func TestFeedItemsArriveOnce(t *testing.T) {
 	require.Len(t, h.Accepted(), 4)
 
 	h.World.Feeds.Set("wire", "application/rss+xml", feed(5))
-	h.Until("the new item is sent", 20*time.Second, func() bool { return len(h.Accepted()) == 6 })
+	h.Until("the new item is sent", func() bool { return len(h.Accepted()) == 6 })
 	again("it is polled once more")
 	d.Kill()
 	h.Serve()

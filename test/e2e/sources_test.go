@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // document is a generated feed.
@@ -29,7 +29,7 @@ func document(t *testing.T, r feeds.RSS) []byte {
 }
 
 // titles counts the first lines of what the receivers hold.
-func titles(h *house.House) map[string]int {
+func titles(h *harness.Harness) map[string]int {
 	found := map[string]int{}
 	for place, copies := range h.Copies() {
 		title, _, _ := strings.Cut(place.Text, "\n")
@@ -52,7 +52,7 @@ func TestSourcesByCommand(t *testing.T) {
 	require.Contains(t, again.Stderr, "autopost source set")
 
 	d := h.Serve()
-	h.Until("the newest item is sent", 20*time.Second, func() bool { return len(h.Accepted()) == 2 })
+	h.Until("the newest item is sent", func() bool { return len(h.Accepted()) == 2 })
 	require.Equal(t, map[string]int{"Новость 3": 2}, titles(h))
 	var list []struct {
 		Source   string
@@ -69,7 +69,7 @@ func TestSourcesByCommand(t *testing.T) {
 
 	h.World.Feeds.Set("wire", "application/rss+xml", document(t, feeds.RSS{Items: 6, Charset: "koi8-r"}))
 	ok(t, h, "source", "set", "wire", "--include", "/[46]$/", because)
-	h.Until("what the filter lets through is sent", 20*time.Second, func() bool { return len(h.Accepted()) == 6 })
+	h.Until("what the filter lets through is sent", func() bool { return len(h.Accepted()) == 6 })
 	require.Equal(t, map[string]int{"Новость 3": 2, "Новость 4": 2, "Новость 6": 2}, titles(h))
 	require.Contains(t, ok(t, h, "source", "show", "wire"), `["/[46]$/"]`)
 	require.Equal(t, "1", pgtest.Value[string](h.DB, `select stats_json ->> 'seen_include' from autopost.ingest_runs where stats_json ? 'seen_include'`))
@@ -81,18 +81,18 @@ func TestSourcesByCommand(t *testing.T) {
 	require.Contains(t, asleep.Stderr, "disabled")
 	seen := polls(h)
 	ok(t, h, "source", "enable", "wire", because)
-	h.Until("it is polled again", 20*time.Second, func() bool { return polls(h) > seen })
+	h.Until("it is polled again", func() bool { return polls(h) > seen })
 	seen = polls(h)
 	ok(t, h, "source", "fetch", "wire", because)
-	h.Until("and again when somebody asks", 20*time.Second, func() bool { return polls(h) > seen })
+	h.Until("and again when somebody asks", func() bool { return polls(h) > seen })
 	require.Zero(t, d.Stop())
 
 	for args, says := range map[string]string{
 		"source add x --url ftp://h --reason=r":                     "config_json.url is not of its form",
 		"source add x --kind gopher --reason=r":                     "gopher",
 		"source add x --url https://h.example":                      "--reason",
-		"source add x --url https://h --config nonsense --reason=r": "no JSON object",
-		"source test": "takes the id of a source",
+		"source add x --url https://h --config nonsense --reason=r": "must be a JSON object",
+		"source test": "either a source id or flags",
 		"source import /nowhere/list.opml --reason=r": "/nowhere/list.opml",
 	} {
 		result := h.Run(nil, strings.Fields(args)...)
@@ -107,7 +107,7 @@ func TestSourceIsTestedFirst(t *testing.T) {
 	h, _, _ := newsroom(t)
 	h.World.Feeds.Set("wire", "application/rss+xml", document(t, feeds.RSS{Items: 12}))
 	found := ok(t, h, "source", "test", "--url", h.WorldURL+"/feeds/wire", "--backfill", "2", "--exclude", "item 12")
-	require.Contains(t, found, "12 items, of which 2 would be published")
+	require.Contains(t, found, "12 items; 2 would be published")
 	require.Contains(t, found, "only marked as seen: exclude")
 	require.Contains(t, found, "2 of 2 channels would get it")
 	require.Contains(t, found, "Item 11")
@@ -121,10 +121,10 @@ func TestSourceIsTestedFirst(t *testing.T) {
 	h.World.Feeds.Set("undated", "text/xml", []byte(`<rss version="2.0"><channel><item><title>A</title><guid>1</guid></item></channel></rss>`))
 	undated := h.Run(nil, "source", "test", "--url", h.WorldURL+"/feeds/undated", "--json")
 	require.Zero(t, undated.Code)
-	require.Contains(t, undated.Stdout, "no item has a date")
+	require.Contains(t, undated.Stdout, "no item has a readable date")
 	for args, says := range map[string]string{
 		`--url ` + h.WorldURL + `/feeds/nowhere`:                                                                   "pull_http_404",
-		`--kind api --url ` + h.WorldURL + `/feeds/wire --config {"map":{"id":"/id"}}`:                             "not JSON",
+		`--kind api --url ` + h.WorldURL + `/feeds/wire --config {"map":{"id":"/id"}}`:                             "must be JSON",
 		`--kind db --config {"auth_ref":"crm","query":"select$1","cursor_column":"id"}`:                            "credential_bindings",
 		`--kind db --config {"auth_ref":"dsn","query":"select(id),$1::text||from_it","cursor_column":"id"} --json`: "pull_db_query",
 	} {
@@ -156,16 +156,16 @@ func TestFeedListsAreImported(t *testing.T) {
 	require.Zero(t, count())
 	ok(t, h, "source", "import", opml, "--interval", "600", "--tag", "all", because)
 	require.Equal(t, 2, count())
-	require.Contains(t, ok(t, h, "source", "import", csv, because), "is there already")
+	require.Contains(t, ok(t, h, "source", "import", csv, because), "exists already")
 	require.Equal(t, 3, count())
-	require.Contains(t, ok(t, h, "source", "import", opml, "--interval", "900", because), "is there already")
+	require.Contains(t, ok(t, h, "source", "import", opml, "--interval", "900", because), "exists already")
 	require.Equal(t, 3, count())
 	require.Equal(t, []string{`["all", "City"] 600`, `["all", "City"] 600`, `["flats", "rent"] none`}, pgtest.Column[string](h.DB, `
 		select format('%s %s', config_json ->> 'tags', coalesce(config_json ->> 'interval_seconds', 'none')) from autopost.pull_sources order by 1`))
 	require.Equal(t, 3, pgtest.Value[int](h.DB, `select count(*)::int from autopost.workspace_endpoints where kind = 'pull_source'`))
 }
 
-// Feeds move, ask for patience, are large, and end; the house follows, waits, reads and stops.
+// Feeds move, ask for a delay, are large, and end. The daemon follows, waits, reads and stops.
 func TestFeedsHaveLives(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
@@ -182,20 +182,20 @@ func TestFeedsHaveLives(t *testing.T) {
 	h.World.Feeds.Set("large", "application/rss+xml", document(t, feeds.RSS{Items: 1000, Size: 5 << 20}))
 	h.Fault(sim.Fault{Platform: "feeds", Chat: "busy", To: 1, Effect: sim.EffectStatus, Status: http.StatusServiceUnavailable, RetryAfter: 3600})
 	h.Serve()
-	h.Until("both are read", 30*time.Second, func() bool { return len(h.Accepted()) == 4 })
+	h.Until("both are read", func() bool { return len(h.Accepted()) == 4 })
 	require.Equal(t, map[string]int{"old Item 2": 2, "large Item 1000": 2}, titles(h))
 	requests := func(name string) int {
 		return len(h.World.Log.Entries(sim.Filter{Platform: "feeds", Chat: name}))
 	}
 	asked := requests("old")
-	h.Until("it is asked where it lives now", 20*time.Second, func() bool { return requests("new") >= asked+2 })
+	h.Until("it is asked where it lives now", func() bool { return requests("new") >= asked+2 })
 	require.Equal(t, asked, requests("old"))
 	require.Equal(t, "pull_moved", pgtest.Value[string](h.DB, `select error ->> 'code' from autopost.events where meta ->> 'source_id' = 'old'`))
 	require.Equal(t, 1, requests("busy"))
-	h.UntilTrue(10*time.Second, `select next_poll_at > now() + interval '59 minutes' from autopost.pull_cursors where source_id = 'busy'`)
+	h.UntilTrue(`select next_poll_at > now() + interval '59 minutes' from autopost.pull_cursors where source_id = 'busy'`)
 
 	h.World.Feeds.Gone("new")
-	h.UntilTrue(20*time.Second, `select not enabled and stopped ->> 'code' = 'pull_http_410' from autopost.pull_sources where source_id = 'old'`)
+	h.UntilTrue(`select not enabled and stopped ->> 'code' = 'pull_http_410' from autopost.pull_sources where source_id = 'old'`)
 	require.Contains(t, ok(t, h, "source", "list"), "stopped: pull_http_410")
 }
 
@@ -238,16 +238,16 @@ func TestAPIAndDatabaseSources(t *testing.T) {
 	ok(t, h, "source", "add", "crm", "--kind", "db", "--interval", "1", "--backfill", "2", because, "--config",
 		`{"auth_ref": "crm", "cursor_column": "id", "query": "select id, title from crm.flats where $1::int is null or id > $1"}`)
 	d := h.Serve(secrets...)
-	h.Until("the newest of both are sent", 20*time.Second, func() bool { return len(h.Accepted()) == 6 })
+	h.Until("the newest of both are sent", func() bool { return len(h.Accepted()) == 6 })
 	require.Equal(t, map[string]int{"Offer 4": 2, "Flat 4": 2, "Flat 5": 2}, titles(h))
 	s.mu.Lock()
 	s.posts = 12
 	s.mu.Unlock()
 	h.Exec(`insert into crm.flats select n, 'Flat ' || n from generate_series(6, 8) n`)
-	h.Until("all that is new is sent", 20*time.Second, func() bool { return len(titles(h)) == 14 })
+	h.Until("all that is new is sent", func() bool { return len(titles(h)) == 14 })
 	h.Drained("news")
 	seen := pgtest.Value[time.Time](h.DB, `select min(last_poll_at) from autopost.pull_cursors`)
-	h.UntilTrue(20*time.Second, `select min(last_poll_at) > $1 from autopost.pull_cursors`, seen.Add(2*time.Second))
+	h.UntilTrue(`select min(last_poll_at) > $1 from autopost.pull_cursors`, seen.Add(2*time.Second))
 	h.Drained("news")
 	for title, copies := range titles(h) {
 		require.Equal(t, 2, copies, title)

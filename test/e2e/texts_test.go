@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // A text over the limit arrives in parts, in order; under a picture it begins as the caption and goes on in a reply.
@@ -18,9 +18,9 @@ func TestLongTextsArriveInParts(t *testing.T) {
 	h, telegramChat, maxChat := newsroom(t)
 	h.Exec(`update autopost.channels set settings = '{"long_text": "split", "utm": {"utm_source": "us"}}'`)
 	d := h.Serve()
-	text := strings.TrimSpace(strings.Repeat("A sentence of eight words, told many times. ", 200)) + " See https://example.org/more"
-	h.Push(d, "secret-cms", house.Post("text", text))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	text := strings.TrimSpace(strings.Repeat("A sentence of eight words, said many times. ", 200)) + " See https://example.org/more"
+	h.Push(d, "secret-cms", harness.Post("text", text))
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 	for _, chat := range []string{telegramChat, maxChat} {
 		var parts []string
 		for _, e := range h.Accepted(sim.Filter{Chat: chat}) {
@@ -32,8 +32,8 @@ func TestLongTextsArriveInParts(t *testing.T) {
 	}
 
 	h.Exec(`update autopost.channels set settings = '{"long_text": "caption_reply"}' where channel_id = 'on-telegram'`)
-	h.Push(d, "secret-cms", house.Post("text", "Again. "+text[:2000], "media", pictures(h, 1)))
-	h.UntilTrue(waitForMedia, `select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	h.Push(d, "secret-cms", harness.Post("text", "Again. "+text[:2000], "media", pictures(h, 1)))
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
 	sends := h.Accepted(sim.Filter{Chat: telegramChat})[3:]
 	require.Len(t, sends, 2)
 	require.Equal(t, []string{"sendPhoto", "sendMessage"}, []string{sends[0].Method, sends[1].Method})
@@ -42,12 +42,12 @@ func TestLongTextsArriveInParts(t *testing.T) {
 	h.Verified()
 }
 
-// A template is filled for each platform in its dialect; a channel of a platform that this daemon does not speak fails alone.
+// A template is filled for each platform in its dialect; a channel of a platform without an adapter fails alone.
 func TestTemplatesAndAPlatformWithoutAdapter(t *testing.T) {
 	t.Parallel()
 	h, telegramChat, maxChat := newsroom(t)
 	h.Exec(`insert into autopost.platforms select (jsonb_populate_record(p, '{"platform": "pigeon"}')).* from autopost.platforms p where p.platform = 'telegram'`)
-	h.Channel("news", house.Channel{ID: "by-pigeon", Platform: "pigeon"})
+	h.Channel("news", harness.Channel{ID: "by-pigeon", Platform: "pigeon"})
 	h.Exec(`select autopost.put_template('news', 'digest', '*', '{"body": "<b>{title}</b>: {summary?}", "parse_mode": "HTML"}', 'ann', 'test')`)
 	d := h.Serve()
 	missing := h.Push(d, "secret-cms", `{"template": {"name": "digest", "vars": {"summary": "x"}}}`)

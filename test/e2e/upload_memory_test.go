@@ -21,16 +21,16 @@ import (
 
 	"autopost"
 	"autopost/internal/media"
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/youtube"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 const mib = 1 << 20
 
 // shelve puts a movie of a size into the origin of a workspace, and returns its name there and its file.
-func shelve(t *testing.T, h *house.House, workspace string, size int64) (ref, file string) {
+func shelve(t *testing.T, h *harness.Harness, workspace string, size int64) (ref, file string) {
 	t.Helper()
 	bucket, err := media.OpenStore(t.Context(), "file://"+h.Folder("data/media"))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func shelve(t *testing.T, h *house.House, workspace string, size int64) (ref, fi
 	return stored.BlobRef, h.Folder("data/media/sha256/" + digest[:2] + "/" + digest[2:4] + "/" + digest)
 }
 
-// memory watches how much a process holds that is its own and no file's, until it is told to stop.
+// memory measures the private memory of a process, without mapped files, until it is stopped.
 type memory struct {
 	stop, stopped chan struct{}
 	most          int64
@@ -86,8 +86,8 @@ func anonymous(pid int) int64 {
 	return kb << 10
 }
 
-// stays demands that a daemon is as small as was promised, and tells how small it is.
-func stays(t *testing.T, what string, d *house.Daemon, watched *memory, limit int64) {
+// stays requires that the memory of a daemon stays below a limit, and logs its size.
+func stays(t *testing.T, what string, d *harness.Daemon, watched *memory, limit int64) {
 	t.Helper()
 	own := watched.end()
 	most, program := residence(t, d.PID())
@@ -96,7 +96,7 @@ func stays(t *testing.T, what string, d *house.Daemon, watched *memory, limit in
 	require.Less(t, most, limit, "%s: bytes resident at once", what)
 }
 
-// peer is the same content sent by curl to the same address; 0 where there is no curl.
+// peer is the time of curl for the same content and address; 0 without curl.
 func peer(t *testing.T, args ...string) time.Duration {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -110,7 +110,7 @@ func peer(t *testing.T, args ...string) time.Duration {
 }
 
 // toYouTube gives curl the address of a session of its own.
-func toYouTube(t *testing.T, h *house.House, file string, size int64) []string {
+func toYouTube(t *testing.T, h *harness.Harness, file string, size int64) []string {
 	t.Helper()
 	text, err := os.ReadFile(h.Folder("news.shows.json"))
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func toYouTube(t *testing.T, h *house.House, file string, size int64) []string {
 }
 
 // toMAX gives curl the address of a slot.
-func toMAX(t *testing.T, h *house.House, file, kind string) []string {
+func toMAX(t *testing.T, h *harness.Harness, file, kind string) []string {
 	t.Helper()
 	slot := asked(t, http.MethodPost, h.WorldURL+"/max/uploads?type="+kind, map[string]string{"Authorization": "canary-max-token-f9LHod"}, "")
 	var to struct{ URL string }
@@ -164,13 +164,14 @@ func asked(t *testing.T, method, address string, header map[string]string, body 
 // small, and about as fast as curl sends the same file to the same address. Its full
 // size, under AUTOPOST_LONG, is 2 GiB.
 func TestALargeVideoGoesOutInLittleMemory(t *testing.T) {
+	t.Parallel()
 	size, rounds := int64(160*mib), 1
 	if pgtest.Long() {
 		size, rounds = 2<<30, 3
 	}
 	h, _ := studio(t)
 	h.World.YouTube.SetQuotas(youtube.Quotas{})
-	h.Channel("news", house.Channel{ID: "on-max", Platform: house.MAX})
+	h.Channel("news", harness.Channel{ID: "on-max", Platform: harness.MAX})
 	ref, file := shelve(t, h, "news", size)
 	d := h.Serve("MAX_MEDIA_BYTES_VIDEO="+strconv.FormatInt(size, 10), "ADAPTER_TIMEOUT_MS=280000")
 	watched := watch(d.PID())
@@ -186,10 +187,10 @@ func TestALargeVideoGoesOutInLittleMemory(t *testing.T) {
 			ours := func() time.Duration {
 				h.Exec(`update autopost.media_blobs set file_id = null`)
 				began := time.Now()
-				answer := h.Push(d, "secret-cms", house.Post("text", fmt.Sprintf("%s, take %d", channel, round), "media", []any{map[string]any{"type": by.kind, "blob_ref": ref}},
+				answer := h.Push(d, "secret-cms", harness.Post("text", fmt.Sprintf("%s, take %d", channel, round), "media", []any{map[string]any{"type": by.kind, "blob_ref": ref}},
 					"routing", map[string]any{"include_channels": []string{channel}}))
 				require.Equal(t, "enqueued", answer.Text("status"), answer.Body)
-				h.UntilTrue(4*time.Minute, `select count(*) filter (where status = 'sent') = $2 from autopost.deliveries where channel_id = $1`, channel, round+1)
+				h.UntilTrue(`select count(*) filter (where status = 'sent') = $2 from autopost.deliveries where channel_id = $1`, channel, round+1)
 				return time.Since(began)
 			}
 			theirs := func() time.Duration { return peer(t, by.curl()...) }
@@ -221,9 +222,10 @@ func TestALargeVideoGoesOutInLittleMemory(t *testing.T) {
 	require.Zero(t, d.Stop())
 }
 
-// Many uploads at once, each to a bot of its own, and all of them under way at the same
-// time, are passed on in little memory. Their full number, under AUTOPOST_LONG, is 200 of 50 MiB.
+// Many uploads run at the same time, each to its own bot, in little memory. With AUTOPOST_LONG
+// there are 200 of 50 MiB.
 func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
+	t.Parallel()
 	count, size, limit := 32, int64(4*mib), int64(96*mib)
 	if pgtest.Long() {
 		count, size, limit = 200, 50*mib, 256*mib
@@ -237,7 +239,7 @@ func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
 		extra = append(extra, fmt.Sprintf("BOT_%d=%s", n, token))
 		h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('news', $1, 'max', 'env:' || $2)`, fmt.Sprintf("bot-%d", n), fmt.Sprintf("BOT_%d", n))
 	}
-	// A key has 64 requests under way at most.
+	// A key has at most 64 running requests.
 	keys := make([]string, 4)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("key-%d", i)
@@ -245,7 +247,7 @@ func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
 		h.Exec(`select autopost.create_api_key('news', jsonb_build_object('name', $1::text, 'role', 'editor'), $2, 'ann', 'r')`, keys[i], hex.EncodeToString(sum[:]))
 	}
 	// The receiver thinks before it answers, as a slow platform does.
-	h.Fault(sim.Fault{Platform: house.MAX, Method: "upload video", Effect: sim.EffectSlow, DelayMS: 6000})
+	h.Fault(sim.Fault{Platform: harness.MAX, Method: "upload video", Effect: sim.EffectSlow, DelayMS: 6000})
 	d := h.Serve(extra...)
 	watched := watch(d.PID())
 	began := time.Now()
@@ -259,18 +261,18 @@ func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
 	callers.Wait()
 	took := time.Since(began)
 	require.Equal(t, slices.Repeat([]string{"200 OK"}, count), statuses)
-	uploads := h.World.Log.Entries(sim.Filter{Platform: house.MAX, Method: "upload video"})
+	uploads := h.World.Log.Entries(sim.Filter{Platform: harness.MAX, Method: "upload video"})
 	require.Len(t, uploads, count)
 	for _, e := range uploads {
 		require.Equal(t, ref, "sha256:"+e.Media[0].Digest)
 	}
 	t.Logf("%d uploads of %d MiB in %s (%.0f MB/s), %d at the same time", count, size/mib, took.Round(time.Millisecond), float64(int64(count)*size)/1e6/took.Seconds(), together(uploads))
-	require.Equal(t, count, together(uploads), "all under way at once")
+	require.Equal(t, count, together(uploads), "all running at once")
 	stays(t, "many at once", d, watched, limit)
 	require.Zero(t, d.Stop())
 }
 
-// handOver asks a daemon to hand a medium over, and returns the status of its answer.
+// handOver uploads a medium to a platform by the API, and returns the status.
 func handOver(t *testing.T, daemon, key, body string) string {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, daemon+"/api/v1/media/proxy", strings.NewReader(body))
 	if err != nil {
@@ -290,7 +292,7 @@ func handOver(t *testing.T, daemon, key, body string) string {
 	return response.Status
 }
 
-// together is how many of some exchanges were under way at the same time at most.
+// together returns the largest number of exchanges that ran at the same time.
 func together(entries []sim.Entry) int {
 	most := 0
 	for _, at := range entries {

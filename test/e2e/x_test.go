@@ -9,31 +9,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	adapter "autopost/internal/adapter/twitter"
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
 	"autopost/internal/sim/twitter"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 // settled is when a timeline shows a post at the latest.
 const settled = 4 * time.Second
 
 // account is an installation with one channel on X, of these settings.
-func account(t *testing.T, settings string) *house.House {
+func account(t *testing.T, settings string) *harness.Harness {
 	t.Helper()
-	h := house.New(t)
+	h := harness.New(t)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
-	h.Channel("news", house.Channel{ID: "on-x", Platform: house.X})
+	h.Channel("news", harness.Channel{ID: "on-x", Platform: harness.X})
 	h.Exec(`update autopost.channels set settings = $1::jsonb where channel_id = 'on-x'`, settings)
 	return h
 }
 
 // sentOnX waits until the nth post has left, and returns what the account then holds.
-func sentOnX(h *house.House, n int) []twitter.Post {
-	h.UntilTrue(waitForMedia, `select count(*) = $1 from autopost.deliveries where status = 'sent'`, n)
-	return h.World.X.Posts(house.XAccount)
+func sentOnX(h *harness.Harness, n int) []twitter.Post {
+	h.UntilTrue(`select count(*) = $1 from autopost.deliveries where status = 'sent'`, n)
+	return h.World.X.Posts(harness.XAccount)
 }
 
 // long is a text for a thread of several parts, of which no two are the same.
@@ -51,7 +51,7 @@ func TestPostsOnX(t *testing.T) {
 	h := account(t, `{"made_with_ai": true, "long_text": "split"}`)
 	d := h.Serve()
 	const text = "Nyx < Helion & co, in 7 rounds: https://example.org/a?b=1 👩‍👩‍👧"
-	h.Push(d, "secret-cms", house.Post("text", text))
+	h.Push(d, "secret-cms", harness.Post("text", text))
 	posts := sentOnX(h, 1)
 	require.Equal(t, text, posts[0].Text)
 	require.True(t, posts[0].MadeByAI)
@@ -59,7 +59,7 @@ func TestPostsOnX(t *testing.T) {
 
 	media := append(picture(h, "photo-1.png"), picture(h, "photo-2.png")...)
 	media[0].(map[string]any)["alt"] = "two fighters"
-	h.Push(d, "secret-cms", house.Post("text", "With pictures", "media", media))
+	h.Push(d, "secret-cms", harness.Post("text", "With pictures", "media", media))
 	posts = sentOnX(h, 2)
 	require.Equal(t, []string{"two fighters", ""}, posts[1].AltTexts)
 	for i := range 2 {
@@ -67,7 +67,7 @@ func TestPostsOnX(t *testing.T) {
 		require.Equal(t, sim.Digest(content), posts[1].Media[i].Digest, "the very bytes, in their order")
 	}
 
-	h.Push(d, "secret-cms", house.Post("text", long()))
+	h.Push(d, "secret-cms", harness.Post("text", long()))
 	thread := sentOnX(h, 3)[2:]
 	require.Greater(t, len(thread), 3)
 	var said []string
@@ -81,7 +81,7 @@ func TestPostsOnX(t *testing.T) {
 	}
 	require.Equal(t, long(), strings.Join(said, " "))
 	require.True(t, pgtest.Value[bool](h.DB, `select provider_message_id = $1 from autopost.deliveries order by delivery_id desc limit 1`, thread[0].ID))
-	for _, e := range h.World.Log.Entries(sim.Filter{Platform: house.X}) {
+	for _, e := range h.World.Log.Entries(sim.Filter{Platform: harness.X}) {
 		require.Empty(t, e.Notes, e.Method)
 		require.True(t, e.Accepted, e.Method)
 	}
@@ -104,14 +104,14 @@ func TestLostAnswersOnXAreLookedUp(t *testing.T) {
 	h := account(t, `{}`)
 	h.World.X.SetSettle(settled / 2)
 	h.Exec(`update autopost.platforms set settle_seconds = $1 where platform = 'x'`, int(settled.Seconds()))
-	h.Fault(sim.Fault{Platform: house.X, Method: "POST /2/tweets", To: taken, Effect: sim.EffectAcceptThenDrop})
-	h.Fault(sim.Fault{Platform: house.X, Method: "POST /2/tweets", From: taken + 1, To: taken + lost, Effect: sim.EffectReset})
+	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", To: taken, Effect: sim.EffectAcceptThenDrop})
+	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", From: taken + 1, To: taken + lost, Effect: sim.EffectReset})
 	d := h.Serve()
 	for n := range taken + lost {
-		h.Push(d, "secret-cms", house.Post("text", fmt.Sprintf("Post %d of example.org & co: https://example.org/%d?a=b", n, n)))
+		h.Push(d, "secret-cms", harness.Post("text", fmt.Sprintf("Post %d of example.org & co: https://example.org/%d?a=b", n, n)))
 	}
 	h.Drained("news")
-	require.Equal(t, house.Toll{Deliveries: taken + lost, Sent: taken + lost}, h.Judge("news"), "each once, under the very id")
+	require.Equal(t, harness.Totals{Deliveries: taken + lost, Sent: taken + lost}, h.Judge("news"), "each once, under the very id")
 	require.Len(t, h.Accepted(), taken+lost)
 	require.Len(t, h.Sends(), taken+2*lost)
 	require.Equal(t, taken, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events e where e.action = 'sent' and e.meta #> '{raw,raw,reconciled}' = 'true'`))
@@ -124,9 +124,9 @@ func TestAThreadOnXGoesOnAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	h := account(t, `{"long_text": "split"}`)
 	h.Exec(`update autopost.platforms set settle_seconds = 1 where platform = 'x'`)
-	h.Fault(sim.Fault{Platform: house.X, Method: "POST /2/tweets", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
+	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
 	d := h.Serve()
-	h.Push(d, "secret-cms", house.Post("text", long()))
+	h.Push(d, "secret-cms", harness.Post("text", long()))
 	thread := sentOnX(h, 1)
 	require.Len(t, h.Accepted(), len(thread), "no part twice")
 	for n := 1; n < len(thread); n++ {
@@ -136,15 +136,15 @@ func TestAThreadOnXGoesOnAfterALostAnswer(t *testing.T) {
 	h.Verified()
 }
 
-// Without money nothing is lost: the account rests, and the post goes out by itself when there is some.
-func TestAnEmptyPurseOnX(t *testing.T) {
+// Without credit nothing is lost: the account pauses, and the post is sent automatically when there is credit.
+func TestAnEmptyAccountOnX(t *testing.T) {
 	t.Parallel()
 	h := account(t, `{}`)
-	h.World.X.SetCredits("house", 0)
+	h.World.X.SetCredits("harness", 0)
 	d := h.Serve()
-	h.Push(d, "secret-cms", house.Post("text", "For money"))
-	h.UntilTrue(waitForMedia, `select exists (select 1 from autopost.platform_limits where platform = 'x' and cooldown_until > now() + interval '50 minutes')`)
-	h.World.X.SetCredits("house", 1_000_000)
+	h.Push(d, "secret-cms", harness.Post("text", "For money"))
+	h.UntilTrue(`select exists (select 1 from autopost.platform_limits where platform = 'x' and cooldown_until > now() + interval '50 minutes')`)
+	h.World.X.SetCredits("harness", 1_000_000)
 	h.Exec(`update autopost.deliveries set next_retry_at = now()`)
 	h.Exec(`update autopost.platform_limits set cooldown_until = null`)
 	for _, enabled := range []bool{false, true} { // opens its gate, an hour early
@@ -154,21 +154,20 @@ func TestAnEmptyPurseOnX(t *testing.T) {
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select granted_attempts from autopost.deliveries`), "and it cost no attempt")
 }
 
-// What X puts on its bill besides posts, alternative texts and what is read to find a
-// lost post, is spent from the budget as well.
-func TestWhatXPutsOnItsBillIsSpent(t *testing.T) {
+// Alternative texts and the reads that search for a lost post are spent from the budget, like posts.
+func TestEachPriceOfXIsSpent(t *testing.T) {
 	t.Parallel()
 	h := account(t, `{}`)
 	h.Exec(`update autopost.platforms set settle_seconds = 1 where platform = 'x'`)
 	h.Exec(`update autopost.use_prices set micros = $1 where use = 'owned_read'`, twitter.PriceOwnRead)
 	h.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('news', 'x', 10000000)`)
-	h.Fault(sim.Fault{Platform: house.X, Method: "POST /2/tweets", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
+	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
 	d := h.Serve()
 	media := picture(h, "photo-1.png")
 	media[0].(map[string]any)["alt"] = "two fighters"
-	h.Push(d, "secret-cms", house.Post("text", "With a picture", "media", media))
+	h.Push(d, "secret-cms", harness.Post("text", "With a picture", "media", media))
 	sentOnX(h, 1)
-	h.Push(d, "secret-cms", house.Post("text", "Lost and found: https://example.org"))
+	h.Push(d, "secret-cms", harness.Post("text", "Lost and found: https://example.org"))
 	require.Len(t, sentOnX(h, 2), 2)
 	var bill int64
 	kinds := map[string]bool{}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
 	"autopost/internal/sim/youtube"
-	"autopost/test/house"
+	"autopost/internal/testing/pgtest"
+	"autopost/test/harness"
 )
 
 const (
@@ -19,8 +19,8 @@ const (
 	videoBytes = "PUT /upload/youtube/v3/videos"
 )
 
-// film is a medium of so many bytes that is told for a video, under a name of its own.
-func film(h *house.House, name string, size int) map[string]any {
+// film is a medium of the given size that is declared as a video.
+func film(h *harness.Harness, name string, size int) map[string]any {
 	content := make([]byte, size)
 	copy(content, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"+name)
 	for i := 64; i < size; i++ {
@@ -30,17 +30,17 @@ func film(h *house.House, name string, size int) map[string]any {
 	return map[string]any{"type": "video", "url": h.WorldURL + "/files/" + name}
 }
 
-// studio is a workspace with a door and a YouTube channel.
-func studio(t *testing.T) (h *house.House, channel string) {
+// studio is a workspace with an endpoint and a YouTube channel.
+func studio(t *testing.T) (h *harness.Harness, channel string) {
 	t.Helper()
-	h = house.New(t)
+	h = harness.New(t)
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
 	return h, h.YouTubeChannel("news", "shows")
 }
 
 // digest is that of a file on the source's shelf.
-func digest(h *house.House, name string) string {
+func digest(h *harness.Harness, name string) string {
 	_, content, _ := h.World.Files.Get(name)
 	return sim.Digest(content)
 }
@@ -54,12 +54,12 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	h.World.Files.Set("en.srt", "application/x-subrip", []byte("1\n00:00:00,000 --> 00:00:02,000\nHello\n"))
 	h.Fault(sim.Fault{Method: videoBytes, From: 2, To: 2, Effect: sim.EffectHang})
 	d := h.Serve(lease...)
-	h.Push(d, "secret-cms", house.Post("text", "The description", "media", []any{
+	h.Push(d, "secret-cms", harness.Post("text", "The description", "media", []any{
 		film(h, "show.mp4", 20<<20), picture(h, "photo-1.png")[0], map[string]any{"type": "file", "url": h.WorldURL + "/files/en.srt"},
 	}, "variants", map[string]any{"youtube": map[string]any{
 		"title": "The show", "tags": []string{"news"}, "privacy": "unlisted", "captions": []any{map[string]any{"media": 2, "language": "en"}},
 	}}))
-	h.Until("the upload is half done", waitForMedia, func() bool { return len(h.World.Log.Entries(sim.Filter{Method: videoBytes})) == 2 })
+	h.Until("the upload is half done", func() bool { return len(h.World.Log.Entries(sim.Filter{Method: videoBytes})) == 2 })
 	d.Kill()
 	h.Serve(lease...)
 	h.Drained("news")
@@ -80,7 +80,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	}
 	require.EqualValues(t, 12<<20, rest, "only what was lacking")
 
-	require.Equal(t, house.Toll{Deliveries: 1, Sent: 1}, h.Judge("news"))
+	require.Equal(t, harness.Totals{Deliveries: 1, Sent: 1}, h.Judge("news"))
 	require.Equal(t, v.ID, pgtest.Value[string](h.DB, `select provider_message_id from autopost.deliveries`))
 	require.Equal(t, 1, events(h, "sending_lease_expired"))
 	require.Zero(t, events(h, "unknown_outcome"), "it could be asked for")
@@ -98,8 +98,8 @@ func TestTokensThatExpireInTheMiddleOfAnUpload(t *testing.T) {
 		h.Fault(sim.Fault{Method: videoBytes, From: nth, To: nth, Effect: sim.EffectStatus, Status: 401, Code: "authError"})
 	}
 	d := h.Serve()
-	h.Push(d, "secret-cms", house.Post("text", "A long one", "media", []any{film(h, "long.mp4", 20<<20)}))
-	h.UntilTrue(waitForMedia, `select count(*) = 1 from autopost.deliveries where status not in ('queued', 'sending')`)
+	h.Push(d, "secret-cms", harness.Post("text", "A long one", "media", []any{film(h, "long.mp4", 20<<20)}))
+	h.UntilTrue(`select count(*) = 1 from autopost.deliveries where status not in ('queued', 'sending')`)
 
 	videos := h.World.YouTube.Videos(channel)
 	require.Len(t, videos, 1)
@@ -118,7 +118,7 @@ func TestTokensThatExpireInTheMiddleOfAnUpload(t *testing.T) {
 	require.Len(t, spoke, 3, "three tokens, one after the other")
 	require.EqualValues(t, 20<<20, taken, "no byte twice")
 	require.Len(t, h.World.Log.Entries(sim.Filter{Method: "POST /token"}), 3, "the first, and one for each that was refused")
-	require.Equal(t, house.Toll{Deliveries: 1, Sent: 1}, h.Judge("news"))
+	require.Equal(t, harness.Totals{Deliveries: 1, Sent: 1}, h.Judge("news"))
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select attempt from autopost.deliveries`))
 	require.Equal(t, 3, events(h, "auth_refreshed"))
 	require.Zero(t, events(h, "auth_lost"))
@@ -133,21 +133,21 @@ func TestTheDaysQuotaIsUsedUp(t *testing.T) {
 	h.World.YouTube.SetQuotas(youtube.Quotas{Units: 10_000, Uploads: 1})
 	d := h.Serve()
 	for n, channel := range []string{"shows", "talks", "shows"} {
-		h.Push(d, "secret-cms", house.Post("text", fmt.Sprint("Video ", n), "media", []any{film(h, fmt.Sprintf("clip-%d.mp4", n), 64<<10)},
+		h.Push(d, "secret-cms", harness.Post("text", fmt.Sprint("Video ", n), "media", []any{film(h, fmt.Sprintf("clip-%d.mp4", n), 64<<10)},
 			"routing", map[string]any{"include_channels": []string{channel}}))
 		if n == 0 {
-			h.UntilTrue(waitForMedia, `select status = 'sent' from autopost.deliveries where channel_id = 'shows'`)
+			h.UntilTrue(`select status = 'sent' from autopost.deliveries where channel_id = 'shows'`)
 		}
 	}
-	h.UntilTrue(waitForMedia, `select cooldown_until > now() from autopost.platform_limits where platform = 'youtube' and rate_group = 'google-project'`)
-	h.UntilTrue(waitForMedia, `select count(*) = 3 from autopost.deliveries`)
+	h.UntilTrue(`select cooldown_until > now() from autopost.platform_limits where platform = 'youtube' and rate_group = 'google-project'`)
+	h.UntilTrue(`select count(*) = 3 from autopost.deliveries`)
 	require.Len(t, h.World.YouTube.Videos(first), 1)
 	require.Empty(t, h.World.YouTube.Videos(second))
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	require.NoError(t, err)
 	until := pgtest.Value[time.Time](h.DB, `select cooldown_until from autopost.platform_limits where rate_group = 'google-project'`).In(zone)
 	require.WithinRange(t, until, midnightBefore(until).Add(time.Minute-5*time.Second), midnightBefore(until).Add(11*time.Minute))
-	h.UntilTrue(waitForMedia, `select count(*) = 2 from autopost.deliveries where status in ('retry', 'queued')`)
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status in ('retry', 'queued')`)
 	h.Verified()
 }
 
@@ -155,7 +155,7 @@ func midnightBefore(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, at.Location())
 }
 
-// Whoever asks by hand meets an expired token as an upload does: it is renewed, and asked again.
+// channel check with an expired token renews it and repeats the request, as an upload does.
 func TestCheckOfAChannelWhoseTokenHasExpired(t *testing.T) {
 	t.Parallel()
 	h, channel := studio(t)
@@ -175,10 +175,10 @@ func TestCheckOfAChannelWhoseTokenHasExpired(t *testing.T) {
 	require.Equal(t, row, check())
 	require.Equal(t, 2, events(h, "auth_refreshed"))
 
-	h.Exec(`update autopost.channels set target_id = 'UChouse-other'`)
+	h.Exec(`update autopost.channels set target_id = 'UCharness-other'`)
 	run := h.Run(nil, "channel", "check", "shows")
 	require.Equal(t, 1, run.Code)
-	require.Contains(t, run.Stdout, "link that channel")
+	require.Contains(t, run.Stdout, "link the other channel")
 	h.World.YouTube.Disconnect(channel)
 	run = h.Run(nil, "credential", "check", "shows")
 	require.Equal(t, 1, run.Code)

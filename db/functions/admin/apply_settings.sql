@@ -1,10 +1,17 @@
-create or replace function autopost.apply_settings(p_values jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+create or replace function autopost.apply_settings(p_values jsonb, p_operator text, p_reason text, p_dry_run boolean)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Changes settings together, {key: value}; null puts one back to its default. A dry run is the same, undone.
--- Returns {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}, or {"applied": false, "dry_run", "reason": "unchanged"}. Raises AP001 as
--- put_setting does, and without operator or reason. What changes is in the audit log of the operator's workspace. Looks across workspaces.
--- Locks: settings, audit_heads. Reads: channels, workspaces. Writes: settings, admin_audit_log.
+-- Purpose: changes several settings, {key: value}; null restores the default. A dry run does the
+--          same and rolls back. Changes are in the audit log of the operator's workspace. Works
+--          across workspaces.
+-- Returns: {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}; or {"applied":
+--          false, "dry_run", "reason": "unchanged"}.
+-- Raises:  AP001 for an unknown key, a value that guard_setting rejects, a retention that conflicts
+--          with another rule, and without operator or reason.
+-- Locks:   settings, audit_heads.
+-- Reads:   channels, workspaces.
+-- Writes:  settings, admin_audit_log.
 declare
 	v_act jsonb;
 	v_changes jsonb;
@@ -12,7 +19,7 @@ begin
 	perform autopost.enter_all_workspaces();
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	if jsonb_typeof(p_values) is distinct from 'object' then
-		perform autopost.refuse('values', 'are no JSON object', 'pass {"key": value}');
+		perform autopost.raise_argument('values', 'must be a JSON object', 'pass {"key": value}');
 	end if;
 	begin
 		v_changes := autopost.change_settings(p_values, 'apply_settings', v_act);
@@ -20,7 +27,7 @@ begin
 			raise exception 'planned' using errcode = 'AP900';
 		end if;
 	exception when sqlstate 'AP900' then
-		null; -- all that was done is undone; what is known stays
+		null; -- the writes are rolled back, the variables stay
 	end;
 	if v_changes = '[]' then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');

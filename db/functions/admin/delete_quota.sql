@@ -3,9 +3,13 @@ create or replace function autopost.delete_quota(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Lifts a quota; what it held goes on. p_subject and p_window_seconds as in put_quota.
--- Returns {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason": "unknown_quota"}. Raises AP001 for a wrong argument.
--- Locks: workspaces, platform_limits, quotas, channel_gates. Writes: quotas, quota_uses, platform_limits, admin_audit_log.
+-- Purpose: removes a quota and wakes the deliveries that it held. p_subject and p_window_seconds as
+--          in put_quota.
+-- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run",
+--          "reason": "unknown_quota"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, platform_limits, quotas, channel_gates.
+-- Writes:  quotas, quota_uses, platform_limits, admin_audit_log.
 declare
 	v_act jsonb;
 	v_quota autopost.quotas;
@@ -23,8 +27,10 @@ begin
 	if not p_dry_run then
 		delete from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
-		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act, jsonb_build_object('max_sends', v_max), '{}');
+		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds),
+			v_act, jsonb_build_object('max_sends', v_max), '{}');
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max), 'after', '{}'::jsonb);
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max),
+		'after', '{}'::jsonb);
 end
 $$;

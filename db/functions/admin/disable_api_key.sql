@@ -1,9 +1,13 @@
-create or replace function autopost.disable_api_key(p_workspace_id text, p_key_id uuid, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+create or replace function autopost.disable_api_key(p_workspace_id text, p_key_id uuid, p_operator text, p_reason text,
+	p_dry_run boolean) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends a key for good; it stays listed. Returns {"applied": true, "dry_run", "before", "after"}, or {"applied": false, "dry_run",
--- "reason": "unknown_key" | "unchanged"}; a dry run changes nothing. Raises AP001 for a wrong argument.
--- Locks: api_keys. Writes: api_keys, secret_lookup, admin_audit_log.
+-- Purpose: disables a key for ever; it stays listed. A dry run changes nothing.
+-- Returns: {"applied": true, "dry_run", "before", "after"}; or {"applied": false, "dry_run",
+--          "reason": "unknown_key" | "unchanged"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   api_keys.
+-- Writes:  api_keys, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.api_keys;
@@ -11,13 +15,15 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
-	perform autopost.require('key_id', p_key_id is not null);
+	perform autopost.require_argument('key_id', p_key_id is not null);
 	if not p_dry_run then
-		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id for no key update of k;
+		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id
+			and k.key_id = p_key_id for no key update of k;
 	end if;
 	select k.* into v_old from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 	if v_old.enabled is not true then
-		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case when v_old.key_id is null then 'unknown_key' else 'unchanged' end);
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_old.key_id is null then 'unknown_key' else 'unchanged' end);
 	end if;
 	v_new := v_old;
 	v_new.enabled := false;
@@ -25,8 +31,10 @@ begin
 		update autopost.api_keys k
 		set enabled = false, updated_at = autopost.now_ts()
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
-		perform autopost.audit(p_workspace_id, 'disable_api_key', 'api_key:' || p_key_id, v_act, autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
+		perform autopost.audit(p_workspace_id, 'disable_api_key', 'api_key:' || p_key_id, v_act,
+			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', autopost.api_key_shown(v_old), 'after', autopost.api_key_shown(v_new));
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', autopost.api_key_shown(v_old), 'after',
+		autopost.api_key_shown(v_new));
 end
 $$;

@@ -3,16 +3,19 @@ create or replace function autopost.disable_endpoint(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The endpoint takes nothing from now on; its row stays for the record, and its secret is free for another.
--- Returns as put_endpoint does; {"applied": false, "dry_run", "reason": "unknown_endpoint" | "unchanged"}.
--- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- Purpose: disables an endpoint. Its row stays, and another endpoint may use its secret.
+-- Returns: as put_endpoint; or {"applied": false, "dry_run", "reason": "unknown_endpoint" |
+--          "unchanged"}.
+-- Locks:   workspaces, workspace_endpoints, audit_heads.
+-- Writes:  workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.workspace_endpoints;
 	v_new autopost.workspace_endpoints;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	v_act := jsonb_build_object('function', 'disable_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	v_act := jsonb_build_object('function', 'disable_endpoint', 'meta',
+		autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	if v_old.endpoint_id is null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_endpoint');

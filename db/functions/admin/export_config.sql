@@ -1,15 +1,17 @@
 create or replace function autopost.export_config(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- All that apply_config takes to make this workspace again, as it is at one instant: [{"kind", "id", "fields"}] by kind and id, without what is
--- the default, and without secrets: of those only where they are kept; config_json of a source is whole. An endpoint that is as its source
--- made it is not told. The engine alone may ask.
--- Reads: workspaces, credential_bindings, platform_limits, templates, channels, channel_auth, quotas, budgets, pull_sources, workspace_endpoints,
--- result_webhooks, alert_targets.
+-- Purpose: returns the items from which apply_config creates this workspace again, at one instant:
+--          [{"kind", "id", "fields"}] by kind and id. Defaults are omitted; config_json of a source
+--          is complete. Only the locations of secrets are included. An endpoint with only the
+--          values that its source gave it is omitted. Only the engine may call it.
+-- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
+--          quotas, budgets, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
-		select jsonb_agg(jsonb_build_object('kind', i.kind, 'id', i.id, 'fields', i.fields) order by i.n, i.id collate "C")
+		select jsonb_agg(jsonb_build_object('kind', i.kind, 'id', i.id, 'fields', i.fields)
+			order by i.n, i.id collate "C")
 		from (
 			select 1 as n, 'workspace' as kind, w.workspace_id as id, autopost.fields_that_differ(
 				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
@@ -23,13 +25,15 @@ begin
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
 				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
-					autopost.template_of(p_workspace_id, t.template_id, t.platform, jsonb_build_object('body', t.body))) - 'body')
+					autopost.template_of(p_workspace_id, t.template_id, t.platform,
+						jsonb_build_object('body', t.body))) - 'body')
 			from (
 				select distinct on (v.template_id, v.platform) v.* from autopost.templates v
 				where v.workspace_id = p_workspace_id and v.enabled
 				order by v.template_id, v.platform, v.version desc) t
 			union all
-			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields, autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
+			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields,
+				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
 			from (
 				select c.channel_id as id, autopost.channel_fields(c) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
@@ -40,7 +44,9 @@ begin
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
 			from autopost.budgets b where b.workspace_id = p_workspace_id
 			union all
-			select 8, 'source', f.id, autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id', coalesce(f.fields ->> 'endpoint_id', f.id)),
+			select 8, 'source', f.id,
+				autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id',
+				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
 			from (
 				select s.source_id as id, autopost.source_fields(s) as fields
@@ -48,15 +54,21 @@ begin
 			union all
 			select 9, 'endpoint', f.id, f.fields
 			from (
-				select e.endpoint_id as id, e.enabled, autopost.fields_that_differ(autopost.endpoint_fields(e), autopost.default_fields(autopost.endpoint_rules())) as fields
+				select e.endpoint_id as id, e.enabled,
+					autopost.fields_that_differ(autopost.endpoint_fields(e),
+					autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
-			where not (f.enabled and f.fields ->> 'kind' = 'pull_source' and f.fields - '{kind,source_id}'::text[] = '{}')
+			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
+				and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 10, 'webhook', w.webhook_id, autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()), autopost.default_fields(autopost.webhook_rules()))
+			select 10, 'webhook', w.webhook_id,
+				autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()),
+				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
 			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
-				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()), autopost.default_fields(autopost.alert_target_rules()))
+				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
+					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
 end
 $$;

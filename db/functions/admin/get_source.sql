@@ -1,12 +1,12 @@
 create or replace function autopost.get_source(p_workspace_id text, p_source_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- One source as the engine sees it, nothing masked, with its cursor: a row of list_sources and cursor_json; null where there is none.
--- The engine alone may ask.
--- Reads: list_sources (view), pull_cursors.
+-- Purpose: returns a source without masking, with its cursor. Only the engine may call it.
+-- Returns: a row of list_sources with cursor_json; null if the source does not exist.
+-- Reads:   list_sources (view), pull_cursors.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('source_id', p_source_id <> '');
+	perform autopost.require_argument('source_id', p_source_id <> '');
 	return (
 		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
 		from autopost.list_sources_rows v

@@ -1,10 +1,14 @@
-create or replace function autopost.list_acts(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_acts
+create or replace function autopost.list_acts(p_workspace_id text, p_filter jsonb, p_limit int)
+	returns setof autopost.list_acts
 language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
-	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+		set enable_mergejoin = off
 as $$
--- What was and is to be done to posts that were sent, the newest first. p_filter keys, all optional: act_id, delivery_id, message_id, before_id (older
--- than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, an id that is none, or a limit out of 1 to 10000. Reads: list_acts (view).
+-- Purpose: lists past and future post changes, newest first. All keys of p_filter are optional:
+--          act_id, delivery_id, message_id, before_id (older than this id: the next page). The plan
+--          is made per call, so that a missing key does not disable an index.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   list_acts (view).
 declare
 	v_act_id uuid := autopost.uuid_in(p_filter, 'act_id');
 	v_delivery_id uuid := autopost.uuid_in(p_filter, 'delivery_id');

@@ -1,8 +1,11 @@
-create or replace function autopost.list_api_keys(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_api_keys
+create or replace function autopost.list_api_keys(p_workspace_id text, p_filter jsonb, p_limit int)
+	returns setof autopost.list_api_keys
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The keys of the API, the newest first, ended ones too. p_filter keys, all optional: key_id, before_id (older than that one: the next page).
--- Raises AP001 for an unknown key, an id that is none, or a limit out of 1 to 10000. Reads: list_api_keys (view).
+-- Purpose: lists the API keys, newest first, with disabled ones. All keys of p_filter are optional:
+--          key_id, before_id (older than this id: the next page).
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   list_api_keys (view).
 declare
 	v_key_id uuid := autopost.uuid_in(p_filter, 'key_id');
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');

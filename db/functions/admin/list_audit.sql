@@ -1,9 +1,14 @@
-create or replace function autopost.list_audit(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_audit
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
+create or replace function autopost.list_audit(p_workspace_id text, p_filter jsonb, p_limit int)
+	returns setof autopost.list_audit
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
--- What people did by hand, the newest that fits. p_filter keys, all optional: action, subject, operator, since and until (done from then on,
--- before then), before_id (older than that one: the next page). Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_audit (view).
+-- Purpose: lists operator actions, newest first. All keys of p_filter are optional: action,
+--          subject, operator, since (inclusive), until (exclusive), before_id (older than this id:
+--          the next page). The plan is made per call, so that a missing key does not disable an
+--          index.
+-- Raises:  AP001 for an unknown key, a malformed id or instant, or a limit outside 1 to 10000.
+-- Reads:   list_audit (view).
 declare
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
 	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));

@@ -1,8 +1,11 @@
 create or replace function autopost.list_chats(p_workspace_id text, p_limit int) returns setof autopost.list_chats
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The chats that the workspace's bots are or were in, as far as their platforms told: what could become a channel, and what is one (channel_ids).
--- By platform, credential and id. Raises AP001 for a limit out of 1 to 10000. Reads: list_chats (view).
+-- Purpose: lists the chats that the workspace's bots are or were in, by platform, credential and
+--          id. channel_ids names the channels of a chat. Only chats that the platforms reported are
+--          known.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   list_chats (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

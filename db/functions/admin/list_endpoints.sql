@@ -1,8 +1,10 @@
-create or replace function autopost.list_endpoints(p_workspace_id text, p_limit int) returns setof autopost.list_endpoints
+create or replace function autopost.list_endpoints(p_workspace_id text, p_limit int)
+	returns setof autopost.list_endpoints
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The endpoints of a workspace by their id, the disabled ones too. Raises AP001 for a limit out of 1 to 10000.
--- Reads: list_endpoints (view).
+-- Purpose: lists the endpoints of a workspace by id, with disabled ones.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   list_endpoints (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

@@ -1,10 +1,15 @@
-create or replace function autopost.list_messages(p_workspace_id text, p_filter jsonb, p_limit int) returns setof autopost.list_messages
-language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
+create or replace function autopost.list_messages(p_workspace_id text, p_filter jsonb, p_limit int)
+	returns setof autopost.list_messages
+language plpgsql security definer set search_path = autopost, pg_temp set plan_cache_mode = force_custom_plan
+	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
--- The newest messages that fit, by when their content was first seen. p_filter keys, all optional: status and channel_id (a delivery of it has
--- that status, is for that channel), since and until (first seen from then on, before then), before_id (older than that one: the next page).
--- Planned anew each time, so that a key that is not given costs no index.
--- Raises AP001 for an unknown key or status, an id or instant that is none, or a limit out of 1 to 10000. Reads: list_messages (view), deliveries.
+-- Purpose: lists messages, newest first by the first sight of their content. All keys of p_filter
+--          are optional: status and channel_id (of one delivery), since (inclusive) and until
+--          (exclusive) of the first sight, before_id (older than this id: the next page). The plan
+--          is made per call, so that a missing key does not disable an index.
+-- Raises:  AP001 for an unknown key or status, a malformed id or instant, or a limit outside 1 to
+--          10000.
+-- Reads:   list_messages (view), deliveries.
 declare
 	v_ids uuid[];
 	v_id uuid;
@@ -19,15 +24,17 @@ begin
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
 	end if;
 	if v_ids is not null then
-		-- One by one: a plan for all would look through the workspace for them.
+		-- One by one: a plan for all would scan the workspace.
 		perform set_config('plan_cache_mode', 'auto', true);
 		for v_id in
 			select u.id from unnest(v_ids) u (id)
-			where (v_before_id is null or u.id < v_before_id) and (v_from is null or u.id >= v_from) and (v_until is null or u.id < v_until)
+			where (v_before_id is null or u.id < v_before_id) and (v_from is null or u.id >= v_from)
+				and (v_until is null or u.id < v_until)
 			order by u.id desc
 			limit p_limit
 		loop
-			return query select v.* from autopost.list_messages_rows v where v.workspace_id = p_workspace_id and v.message_id = v_id;
+			return query select v.* from autopost.list_messages_rows v
+				where v.workspace_id = p_workspace_id and v.message_id = v_id;
 		end loop;
 		return;
 	end if;

@@ -2,8 +2,10 @@ create or replace function autopost.list_quotas(p_workspace_id text, p_limit int
 returns table (subject text, window_seconds int, max_sends int, used int, free_at timestamptz)
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The quotas of a workspace by subject and window, how much of each is used now, and when its subject has room again (null: it has).
--- Raises AP001 for a limit out of 1 to 10000. Reads: quotas, quota_uses.
+-- Purpose: lists the quotas of a workspace by subject and window, with present use. free_at: when a
+--          call may start again; null if it may now.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   quotas, quota_uses.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

@@ -1,8 +1,11 @@
-create or replace function autopost.list_rate_groups(p_workspace_id text, p_limit int) returns setof autopost.list_rate_groups
+create or replace function autopost.list_rate_groups(p_workspace_id text, p_limit int)
+	returns setof autopost.list_rate_groups
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The rate groups of a workspace by platform and name: those with a limit, and those that channels name. Raises AP001 for a limit out of 1 to 10000.
--- Reads: list_rate_groups (view).
+-- Purpose: lists the rate groups of a workspace by platform and name: those with a limit, and those
+--          of channels.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   list_rate_groups (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

@@ -1,21 +1,26 @@
-create or replace function autopost.requeue_obstacle(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels) returns text
+create or replace function autopost.requeue_obstacle(p_workspace_id text, p_delivery autopost.deliveries,
+	p_channel autopost.channels) returns text
 language plpgsql stable
 as $$
--- Why a delivery may not be put back into the queue by hand, or null.
--- Reads: deliveries.
+-- Purpose: the reason why a delivery may not be requeued by hand, or null.
+-- Reads:   deliveries.
 begin
 	return (
 		select case
 			when p_delivery.delivery_id is null then 'unknown_delivery'
 			when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
 			when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
-			when p_delivery.last_error ->> 'scope' = 'channel' and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
+			when p_delivery.last_error ->> 'scope' = 'channel'
+				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
 				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash and d.channel_id = p_delivery.channel_id
+				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash
+					and d.channel_id = p_delivery.channel_id
 				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
 				and (d.status in ('queued', 'claimed', 'sending', 'retry')
-					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours, 168)))
+					or d.status = 'sent'
+						and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours,
+						168)))
 			) then 'duplicate' end);
 end
 $$;
@@ -23,9 +28,10 @@ $$;
 create or replace function autopost.lock_for_requeue(p_workspace_id text, p_delivery_ids uuid[]) returns void
 language plpgsql
 as $$
--- Takes what putting these deliveries back into the queue touches. Their messages too: an enqueue of the same content, which holds its
--- message, ends first, so that whether it is in flight there can be seen.
--- Locks, in this order: channels (channel_id), messages (content_hash), deliveries (channel_id, delivery_id).
+-- Purpose: locks the rows that a requeue of these deliveries touches. An enqueue of the same
+--          content holds its message; the lock waits for it, so that its delivery is visible.
+-- Locks:   channels (channel_id), messages (content_hash), deliveries (channel_id, delivery_id), in
+--          this order.
 begin
 	perform autopost.lock_channels(p_workspace_id, array(
 		select d.channel_id from autopost.deliveries d
@@ -40,14 +46,18 @@ begin
 end
 $$;
 
-create or replace function autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) returns jsonb
+create or replace function autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text,
+	p_reason text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- dead or failed_permanent -> retry, by a person. Grants one attempt more, and one more unknown outcome; attempt is not touched. A failure of
--- the channel needs the channel resumed first, and the content must not be in flight or sent there meanwhile.
--- Returns {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]} in the order of the ids, each once.
--- Raises AP001 without operator or reason. Locks: channels, messages, deliveries, channel_gates. Writes: deliveries, channel_gates,
--- events(manual_requeue), admin_audit_log.
+-- Purpose: dead or failed_permanent -> retry, by an operator. Grants one more attempt and one more
+--          unknown outcome; attempt does not change. After a failure of the channel, resume the
+--          channel first. The content must not be in flight or sent in the channel meanwhile.
+-- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]}, ordered by
+--          id, each id once.
+-- Raises:  AP001 without operator or reason.
+-- Locks:   channels, messages, deliveries, channel_gates.
+-- Writes:  deliveries, channel_gates, events(manual_requeue), admin_audit_log.
 declare
 	v_id uuid;
 	v_delivery autopost.deliveries;
@@ -58,30 +68,39 @@ declare
 	v_before jsonb := '{}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> ''), autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
+	perform autopost.require_argument('operator', p_operator <> ''),
+		autopost.require_argument('reason', p_reason <> ''),
+		autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0);
 	perform autopost.lock_for_requeue(p_workspace_id, p_delivery_ids);
 	perform set_config('autopost.manual_act', 'manual_requeue', true);
 	for v_id in select u.id from unnest(p_delivery_ids) with ordinality u (id, n) group by u.id order by min(u.n) loop
-		select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
-		select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+		select d.* into v_delivery from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
+		select c.* into v_channel from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
 		if v_reason is null then
 			update autopost.deliveries d
 			set status = 'retry', next_retry_at = autopost.now_ts(), granted_attempts = d.granted_attempts + 1,
-				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null, updated_at = autopost.now_ts()
+				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null,
+					updated_at = autopost.now_ts()
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
-				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status', v_delivery.status));
+				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status',
+					v_delivery.status));
 			v_count := v_count + 1;
 			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
-		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null, 'reason', v_reason));
+		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null,
+			'reason', v_reason));
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids) and d.status = 'retry'), autopost.now_ts());
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids) and d.status = 'retry'),
+			autopost.now_ts());
 	if v_count > 0 then
-		perform autopost.audit(p_workspace_id, 'manual_requeue', 'deliveries', jsonb_build_object('operator', p_operator, 'reason', p_reason),
+		perform autopost.audit(p_workspace_id, 'manual_requeue', 'deliveries',
+			jsonb_build_object('operator', p_operator, 'reason', p_reason),
 			v_before, (select jsonb_object_agg(k.key, 'retry') from jsonb_object_keys(v_before) k (key)));
 	end if;
 	return jsonb_build_object('applied', v_count > 0, 'requeued', v_count, 'results', v_results);

@@ -1,15 +1,17 @@
 create or replace function autopost.manual_requeue_preview(p_workspace_id text, p_delivery_ids uuid[]) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- What manual_requeue would answer to these ids, with "dry_run": true; changes nothing.
--- Raises AP001 without ids. Reads: deliveries, channels.
+-- Purpose: the answer of manual_requeue for these ids, with "dry_run": true; changes nothing.
+-- Raises:  AP001 without ids.
+-- Reads:   deliveries, channels.
 declare
 	v_results jsonb;
 	v_count int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('delivery_ids', cardinality(p_delivery_ids) > 0);
-	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason', o.reason)) order by u.n),
+	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0);
+	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason',
+		o.reason)) order by u.n),
 		count(*) filter (where o.reason is null)
 	into v_results, v_count
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u

@@ -3,13 +3,18 @@ create or replace function autopost.put_channel(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Adds a channel, or changes one. p_fields hold what changes (channel_rules names them); null is the default, or empties a field. A new channel
--- needs platform, target_id and auth_ref. The credential of one that is there changes only while nothing of it is being sent; enabling
--- it ends its streak of failures.
--- Returns {"applied": true, "dry_run", "created", "before", "after", "note": settings that nobody reads, if any}, or {"applied": false, "dry_run"} with reason
--- unchanged, or invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks: workspaces, settings (shared), channels, channel_gates. Reads: platforms, templates, settings, deliveries.
--- Writes: channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled | channel_disabled), admin_audit_log.
+-- Purpose: adds or changes a channel. p_fields has changed fields (see channel_rules); null
+--          restores the default or clears a field. A new channel needs platform, target_id and
+--          auth_ref. The credential of an existing one changes only with nothing in flight.
+--          Enabling a channel resets its error streak.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
+--          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+--          "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, settings (shared), channels, channel_gates.
+-- Reads:   platforms, templates, settings, deliveries.
+-- Writes:  channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled |
+--          channel_disabled), admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.channels;
@@ -19,16 +24,19 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
-	perform autopost.require('channel_id', p_channel_id <> '');
+	perform autopost.require_argument('channel_id', p_channel_id <> '');
 	if not p_dry_run then
 		perform autopost.lock_configuration(p_workspace_id);
-		perform autopost.lock_channels_to_put(p_workspace_id, jsonb_build_object(p_channel_id, p_fields -> 'target_id'));
+		perform autopost.lock_channels_to_put(p_workspace_id,
+			jsonb_build_object(p_channel_id, p_fields -> 'target_id'));
 		perform autopost.lock_gates(p_workspace_id, array[p_channel_id]) where p_fields ? 'auth_ref';
 	end if;
-	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
+	select c.* into v_old from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = p_channel_id;
 	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
-	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields), autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields),
+		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'after' ? 'settings' then
@@ -41,10 +49,12 @@ begin
 	if v_old.channel_id is null then
 		perform autopost.add_channel(p_workspace_id, p_channel_id, v_new);
 	else
-		perform autopost.give_auth(p_workspace_id, v_old, v_new.auth_ref, v_new.rate_group, v_act) where v_answer -> 'after' ? 'auth_ref';
+		perform autopost.give_auth(p_workspace_id, v_old, v_new.auth_ref, v_new.rate_group, v_act)
+			where v_answer -> 'after' ? 'auth_ref';
 		perform autopost.change_channel(p_workspace_id, v_old, v_new, v_act);
 	end if;
-	perform autopost.audit(p_workspace_id, 'put_channel', 'channel:' || p_channel_id, v_act, v_answer -> 'before', v_answer -> 'after');
+	perform autopost.audit(p_workspace_id, 'put_channel', 'channel:' || p_channel_id, v_act, v_answer -> 'before',
+		v_answer -> 'after');
 	return v_answer;
 end
 $$;

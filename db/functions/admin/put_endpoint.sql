@@ -3,13 +3,18 @@ create or replace function autopost.put_endpoint(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Makes an endpoint, or changes one. p_fields hold what changes (endpoint_rules names them); null is the default, or empties a field. kind and
--- source_id stay. A secret is given where there is none, rotate_endpoint exchanges it: secret_hash is its SHA-256, signing_ref the auth_ref of a
--- credential of platform webhook. A webhook that has neither is disabled until it has one, and says so by awaits_secret.
--- Returns {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": whether signing_ref has its credential, "note": what
--- is left to do}, the last two only where they apply, or {"applied": false, "dry_run"} with reason unchanged, secret_in_use, source_in_use, or
--- invalid and "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- Purpose: adds or changes an endpoint. p_fields has changed fields (see endpoint_rules); null
+--          restores the default or clears a field. kind and source_id cannot change. secret_hash
+--          (SHA-256) or signing_ref (auth_ref of a credential of platform webhook) sets a missing
+--          secret; rotate_endpoint replaces one. A webhook without both is disabled until it gets
+--          one; awaits_secret shows this.
+-- Returns: {"applied": true, "dry_run", "endpoint_id", "created", "before", "after", "bound": true
+--          if the credential of signing_ref exists, "note": work that is left}, the last two only
+--          if they apply; or {"applied": false, "dry_run"} with reason unchanged, secret_in_use,
+--          source_in_use, or invalid and "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, workspace_endpoints, audit_heads.
+-- Writes:  workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.workspace_endpoints;
@@ -19,7 +24,8 @@ declare
 	v_wanted boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	v_act := jsonb_build_object('function', 'put_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	v_act := jsonb_build_object('function', 'put_endpoint', 'meta',
+		autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	perform autopost.check_new_id('endpoint_id', p_endpoint_id) where v_old.endpoint_id is null;
 	v_put := autopost.put_row(case jsonb_typeof(p_fields) when 'object' then p_fields - 'secret_hash' else p_fields end,
@@ -35,7 +41,8 @@ begin
 	v_new.endpoint_id := p_endpoint_id;
 	v_new.secret_hash := coalesce(p_fields ->> 'secret_hash', v_old.secret_hash);
 	v_wanted := v_new.enabled;
-	v_new.enabled := v_wanted and (v_new.kind = 'pull_source' or coalesce(v_new.secret_hash, v_new.signing_ref) is not null);
+	v_new.enabled := v_wanted and (v_new.kind = 'pull_source'
+		or coalesce(v_new.secret_hash, v_new.signing_ref) is not null);
 	v_new.awaits_secret := v_wanted and not v_new.enabled;
 	if v_new.signing_ref is null then
 		v_new.old_signing_ref := null;

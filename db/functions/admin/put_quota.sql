@@ -1,13 +1,18 @@
 create or replace function autopost.put_quota(
-	p_workspace_id text, p_subject text, p_window_seconds int, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean
+	p_workspace_id text, p_subject text, p_window_seconds int, p_fields jsonb, p_operator text, p_reason text,
+		p_dry_run boolean
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- No more calls than p_fields.max_sends begin in any p_window_seconds (1 to 2678400) of p_subject: "channel:ID", or "group:PLATFORM/GROUP", all of
--- its channels together. One subject may have several windows.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
--- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks: workspaces, platform_limits, quotas, channel_gates. Writes: quotas, platform_limits, admin_audit_log.
+-- Purpose: allows at most p_fields.max_sends call starts in any p_window_seconds (1 to 2678400) of
+--          p_subject: "channel:ID", or "group:PLATFORM/GROUP" for all its channels together. A
+--          subject may have several windows.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, platform_limits, quotas, channel_gates.
+-- Writes:  quotas, platform_limits, admin_audit_log.
 declare
 	v_act jsonb;
 	v_rules constant jsonb := '{"max_sends": {"is": "integer", "required": true, "min": 1, "max": 2147483647}}';
@@ -25,12 +30,16 @@ begin
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_quota.channel_id is not null and not exists (
 		select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_quota.channel_id)
-		then autopost.field_error('subject', format('there is no channel %s', v_quota.channel_id), 'add the channel first') end, p_dry_run);
+		then autopost.field_error('subject', format('must be an existing channel, got %s', v_quota.channel_id),
+			'add the channel first') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		insert into autopost.quotas (workspace_id, channel_id, platform, rate_group, window_seconds, max_sends, created_at)
-		values (p_workspace_id, v_quota.channel_id, v_quota.platform, v_quota.rate_group, p_window_seconds, (v_put -> 'after' ->> 'max_sends')::int, autopost.now_ts())
+		insert into autopost.quotas (workspace_id, channel_id, platform, rate_group, window_seconds, max_sends,
+			created_at)
+		values (p_workspace_id, v_quota.channel_id, v_quota.platform, v_quota.rate_group,
+			p_window_seconds, (v_put -> 'after' ->> 'max_sends')::int, autopost.now_ts())
 		on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends;
-		perform autopost.audit(p_workspace_id, 'put_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act, v_answer -> 'before', v_answer -> 'after');
+		perform autopost.audit(p_workspace_id, 'put_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act,
+			v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
 end

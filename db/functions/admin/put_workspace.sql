@@ -1,11 +1,16 @@
-create or replace function autopost.put_workspace(p_workspace_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+create or replace function autopost.put_workspace(p_workspace_id text, p_fields jsonb, p_operator text, p_reason text,
+	p_dry_run boolean) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Adds a workspace, or changes one. p_fields hold what changes: name, status (active; paused: takes posts in and sends nothing; disabled:
--- refuses posts); null is the default. Whoever adds one must be allowed to speak for it.
--- Returns {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and
--- "errors": [{"field", "reason", "remedy"}]. Raises AP001 for a wrong argument.
--- Locks: workspaces. Writes: workspaces, admin_audit_log.
+-- Purpose: adds or changes a workspace. p_fields has changed fields: name, status (active; paused:
+--          accepts posts, starts no calls; disabled: refuses posts); null restores the default. The
+--          role of the caller must have access to the id of a new workspace.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces.
+-- Writes:  workspaces, admin_audit_log.
 declare
 	v_act jsonb;
 	v_rules constant jsonb := '{"name": {"is": "text", "default": ""}, "status": {"is": "text", "default": "active", "in": ["active", "paused", "disabled"]}}';
@@ -16,14 +21,18 @@ begin
 	perform autopost.enter_new_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
-	v_before := (select autopost.row_fields(to_jsonb(w), v_rules) from autopost.workspaces w where w.workspace_id = p_workspace_id);
+	v_before := (select autopost.row_fields(to_jsonb(w), v_rules) from autopost.workspaces w
+		where w.workspace_id = p_workspace_id);
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, null, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		insert into autopost.workspaces (workspace_id, name, status, created_at, updated_at)
-		values (p_workspace_id, v_put -> 'after' ->> 'name', v_put -> 'after' ->> 'status', autopost.now_ts(), autopost.now_ts())
-		on conflict (workspace_id) do update set name = excluded.name, status = excluded.status, updated_at = excluded.updated_at;
-		perform autopost.audit(p_workspace_id, 'put_workspace', 'workspace:' || p_workspace_id, v_act, v_answer -> 'before', v_answer -> 'after');
+		values (p_workspace_id, v_put -> 'after' ->> 'name', v_put -> 'after' ->> 'status', autopost.now_ts(),
+			autopost.now_ts())
+		on conflict (workspace_id) do update set name = excluded.name, status = excluded.status,
+			updated_at = excluded.updated_at;
+		perform autopost.audit(p_workspace_id, 'put_workspace', 'workspace:' || p_workspace_id, v_act,
+			v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
 end

@@ -1,9 +1,9 @@
 create or replace function autopost.queue_snapshot(p_workspace_id text) returns setof autopost.queue_snapshot
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- How many deliveries wait, are in flight or need a person, by status, and since when the oldest of them is due. A status without
--- rows is not listed.
--- Reads: queue_snapshot (view).
+-- Purpose: counts deliveries that wait, are in flight or need a person, by status, with the
+--          earliest due time. A status without rows is omitted.
+-- Reads:   queue_snapshot (view).
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query

@@ -1,13 +1,18 @@
 create or replace function autopost.rotate_api_key(
-	p_workspace_id text, p_key_id uuid, p_secret_hash text, p_overlap_seconds int, p_operator text, p_reason text, p_dry_run boolean
+	p_workspace_id text, p_key_id uuid, p_secret_hash text, p_overlap_seconds int, p_operator text, p_reason text,
+		p_dry_run boolean
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Puts a key with a fresh secret, given by its SHA-256, in the place of another: same name, role and scopes. The other one ends
--- p_overlap_seconds (0 to 2592000, thirty days) from now, unless it ends before; it stays listed.
--- Returns {"applied": true, "dry_run", "id": the new key's, "before", "after": the other key}, or {"applied": false, "dry_run",
--- "reason": "unknown_key" | "disabled" | "expired"}; a dry run changes nothing and has no id. Raises AP001 for a wrong argument.
--- Locks: api_keys. Writes: api_keys, secret_lookup, admin_audit_log.
+-- Purpose: adds a key with a new secret, given by its SHA-256, and the name, role and scopes of
+--          another key. The old key ends p_overlap_seconds (0 to 2592000, thirty days) from now,
+--          unless it ends earlier; it stays listed.
+-- Returns: {"applied": true, "dry_run", "id": of the new key, "before", "after": the old key}; or
+--          {"applied": false, "dry_run", "reason": "unknown_key" | "disabled" | "expired"}. A dry
+--          run changes nothing and has no id.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   api_keys.
+-- Writes:  api_keys, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_old autopost.api_keys;
@@ -16,15 +21,18 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
-	perform autopost.require('key_id', p_key_id is not null);
+	perform autopost.require_argument('key_id', p_key_id is not null);
 	if coalesce(p_overlap_seconds not between 0 and 2592000, true) then
-		perform autopost.refuse('overlap_seconds', 'is not between 0 and 2592000', 'pass how long both keys shall work, thirty days at most');
+		perform autopost.raise_argument('overlap_seconds', 'must be between 0 and 2592000',
+			'pass the seconds for which both keys work, up to thirty days');
 	end if;
 	if not p_dry_run then
-		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id for no key update of k;
+		perform 1 from autopost.api_keys k where k.workspace_id = p_workspace_id
+			and k.key_id = p_key_id for no key update of k;
 	end if;
 	select k.* into v_old from autopost.api_keys k where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
-	v_reason := case when v_old.key_id is null then 'unknown_key' when not v_old.enabled then 'disabled' when v_old.expires_at <= autopost.now_ts() then 'expired' end;
+	v_reason := case when v_old.key_id is null then 'unknown_key' when not v_old.enabled then 'disabled'
+		when v_old.expires_at <= autopost.now_ts() then 'expired' end;
 	if v_reason is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
 	end if;
@@ -35,7 +43,8 @@ begin
 		update autopost.api_keys k
 		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = autopost.now_ts()
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
-		perform autopost.audit(p_workspace_id, 'rotate_api_key', 'api_key:' || p_key_id, v_act, autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
+		perform autopost.audit(p_workspace_id, 'rotate_api_key', 'api_key:' || p_key_id, v_act,
+			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'id', v_new.replaced_by))
 		|| jsonb_build_object('before', autopost.api_key_shown(v_old), 'after', autopost.api_key_shown(v_new));

@@ -3,14 +3,19 @@ create or replace function autopost.rotate_endpoint(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Gives an enabled endpoint another secret without a gap. p_fields is either {"secret_hash", "new_endpoint_id"}: a copy of the endpoint under
--- another id ("id-2", "id-3", … where none is named) has the new secret, and both take posts until disable_endpoint ends the old one, which
--- stays for the record; a source_ref that came by the old one is known by the new one. Or {"signing_ref", "keep_seconds"}: the endpoint verifies by the new key, and by the
--- previous one for keep_seconds (the setting signing_overlap_hours where it is left out; 0 ends it at once). One that awaits its first secret
--- keeps its id, and is enabled.
--- Returns as put_endpoint does, endpoint_id being where the new secret belongs; further reasons: "unknown_endpoint", "disabled",
--- "id_in_use", "rotating" (a third signing key while two are good: pass keep_seconds 0). Raises AP001 for wrong fields.
--- Locks: workspaces, workspace_endpoints, audit_heads. Writes: workspace_endpoints, secret_lookup, admin_audit_log.
+-- Purpose: replaces the secret of an enabled endpoint without a gap. Either {"secret_hash",
+--          "new_endpoint_id"}: a copy of the endpoint under another id (default "id-2", "id-3", …)
+--          gets the new secret; both accept posts until disable_endpoint disables the old one. The
+--          new endpoint knows each source_ref of the old one. Or {"signing_ref", "keep_seconds"}:
+--          the endpoint verifies with the new key, and with the previous one for keep_seconds
+--          (default: the setting signing_overlap_hours; 0 ends it at once). An endpoint that awaits
+--          its first secret keeps its id and is enabled.
+-- Returns: as put_endpoint, with endpoint_id of the new secret; further reasons:
+--          "unknown_endpoint", "disabled", "id_in_use", "rotating" (a third signing key while two
+--          are valid: pass keep_seconds 0).
+-- Raises:  AP001 for wrong fields.
+-- Locks:   workspaces, workspace_endpoints, audit_heads.
+-- Writes:  workspace_endpoints, secret_lookup, admin_audit_log.
 declare
 	v_act jsonb;
 	v_refusal jsonb := jsonb_build_object('applied', false, 'dry_run', p_dry_run);
@@ -20,7 +25,8 @@ declare
 	v_keep interval;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta', autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
+	v_act := jsonb_build_object('function', 'rotate_endpoint', 'meta',
+		autopost.manual_act(p_operator, p_reason, p_dry_run), 'dry_run', p_dry_run);
 	perform autopost.check_rotation(p_fields), autopost.check_new_id('new_endpoint_id', p_fields ->> 'new_endpoint_id');
 	v_old := autopost.endpoint_to_change(p_workspace_id, p_endpoint_id, p_dry_run);
 	v_new := v_old;
@@ -28,7 +34,8 @@ begin
 		return v_refusal || '{"reason": "unknown_endpoint"}';
 	elsif v_old.awaits_secret then
 		if p_fields ? 'new_endpoint_id' then
-			perform autopost.refuse('fields', 'name a new id though there is no old secret', 'leave new_endpoint_id out');
+			perform autopost.raise_argument('fields', 'must not have new_endpoint_id without an old secret',
+				'omit new_endpoint_id');
 		end if;
 		v_new.secret_hash := p_fields ->> 'secret_hash';
 		v_new.signing_ref := p_fields ->> 'signing_ref';
@@ -40,8 +47,10 @@ begin
 		return v_refusal || '{"reason": "disabled"}';
 	elsif p_fields ? 'secret_hash' then
 		v_new.secret_hash := p_fields ->> 'secret_hash';
-		v_new.endpoint_id := coalesce(p_fields ->> 'new_endpoint_id', autopost.next_endpoint_id(p_workspace_id, p_endpoint_id));
-		if exists (select 1 from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
+		v_new.endpoint_id := coalesce(p_fields ->> 'new_endpoint_id',
+			autopost.next_endpoint_id(p_workspace_id, p_endpoint_id));
+		if exists (select 1 from autopost.workspace_endpoints e
+			where e.workspace_id = p_workspace_id and e.endpoint_id = v_new.endpoint_id) then
 			return v_refusal || '{"reason": "id_in_use"}';
 		end if;
 		v_new.rotated_from := p_endpoint_id;
@@ -51,7 +60,8 @@ begin
 		return autopost.change_endpoint(null, v_new, v_act);
 	end if;
 	v_now := autopost.now_ts();
-	v_keep := coalesce(make_interval(secs => (p_fields ->> 'keep_seconds')::int), autopost.setting_interval('signing_overlap_hours'));
+	v_keep := coalesce(make_interval(secs => (p_fields ->> 'keep_seconds')::int),
+		autopost.setting_interval('signing_overlap_hours'));
 	v_new.signing_ref := p_fields ->> 'signing_ref';
 	if v_new.signing_ref = v_old.signing_ref then
 		return v_refusal || '{"reason": "unchanged"}';

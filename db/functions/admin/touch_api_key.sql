@@ -1,13 +1,17 @@
 create or replace function autopost.touch_api_key(p_workspace_id text, p_key_id uuid) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Notes that a key is used, once an hour at most; of many at once, one does. Returns {"applied"}. Raises AP001 for a wrong argument.
--- Locks: api_keys (skip locked). Writes: api_keys.
+-- Purpose: records the use of a key, at most once an hour. Only one of several concurrent calls
+--          writes.
+-- Returns: {"applied"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   api_keys (skip locked).
+-- Writes:  api_keys.
 declare
 	v_found boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('key_id', p_key_id is not null);
+	perform autopost.require_argument('key_id', p_key_id is not null);
 	perform 1 from autopost.api_keys k
 	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(k)
 	for no key update of k skip locked;

@@ -1,8 +1,10 @@
-create or replace function autopost.why_now(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries) returns jsonb
+create or replace function autopost.why_now(p_status text, p_channel autopost.channels, p_delivery autopost.deliveries)
+	returns jsonb
 language plpgsql stable
 as $$
--- What a delivery that waits is held by, see holds; and where nothing holds it though its channel's gate is shut, that.
--- Reads: platform_limits, channel_gates, deliveries.
+-- Purpose: the wait reasons of a waiting delivery; without one, the closed gate of its channel if
+--          it is closed.
+-- Reads:   platform_limits, channel_gates, deliveries.
 declare
 	v_limit autopost.platform_limits;
 	v_gate autopost.channel_gates;
@@ -10,30 +12,38 @@ declare
 	v_held jsonb;
 begin
 	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_channel.workspace_id and l.platform = p_channel.platform and l.rate_group = p_channel.rate_group;
+	where l.workspace_id = p_channel.workspace_id and l.platform = p_channel.platform
+		and l.rate_group = p_channel.rate_group;
 	select g.* into v_gate from autopost.channel_gates g
 	where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id;
-	v_held := autopost.holds(p_status, p_channel, v_limit, jsonb_build_object(
+	v_held := autopost.wait_reasons(p_status, p_channel, v_limit, jsonb_build_object(
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at,
+				p_delivery.delivery_id) else 0 end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) else 0 end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id)
+				else 0 end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
-		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text, p_delivery.render_meta, v_now),
+		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
+			p_delivery.render_meta, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
-			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status in ('claimed', 'sending')
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+				and d.status in ('claimed', 'sending')
 			order by d.claimed_at limit 100) f)), v_now);
 	if v_held -> 'held_by' = '[]' and v_gate.ready_at > v_now then
-		v_held := jsonb_set(v_held, '{held_by}', jsonb_build_array(autopost.hold('gate', v_gate.ready_at, 'rearm_gates: the channel''s gate is shut though nothing holds it')));
+		v_held := jsonb_set(v_held, '{held_by}',
+			jsonb_build_array(autopost.hold('gate', v_gate.ready_at,
+			'rearm_gates: the channel''s gate is closed without a reason')));
 	end if;
 	return v_held || jsonb_build_object('sentence', case
 		when v_held -> 'held_by' = '[]' then 'due: it goes with the next claim'
 		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
-			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', ' order by h.ordinality)
+			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', '
+				order by h.ordinality)
 			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
 end
 $$;
@@ -41,40 +51,56 @@ $$;
 create or replace function autopost.why_over(p_delivery autopost.deliveries, p_channel autopost.channels) returns jsonb
 language sql stable
 as $$
--- What is to be said of a delivery that does not wait: it is on its way, or at its end, and what could be done about that.
+-- Purpose: describes a delivery that does not wait: in flight or ended, with a possible remedy.
 select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
 	when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
 	when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
-			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by) else format('being sent by run %s', p_delivery.claimed_by) end
+			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by)
+				else format('being sent by run %s', p_delivery.claimed_by) end
 			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence', format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+	when 'sent' then jsonb_build_object('sentence',
+		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
 		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
-			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id and a.kind = 'delete' and a.status = 'done' limit 1), ''))
+			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
+				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
 	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
-		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts() then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
+		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
+			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end
 $$;
 
 create or replace function autopost.why_no_delivery(p_workspace_id text, p_id uuid) returns jsonb
 language plpgsql stable
 as $$
--- What keeps a post, or a part of it, from being deliveries yet: its media are fetched first (p_id: of the submission), or it fans out to very many
--- channels in ranges (of the message). Null for any other id. Reads: submissions, fanout_jobs.
+-- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
+--          submission), or its fan-out is in progress (p_id: a message). Null for other ids.
+-- Reads:   submissions, fanout_jobs.
 declare
 	v_submission autopost.submissions;
 	v_job autopost.fanout_jobs;
 begin
-	select s.* into v_submission from autopost.submissions s where s.workspace_id = p_workspace_id and s.submission_id = p_id;
+	select s.* into v_submission from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = p_id;
 	if v_submission.submission_id is not null then
-		return jsonb_build_object('status', 'submission', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case
-			when v_submission.status = 'enqueued' then jsonb_build_object('sentence', format('enqueued as message %s', v_submission.message_id), 'lifts', 'ask for one of its deliveries: autopost deliveries list')
-			when v_submission.status in ('new', 'fetching') then jsonb_build_object('sentence', 'waits: its media are fetched first'
-					|| case when v_submission.last_error is null then '' else ', the last try failed: ' || autopost.failure_text(v_submission.last_error) end,
-				'held_by', jsonb_build_array(autopost.hold('media', case when v_submission.claim_token is null then v_submission.next_attempt_at end,
-					case when v_submission.claim_token is null then 'the next try to fetch them' else 'the end of the fetch that is under way' end, jsonb_build_object('attempt', v_submission.attempt))))
-			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case when v_submission.last_error is null then '' else ': ' || autopost.failure_text(v_submission.last_error) end,
+		return jsonb_build_object('status', 'submission', 'now',
+			jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case
+			when v_submission.status = 'enqueued' then jsonb_build_object('sentence',
+				format('enqueued as message %s', v_submission.message_id), 'lifts',
+				'ask for one of its deliveries: autopost deliveries list')
+			when v_submission.status in ('new', 'fetching')
+				then jsonb_build_object('sentence', 'waits: its media are fetched first'
+					|| case when v_submission.last_error is null then ''
+						else ', the last try failed: ' || autopost.failure_text(v_submission.last_error) end,
+				'held_by',
+					jsonb_build_array(autopost.hold('media', case
+					when v_submission.claim_token is null then v_submission.next_attempt_at end,
+					case when v_submission.claim_token is null then 'the next try to fetch them'
+						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
+			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
+				when v_submission.last_error is null then ''
+				else ': ' || autopost.failure_text(v_submission.last_error) end,
 				'lifts', 'post it again, with media that can be fetched') end);
 	end if;
 	select j.* into v_job from autopost.fanout_jobs j
@@ -82,9 +108,13 @@ begin
 	order by j.job_id limit 1;
 	if v_job.job_id is not null then
 		return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
-			'sentence', format('fans out: %s of %s channels are through%s', v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
-				case when v_job.last_error is null then '' else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
-			'held_by', jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at, 'a daemon with the stage ingest works off range after range'))));
+			'sentence', format('fans out: %s of %s channels are through%s',
+				v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
+				case when v_job.last_error is null then ''
+					else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
+			'held_by',
+				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
+				'a daemon with the stage ingest adds the next channels'))));
 	end if;
 	return null;
 end
@@ -93,12 +123,15 @@ $$;
 create or replace function autopost.why(p_workspace_id text, p_delivery_id uuid) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Explains a delivery: what it is, where it came from, what has happened to it, and what holds it now.
--- Returns {"status": "found", "delivery", "message", "source", "acts": what was and is to be done to it since it was sent, "chain": [{"ts", "action", "attempt", "result", "sentence", "error"}],
--- "now": {"sentence", "send_at": when it would go, as far as is known, "held_by": [{"gate", "until", "lifts"}], "lifts": what a person
--- may do about one that is over}}. Given the id of a submission, or of a message that still fans out: {"status": "submission" | "fanout", "now"}, why there
--- are no deliveries yet. Else {"status": "unknown_delivery"}.
--- Reads: submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts, events, channel_gates, platform_limits, dispatch_runs.
+-- Purpose: explains a delivery: its content, origin, history and wait reasons.
+-- Returns: {"status": "found", "delivery", "message", "source", "acts": its post changes, "chain":
+--          [{"ts", "action", "attempt", "result", "sentence", "error"}], "now": {"sentence",
+--          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
+--          possible remedy for an ended one}}. For a submission, or a message with a running
+--          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
+--          yet. Else {"status": "unknown_delivery"}.
+-- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
+--          events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_delivery autopost.deliveries;
@@ -106,32 +139,49 @@ declare
 	v_message autopost.messages;
 	v_run autopost.ingest_runs;
 begin
-	perform autopost.require('delivery_id', p_delivery_id is not null);
-	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	perform autopost.require_argument('delivery_id', p_delivery_id is not null);
+	select d.* into v_delivery from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	if v_delivery.delivery_id is null then
 		return coalesce(autopost.why_no_delivery(p_workspace_id, p_delivery_id), '{"status": "unknown_delivery"}');
 	end if;
-	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
-	select m.* into v_message from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = v_delivery.message_id;
-	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = v_delivery.ingest_run_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = v_delivery.channel_id;
+	select m.* into v_message from autopost.messages m where m.workspace_id = p_workspace_id
+		and m.message_id = v_delivery.message_id;
+	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id
+		and r.run_id = v_delivery.ingest_run_id;
 	return jsonb_build_object('status', 'found',
 		'delivery', jsonb_build_object('delivery_id', v_delivery.delivery_id, 'status', v_delivery.status,
-			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id, 'rate_group', v_channel.rate_group,
-			'attempt', v_delivery.attempt, 'max_attempts', autopost.max_attempts(autopost.retry_policy(v_channel.platform, coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
-			'created_at', v_delivery.created_at, 'due_at', case when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
-			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at', v_delivery.finished_at,
-			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown', v_channel.on_unknown,
-			'text', v_delivery.rendered_text, 'meta', v_delivery.render_meta, 'template_version', v_delivery.template_version),
-		'message', jsonb_build_object('message_id', v_message.message_id, 'content_hash', v_message.content_hash, 'tags', v_message.tags,
-			'first_seen_at', v_message.created_at, 'last_seen_at', v_message.last_seen_at, 'seen_count', v_message.seen_count),
-		'source', jsonb_build_object('run_id', v_delivery.ingest_run_id, 'trace_id', v_delivery.trace_id, 'kind', v_run.kind, 'endpoint_id', v_run.endpoint_id,
+			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id,
+				'rate_group', v_channel.rate_group,
+			'attempt', v_delivery.attempt, 'max_attempts',
+				autopost.max_attempts(autopost.retry_policy(v_channel.platform,
+				coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
+			'created_at', v_delivery.created_at, 'due_at', case
+				when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
+			'sent_at', v_delivery.sent_at, 'provider_message_id', v_delivery.provider_message_id, 'finished_at',
+				v_delivery.finished_at,
+			'last_error', v_delivery.last_error, 'unknown_outcomes', v_delivery.unknown_outcomes, 'on_unknown',
+				v_channel.on_unknown,
+			'text', v_delivery.rendered_text, 'meta', v_delivery.render_meta, 'template_version',
+				v_delivery.template_version),
+		'message', jsonb_build_object('message_id', v_message.message_id, 'content_hash', v_message.content_hash,
+			'tags', v_message.tags,
+			'first_seen_at', v_message.created_at, 'last_seen_at', v_message.last_seen_at, 'seen_count',
+				v_message.seen_count),
+		'source', jsonb_build_object('run_id', v_delivery.ingest_run_id, 'trace_id', v_delivery.trace_id, 'kind',
+			v_run.kind, 'endpoint_id', v_run.endpoint_id,
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
-				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id and s.message_id = v_delivery.message_id limit 1)),
-		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[] order by a.act_id), '[]') from autopost.list_acts_rows a
+				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id
+					and s.message_id = v_delivery.message_id limit 1)),
+		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[]
+			order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
-		'chain', autopost.chain_of(p_workspace_id, v_delivery),
-		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery) else autopost.why_over(v_delivery, v_channel) end
+		'chain', autopost.delivery_history(p_workspace_id, v_delivery),
+		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery)
+			else autopost.why_over(v_delivery, v_channel) end
 			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
 end
 $$;

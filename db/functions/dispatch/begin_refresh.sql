@@ -1,13 +1,21 @@
-create or replace function autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version int, p_source text, p_refused jsonb) returns jsonb
+create or replace function autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version int, p_source text,
+	p_refused jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Asks to renew a secret: the sealed one of this version, or with 0 the first one of the digest p_source ('' for a sealed one that has none).
--- p_refused is the failure (error contract) for which it is asked, null to renew ahead of time.
--- One at a time: who is granted it has a lease, and ends it by finish_refresh or fail_refresh. The engine alone may.
--- Returns {"granted": true, "token", "version": to seal the new one under, "wait_ms": how long the lease lasts}, or {"granted": false, "reason"}:
--- "unknown", "other": the failure is not of the credential, "newer": another one is in force by now, "leased": somebody else is at it, look again
--- after wait_ms, "waiting": the last try failed, not before wait_ms, or "lost": the platform refused this very secret; both with its "error".
--- Locks: credential_health. Reads: sealed_secrets. Writes: credential_health.
+-- Purpose: asks for the right to renew a secret: the sealed one of p_version, or for version 0 the
+--          unsealed one with the digest p_source ('' if a sealed secret has no digest). p_refused
+--          is the failure (error contract) that made it necessary, or null to renew ahead of time.
+--          One renewal runs at a time: the grant is a lease that finish_refresh or fail_refresh
+--          ends. For the engine only.
+-- Returns: {"granted": true, "token", "version": for the new secret, "wait_ms": duration of the
+--          lease}, or {"granted": false, "reason"}: "unknown"; "other": the failure does not
+--          concern the credential; "newer": a newer secret is in force; "leased": another caller
+--          renews, ask again after wait_ms; "waiting": the last try failed, the next is allowed
+--          after wait_ms; "lost": the platform refused this secret. "waiting" and "lost" include
+--          "error".
+-- Locks:   credential_health.
+-- Reads:   sealed_secrets.
+-- Writes:  credential_health.
 declare
 	v_health autopost.credential_health;
 	v_sealed autopost.sealed_secrets;
@@ -15,7 +23,8 @@ declare
 	v_token text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('version', p_version >= 0), autopost.require('source', p_source is not null);
+	perform autopost.require_argument('version', p_version >= 0),
+		autopost.require_argument('source', p_source is not null);
 	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
 	v_now := autopost.now_ts();
 	v_sealed := autopost.sealed_in_force(p_workspace_id, p_auth_ref);
@@ -28,9 +37,11 @@ begin
 	elsif v_health.lost_version = p_version and v_health.lost_source = p_source then
 		return jsonb_build_object('granted', false, 'reason', 'lost', 'error', v_health.error);
 	elsif v_health.lease_until > v_now then
-		return jsonb_build_object('granted', false, 'reason', 'leased', 'wait_ms', autopost.milliseconds(v_health.lease_until - v_now));
+		return jsonb_build_object('granted', false, 'reason', 'leased', 'wait_ms',
+			autopost.milliseconds(v_health.lease_until - v_now));
 	elsif v_health.failures > 0 and v_health.next_refresh_at > v_now then
-		return jsonb_build_object('granted', false, 'reason', 'waiting', 'wait_ms', autopost.milliseconds(v_health.next_refresh_at - v_now), 'error', v_health.error);
+		return jsonb_build_object('granted', false, 'reason', 'waiting', 'wait_ms',
+			autopost.milliseconds(v_health.next_refresh_at - v_now), 'error', v_health.error);
 	end if;
 	v_token := autopost.new_id()::text;
 	update autopost.credential_health h

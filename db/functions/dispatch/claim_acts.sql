@@ -1,11 +1,16 @@
-create or replace function autopost.claim_acts(p_workspace_id text, p_run_id text, p_limit int) returns setof autopost.claimed_act
+create or replace function autopost.claim_acts(p_workspace_id text, p_run_id text, p_limit int)
+	returns setof autopost.claimed_act
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
 as $$
--- Leases due acts to p_run_id under a token of their own: each of them may begin within two slot horizons, at the slot that start_act will tell.
--- A rate group that is out of slots holds up none of the others. Acts of a delivery come one at a time, in the order in which they were due; a removal comes first. What an earlier claim left behind when its
--- lease ran out comes again: to do an act twice is to do it once.
--- Returns: at most p_limit rows (1 to 1000). No rows is a normal answer. Raises AP001 for a wrong argument.
--- Locks: only with SKIP LOCKED; see take_act. Writes: post_acts, channels, platform_limits.
+-- Purpose: leases due post changes to p_run_id, each with its own token. Each may start within two
+--          slot horizons; start_act returns its slot. A rate group without free slots does not
+--          delay the others. Post changes of a delivery run one at a time in due order; a removal
+--          goes first. A post change with an expired lease is claimed again, because a repeated
+--          post change has no further effect.
+-- Returns: at most p_limit rows (1 to 1000). No rows is a normal answer.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   only with SKIP LOCKED; see take_act.
+-- Writes:  post_acts, channels, platform_limits.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_lane text;
@@ -13,17 +18,21 @@ declare
 	v_ids uuid[] := '{}';
 	v_fate text;
 begin
-	perform autopost.require('run_id', p_run_id <> '');
+	perform autopost.require_argument('run_id', p_run_id <> '');
 	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.refuse('limit', format('%s is not between 1 and 1000', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
 	end if;
 	if v_status <> 'active' then
 		return;
 	end if;
-	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts() order by l.next_at loop
+	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts()
+		order by l.next_at loop
 		for v_id in
 			select a.act_id from autopost.post_acts a
-			where a.workspace_id = p_workspace_id and a.lane = v_lane and a.status in ('queued', 'sending', 'retry') and a.next_at <= autopost.now_ts()
+			where a.workspace_id = p_workspace_id and a.lane = v_lane and a.status in ('queued', 'sending', 'retry')
+				and a.next_at <= autopost.now_ts()
 			order by a.next_at, a.act_id
 			limit p_limit - cardinality(v_ids)
 		loop
@@ -38,9 +47,11 @@ begin
 		exit when cardinality(v_ids) >= p_limit;
 	end loop;
 	return query
-	select p_workspace_id, a.act_id, a.kind, a.attempt, a.claim_token, a.next_at, a.delivery_id, a.message_id, a.channel_id, c.platform, c.target_id,
+	select p_workspace_id, a.act_id, a.kind, a.attempt, a.claim_token, a.next_at, a.delivery_id, a.message_id,
+		a.channel_id, c.platform, c.target_id,
 		coalesce(x.auth_ref, c.auth_ref), c.rate_group, coalesce(a.rendered_text, d.rendered_text),
-		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress', jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, p))),
+		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress',
+			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, p))),
 		m.payload, c.settings, d.trace_id, d.provider_message_id
 	from autopost.post_acts a
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id

@@ -2,7 +2,7 @@ create or replace function autopost.claim_deliveries(p_workspace_id text, p_run_
 returns setof autopost.claimed_delivery
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- claim_within for who has room for all.
+-- Purpose: claim_within without a limit per rate group.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;

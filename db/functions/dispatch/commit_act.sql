@@ -1,13 +1,20 @@
-create or replace function autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_token text, p_outcome jsonb) returns jsonb
+create or replace function autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_token text, p_outcome jsonb)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- What the call of an act came to. p_outcome: {"ok": true} or {"ok": false, "error": {"category", "scope", "code", "known", "retry_after_ms",
--- "message", "raw"}}. Done; or a failure that may pass, or of which nobody knows what it did, and then the act is tried again by the retry policy
--- of platform and code while attempts last: done twice is done once; or failed. A wait that the platform gave cools its scope down. Nothing
--- else of a channel changes: that a post cannot be edited says nothing about the next one.
--- Returns {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same again with "repeated" for a commit that is asked
--- twice, or {"applied": false, "reason": "stale" | "unknown_act"}. Raises AP001 for a wrong argument.
--- Locks, in this order: platform_limits and channels for a wait, deliveries, post_acts. Writes: post_acts, platform_limits, channels, events.
+-- Purpose: commits the outcome of the call of a post change. p_outcome: {"ok": true} or {"ok":
+--          false, "error": {"category", "scope", "code", "known", "retry_after_ms", "message",
+--          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
+--          platform and code while attempts are left, because a repeated post change has no further
+--          effect. Any other failure ends it as failed. A wait given by the platform cools its
+--          scope down. Nothing else of the channel changes: a post that cannot be edited says
+--          nothing about the next one.
+-- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
+--          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
+--          "unknown_act"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   platform_limits and channels for a wait, deliveries, post_acts, in this order.
+-- Writes:  post_acts, platform_limits, channels, events.
 declare
 	v_act autopost.post_acts;
 	v_channel autopost.channels;
@@ -16,14 +23,19 @@ declare
 	v_wait interval;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('act_id', p_act_id is not null), autopost.require('claim_token', p_claim_token <> '');
-	if jsonb_typeof(p_outcome -> 'ok') is distinct from 'boolean' or p_outcome -> 'ok' = 'false' and jsonb_typeof(p_outcome -> 'error') is distinct from 'object' then
-		perform autopost.refuse('outcome', 'has no "ok", or no "error"', 'pass {"ok": true} or {"ok": false, "error": {…}}');
+	perform autopost.require_argument('act_id', p_act_id is not null),
+		autopost.require_argument('claim_token', p_claim_token <> '');
+	if jsonb_typeof(p_outcome -> 'ok') is distinct from 'boolean' or p_outcome -> 'ok' = 'false'
+		and jsonb_typeof(p_outcome -> 'error') is distinct from 'object' then
+		perform autopost.raise_argument('outcome', 'has no "ok", or no "error"',
+			'pass {"ok": true} or {"ok": false, "error": {…}}');
 	end if;
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
 	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
-	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id], coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
-	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id for no key update of a;
+	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id],
+		coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
+	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id
+		and a.act_id = p_act_id for no key update of a;
 	if v_act.claim_token is distinct from p_claim_token then
 		return case when v_act.act_id is null then '{"applied": false, "reason": "unknown_act"}'
 			when v_act.settled ->> 'token' = p_claim_token then v_act.settled -> 'answer' || '{"repeated": true}'
@@ -31,13 +43,15 @@ begin
 	elsif v_error is null then
 		return autopost.end_act(v_act, 'done', null, null);
 	end if;
-	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = v_act.channel_id;
 	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
 	end if;
-	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false') or v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
+	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
+		or v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);
 	end if;
 	return autopost.end_act(v_act, 'retry', v_error, autopost.now_ts() + v_wait);

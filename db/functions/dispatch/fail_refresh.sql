@@ -3,19 +3,24 @@ create or replace function autopost.fail_refresh(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The renewal that begin_refresh granted came to p_error (the error contract). Where the platform refuses the credential itself, its channels
--- pause at once, with one event and one alert, and nobody asks for this secret again; any other failure waits as its retry policy says.
--- The engine alone may. Returns {"applied": true, "lost", "paused": channels}, or {"applied": false, "reason": "unknown" | "stale"}.
--- Locks: credential_health, channels (channel_id), deliveries (skip locked).
--- Writes: credential_health, channels, deliveries, alerts, events(auth_lost, channel_paused, failed_permanent).
+-- Purpose: ends a renewal that begin_refresh granted with p_error (the error contract). If the
+--          platform refuses the credential, its channels pause at once with one event and one
+--          alert, and this secret is not renewed again. Any other failure waits as its retry policy
+--          says. For the engine only.
+-- Returns: {"applied": true, "lost", "paused": channels}, or {"applied": false, "reason": "unknown"
+--          | "stale"}.
+-- Locks:   credential_health, channels (channel_id), deliveries (skip locked).
+-- Writes:  credential_health, channels, deliveries, alerts, events (auth_lost, channel_paused,
+--          failed_permanent).
 declare
 	v_health autopost.credential_health;
 	v_lost boolean;
 	v_paused text[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('token', p_token <> ''), autopost.require('version', p_version >= 0), autopost.require('source', p_source is not null);
-	perform autopost.require('error', jsonb_typeof(p_error) = 'object');
+	perform autopost.require_argument('token', p_token <> ''), autopost.require_argument('version', p_version >= 0),
+		autopost.require_argument('source', p_source is not null);
+	perform autopost.require_argument('error', jsonb_typeof(p_error) = 'object');
 	v_health := autopost.lock_credential(p_workspace_id, p_auth_ref);
 	if v_health.auth_ref is null then
 		return '{"applied": false, "reason": "unknown"}';

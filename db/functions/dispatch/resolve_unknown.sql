@@ -3,29 +3,35 @@ create or replace function autopost.resolve_unknown(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Settles a delivery that waits because of an unknown outcome: found -> sent with the platform's id; absent -> back into the queue,
--- where sending again still spends its one allowance. operator and reason are required and kept in the event.
--- Returns {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" | "unknown_delivery"}.
--- Locks: channels, deliveries, channel_gates. Writes: deliveries, channels, channel_gates, events(unknown_resolved, sent), admin_audit_log.
+-- Purpose: settles a delivery that waits because of an unknown outcome. found: sent with the
+--          platform's id. absent: back into the queue; the next call uses its one further
+--          allowance. operator and reason are required and kept in the event.
+-- Returns: {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" |
+--          "unknown_delivery"}.
+-- Locks:   channels, deliveries, channel_gates.
+-- Writes:  deliveries, channels, channel_gates, events (unknown_resolved, sent), admin_audit_log.
 declare
 	v_delivery autopost.deliveries;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('operator', p_operator <> ''), autopost.require('reason', p_reason <> '');
+	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
+		autopost.require_argument('operator', p_operator <> ''), autopost.require_argument('reason', p_reason <> '');
 	if coalesce(p_verdict not in ('found', 'absent'), true) then
-		perform autopost.refuse('verdict', 'is neither found nor absent', 'pass what the platform shows');
+		perform autopost.raise_argument('verdict', 'must be found or absent', 'pass what the platform shows');
 	end if;
-	perform autopost.require('provider_message_id', p_verdict <> 'found' or p_provider_message_id <> '');
+	perform autopost.require_argument('provider_message_id', p_verdict <> 'found' or p_provider_message_id <> '');
 	perform autopost.lock_for_commit(p_workspace_id, array[p_delivery_id], false);
-	select d.* into v_delivery from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	select d.* into v_delivery from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	if v_delivery.delivery_id is null then
 		return '{"applied": false, "reason": "unknown_delivery"}';
 	elsif v_delivery.status <> 'retry' or v_delivery.unknown_outcomes = 0 then
 		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
 	end if;
 	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
-	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta, jsonb_build_object(p_delivery_id, 'retry'),
+	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta,
+		jsonb_build_object(p_delivery_id, 'retry'),
 		jsonb_build_object(p_delivery_id, case p_verdict when 'found' then 'sent' else 'retry' end));
 	if p_verdict = 'found' then
 		perform set_config('autopost.manual_act', 'resolve_unknown', true);

@@ -3,29 +3,36 @@ create or replace function autopost.start_obstacle(
 ) returns text
 language sql stable
 as $$
--- Why no call of this channel may begin now, or at its slot; null when nothing is in the way. The gates wait for it to end, the row does not: a person
--- may end it sooner.
+-- Purpose: the reason why no call of this channel may start now or at its slot; null if it may.
+--          Only the gates keep the end of the wait, not the row, because an operator may end it
+--          sooner.
 select case
 	when p_status <> 'active' then 'workspace'
 	when not p_channel.enabled then 'disabled'
 	when p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
 	when p_channel.window_mode = 'windowed'
-		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
+		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window,
+			greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
-create or replace function autopost.call_deadline(p_lease_until timestamptz, p_claimed_at timestamptz, p_margin interval) returns timestamptz
+create or replace function autopost.call_deadline(p_lease_until timestamptz, p_claimed_at timestamptz,
+	p_margin interval) returns timestamptz
 language sql immutable parallel safe
 as $$
--- When a call must have ended: p_margin before its lease, or in proportion where leases are shorter than a minute.
+-- Purpose: the time by which a call must end: p_margin before its lease ends, or proportionally
+--          less for a lease below a minute.
 select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
 $$;
 
-create or replace function autopost.lock_for_start(p_workspace_id text, p_ids uuid[], p_channel_ids text[], p_late boolean) returns void
+create or replace function autopost.lock_for_start(p_workspace_id text, p_ids uuid[], p_channel_ids text[],
+	p_late boolean) returns void
 language plpgsql
 as $$
--- Takes what the beginning of these calls may touch. Only who takes new slots moves groups and channels; the rest must not see them change.
--- Locks, in this order: platform_limits if p_late, channels (channel_id; shared unless p_late), deliveries (channel_id, delivery_id).
+-- Purpose: locks the rows that starting these calls may touch. Only a call that needs a new slot
+--          changes groups and channels; all others must not see them change.
+-- Locks:   platform_limits if p_late, channels (channel_id; shared unless p_late), deliveries
+--          (channel_id, delivery_id), in this order.
 begin
 	if p_late then
 		perform autopost.lock_groups(p_workspace_id, p_channel_ids);
@@ -43,28 +50,34 @@ begin
 end
 $$;
 
-create or replace function autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries, p_now timestamptz) returns text
+create or replace function autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries,
+	p_now timestamptz) returns text
 language plpgsql stable
 as $$
--- start_obstacle of a delivery's channel as it is; and of a group with an open breaker no call but the probe's begins.
--- Reads: channels, platform_limits.
+-- Purpose: start_obstacle with the current row of the channel. While the breaker of a group is
+--          open, only the probe may start.
+-- Reads:   channels, platform_limits.
 declare
 	v_channel autopost.channels;
 	v_limit autopost.platform_limits;
 begin
-	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = p_delivery.channel_id;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
 	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_delivery.send_at, p_now),
-		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id then 'rate' end);
+		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id
+			then 'rate' end);
 end
 $$;
 
-create or replace function autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamptz) returns jsonb
+create or replace function autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[],
+	p_now timestamptz) returns jsonb
 language plpgsql stable
 as $$
--- Of these channels, as the keys of an object, those in which something may keep a call from beginning: each call there is looked at alone.
--- Reads: channels, platform_limits.
+-- Purpose: the channels that may have an obstacle, as keys of an object. Their calls are checked
+--          one by one.
+-- Reads:   channels, platform_limits.
 declare
 	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
@@ -73,21 +86,28 @@ begin
 		from autopost.channels c
 		left join lateral (
 			select l.* from autopost.platform_limits l
-			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true
+			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+				limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+		and (p_status <> 'active' or not c.enabled
+			or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
 end
 $$;
 
-create or replace function autopost.begin_calls(p_workspace_id text, p_items jsonb, out o_begun jsonb, out o_status text)
+create or replace function autopost.begin_calls(p_workspace_id text, p_items jsonb, out o_begun jsonb,
+	out o_status text)
 language plpgsql
 as $$
--- Raises AP001 for a malformed item. Locks all that the beginning of these calls may need, in the order of the house; then those that nothing keeps from beginning begin, in one statement.
--- Who is late for a slot has got the next one, begun or not; so has whose slot is further ahead than any that a claim
--- gives, for the clock was put back since. Returns {place in p_items: answer}; the workspace's status once all is locked: it may have been
--- paused meanwhile. Locks: see lock_for_start.
--- Reads: channels, platform_limits. Writes: events(send_attempt); deliveries, channels and platform_limits for new slots.
+-- Purpose: locks all rows that these calls may need, in the common lock order, and starts the calls
+--          without an obstacle in one statement. A late call gets the next slot, started or not. So
+--          does a call with a slot beyond the horizon of any claim: the clock was put back since.
+-- Returns: o_begun {index in p_items: answer}; o_status, the status of the workspace after the
+--          locks, because it may have been paused meanwhile.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   see lock_for_start.
+-- Reads:   channels, platform_limits.
+-- Writes:  events (send_attempt); deliveries, channels and platform_limits for new slots.
 declare
 	v_tokens jsonb;
 	v_places jsonb;
@@ -95,9 +115,9 @@ declare
 	v_channels text[];
 	v_since timestamptz;
 	v_asked timestamptz := autopost.now_ts();
-	v_tolerance interval := autopost.setting_interval('slot_tolerance_ms');
-	v_before timestamptz := v_asked - v_tolerance; -- whose slot was earlier is late
-	v_horizon interval := autopost.setting_interval('slot_horizon_ms');
+	v_tolerance interval := autopost.slot_tolerance();
+	v_before timestamptz := v_asked - v_tolerance; -- a call with an earlier slot is late
+	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
 	v_known jsonb;
 	v_doubtful jsonb;
@@ -110,42 +130,52 @@ declare
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
 begin
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
-	perform autopost.require('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'claim_token', '') = ''));
-	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
+		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
 	into v_tokens, v_places
 	from jsonb_array_elements(p_items) with ordinality i;
-	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present), jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
-		into v_tokens, v_places -- of several tokens the present one
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
+		where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
+			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into v_tokens, v_places -- if a delivery has several tokens, the current one
 		from (
 			select i.value, i.ordinality, exists (
 				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality] and d.claim_token = i.value ->> 'claim_token') as present
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
+					and d.claim_token = i.value ->> 'claim_token') as present
 			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
-	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- each once
-	select array_agg(distinct d.channel_id), min(d.claimed_at), coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false) into v_channels, v_since, v_overdue
+	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
+	select array_agg(distinct d.channel_id), min(d.claimed_at),
+		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false) into v_channels, v_since,
+		v_overdue
 	from unnest(v_ids) u (id)
-	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	cross join lateral (select d.* from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text;
 	perform autopost.lock_for_start(p_workspace_id, v_ids, v_channels, v_overdue);
 	o_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
 	v_now := autopost.now_ts();
-	if v_now > v_asked + v_tolerance then -- it had to wait
+	if v_now > v_asked + v_tolerance then -- the locks took time
 		v_before := v_now - v_tolerance;
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as new_id: events made at one instant keep their order
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
 	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if v_overdue then
-		for v_late in -- who has begun, waits for a slot however far it is
+		for v_late in -- a started call waits for a slot at any distance
 			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
 			from (
 				select d.delivery_id, d.send_at, v_known ? (d.delivery_id || '/' || d.attempt) as begun
 				from unnest(v_ids) u (id)
-				cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+				cross join lateral (select d.* from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending'
+					and d.claim_token = v_tokens ->> d.delivery_id::text
 				and d.sending_lease_until > v_now) l
 			where l.send_at < v_before or not l.begun
 			group by l.begun
@@ -156,35 +186,46 @@ begin
 		end loop;
 		update autopost.deliveries d
 		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+		where d.workspace_id = p_workspace_id
+			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
 	end if;
 	with begun as (
-		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at, d.sending_lease_until, d.send_at
+		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
+			d.sending_lease_until, d.send_at
 		from unnest(v_ids) u (id)
-		cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and d.sending_lease_until > v_now
+		cross join lateral (select d.* from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
+			and d.sending_lease_until > v_now
 		and not v_known ? (d.delivery_id || '/' || d.attempt)
 		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
-	), told as (
-		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id, b.message_id, b.channel_id,
-			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok', -- never before its claim, though the clock was put back
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at', b.send_at, 'trace_id', b.trace_id))
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
+			b.message_id, b.channel_id,
+			-- never before its claim, even if the clock was put back
+			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)
-	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text, v_answer || jsonb_build_object('send_at', b.send_at,
+	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
+		v_answer || jsonb_build_object('send_at', b.send_at,
 		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
 	into o_begun
 	from begun b;
 end
 $$;
 
-create or replace function autopost.begin_or_hand_back(p_workspace_id text, p_status text, p_item jsonb) returns jsonb
+create or replace function autopost.begin_or_release(p_workspace_id text, p_status text, p_item jsonb) returns jsonb
 language plpgsql
 as $$
--- start_call for one claim of which begin_calls began nothing: it is stale, or it began before and has the slot that it had or got, or something is in the way.
--- All is locked. Writes: deliveries, channel_gates, events(released).
+-- Purpose: start_call for a claim that begin_calls did not start. The claim is stale, or its call
+--          already started, or it has an obstacle and is released. All rows are locked by the
+--          caller.
+-- Writes:  deliveries, channel_gates, events (released).
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_delivery autopost.deliveries;
@@ -192,15 +233,19 @@ declare
 begin
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = (p_item ->> 'delivery_id')::uuid;
-	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_item ->> 'claim_token' or v_delivery.sending_lease_until <= v_now then
+	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from p_item ->> 'claim_token'
+		or v_delivery.sending_lease_until <= v_now then
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	if autopost.call_started_at(v_delivery) is not null then
-		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at, 'deadline',
-			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at, autopost.setting_interval('lease_margin_seconds')));
+		return jsonb_build_object('applied', true, 'repeated', true, 'now', v_now, 'send_at', v_delivery.send_at,
+			'deadline',
+			autopost.call_deadline(v_delivery.sending_lease_until, v_delivery.claimed_at,
+				autopost.setting_interval('lease_margin_seconds')));
 	end if;
-	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate'); -- late, and no slot is free within the horizon
-	perform autopost.hand_back(p_workspace_id, v_delivery, v_obstacle);
+	-- late, and the horizon has no free slot
+	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate');
+	perform autopost.release_claim(p_workspace_id, v_delivery, v_obstacle);
 	return jsonb_build_object('applied', false, 'reason', v_obstacle);
 end
 $$;
@@ -208,7 +253,9 @@ $$;
 create or replace function autopost.start_items(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql set plan_cache_mode = force_generic_plan
 as $$
--- The answers of start_call to [{"delivery_id", "claim_token"}], in their order. Planned once: a plan for each list of ids costs as much as its run. Locks: as begin_calls, then channel_gates where a claim may be handed back.
+-- Purpose: the answers of start_call to [{"delivery_id", "claim_token"}], in their order. The plan
+--          is generic: a plan for each list of ids costs as much as its run.
+-- Locks:   as begin_calls, then channel_gates if a claim may be released.
 declare
 	v_done record := autopost.begin_calls(p_workspace_id, p_items);
 	v_answers jsonb[];
@@ -218,34 +265,46 @@ begin
 		perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
 	end if;
-	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun from jsonb_array_elements(p_items) with ordinality i loop
-		v_answers[v_item.n] := coalesce(v_item.begun, autopost.begin_or_hand_back(p_workspace_id, v_done.o_status, v_item.value));
+	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun
+		from jsonb_array_elements(p_items) with ordinality i loop
+		v_answers[v_item.n] := coalesce(v_item.begun,
+			autopost.begin_or_release(p_workspace_id, v_done.o_status, v_item.value));
 	end loop;
 	return coalesce(to_jsonb(v_answers), '[]');
 end
 $$;
 
-create or replace function autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) returns jsonb
+create or replace function autopost.start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Committed just before the first byte of a call: checks the claim, the lease, workspace, channel and group once more, confirms the
--- reserved slot or takes a new one, and records that the call began. Repeatable with the same token; who is late for the slot of a
--- call that is recorded already gets the next one.
--- Returns {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false, "reason": "stale" | "paused" | "disabled" | "workspace" |
--- "window" | "rate"}, and then the row has been handed back already ("stale": it was not the caller's any more).
--- Locks, in this order: platform_limits if a new slot is needed, channels (shared, unless a new slot is needed), deliveries, channel_gates.
--- Writes: events(send_attempt | released), channels and platform_limits for a new slot, deliveries when handed back.
+-- Purpose: checks the claim, the lease, the workspace, the channel and the group again, confirms
+--          the reserved slot or takes a new one, and records that the call starts. Commit it just
+--          before the first byte of the call. Repeatable with the same token; if the started call
+--          is late for its slot, it gets the next one.
+-- Returns: {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied":
+--          false, "reason": "stale" | "paused" | "disabled" | "workspace" | "window" | "rate"}.
+--          After a refusal the row is already released; "stale" means that the claim is not the
+--          caller's any more.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   platform_limits for a new slot, channels (shared unless a new slot is needed),
+--          deliveries, channel_gates, in this order.
+-- Writes:  events (send_attempt, released); channels and platform_limits for a new slot; deliveries
+--          if released.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('delivery_id', p_delivery_id is not null), autopost.require('claim_token', p_claim_token <> '');
-	return autopost.start_items(p_workspace_id, jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
+	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
+		autopost.require_argument('claim_token', p_claim_token <> '');
+	return autopost.start_items(p_workspace_id,
+		jsonb_build_array(jsonb_build_object('delivery_id', p_delivery_id, 'claim_token', p_claim_token))) -> 0;
 end
 $$;
 
 create or replace function autopost.start_call_batch(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}]. Returns an array of its answers in the same order.
+-- Purpose: start_call for many deliveries. p_items: [{"delivery_id", "claim_token"}].
+-- Returns: an array of its answers in the same order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_array('items', p_items);

@@ -1,9 +1,10 @@
 create or replace function autopost.with_blob_refs(p_raw jsonb, p_media jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
--- A raw payload whose media point into the origin. p_media: [{"index", "blob_ref"}].
+-- Purpose: the raw payload with references to the media store. p_media: [{"index", "blob_ref"}].
 select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_build_object('media', (
-	select jsonb_agg(case when f.value is null then m.value else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
+	select jsonb_agg(case when f.value is null then m.value
+		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
 $$;
@@ -11,66 +12,84 @@ $$;
 create or replace function autopost.fail_submission(p_submission autopost.submissions, p_error jsonb) returns jsonb
 language plpgsql
 as $$
--- A fetch that failed: again later by the retry policy of its code, or never. What costs no attempt is tried until it ends otherwise.
--- Writes: submissions, events(submission_failed).
+-- Purpose: handles a failed fetch: a retry by the retry policy of its code, or the end. A failure
+--          that costs no attempt is retried without a limit.
+-- Writes:  submissions, events (submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
 	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
-	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= autopost.setting('submission_max_attempts'))
+	-- Eight tries by the default retry policy take about four minutes.
+	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= 8)
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
 	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(v_policy,
 		p_submission.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 begin
 	update autopost.submissions s
-	set status = case when v_final then 'failed' else s.status end, attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
+	set status = case when v_final then 'failed' else s.status end,
+		attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
 		next_attempt_at = v_next, last_error = v_error, updated_at = autopost.now_ts()
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	if v_final then
-		perform autopost.emit_note(p_submission.workspace_id, 'submission_failed', 'error', null, null, v_error, jsonb_build_object(
-			'submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id', p_submission.trace_id, 'attempt', p_submission.attempt));
+		perform autopost.emit_note(p_submission.workspace_id, 'submission_failed', 'error', null, null, v_error,
+			jsonb_build_object(
+			'submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id',
+				p_submission.trace_id, 'attempt', p_submission.attempt));
 		return '{"applied": true, "status": "failed"}';
 	end if;
 	return jsonb_build_object('applied', true, 'status', 'fetching', 'next_attempt_at', v_next);
 end
 $$;
 
-create or replace function autopost.commit_submission(p_workspace_id text, p_submission_id uuid, p_claim_token text, p_outcome jsonb) returns jsonb
+create or replace function autopost.commit_submission(p_workspace_id text, p_submission_id uuid, p_claim_token text,
+	p_outcome jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- What fetching a submission's media came to. p_outcome: {"ok": true, "media": [{"index", "blob_ref"}]}: it is enqueued in this
--- transaction; or {"ok": false, "error": {…}}: it is fetched again later, or failed.
--- Returns {"applied": true, "status", …the enqueue's answer}, or {"applied": false, "reason": "stale"}; repeatable.
--- Locks, in this order: submissions, messages, channel_gates. Writes: submissions, and what enqueue_posts writes.
+-- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
+--          [{"index", "blob_ref"}]} enqueues it in this transaction; {"ok": false, "error": {…}}
+--          retries it later or fails it.
+-- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
+--          "reason": "stale"}. Repeatable.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, messages, channel_gates, in this order.
+-- Writes:  submissions; as enqueue_posts.
 declare
 	v_submission autopost.submissions;
 	v_raw jsonb;
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('submission_id', p_submission_id is not null), autopost.require('claim_token', p_claim_token <> ''), autopost.require('outcome', jsonb_typeof(p_outcome) = 'object');
+	perform autopost.require_argument('submission_id', p_submission_id is not null),
+		autopost.require_argument('claim_token', p_claim_token <> ''),
+		autopost.require_argument('outcome', jsonb_typeof(p_outcome) = 'object');
 	select s.* into v_submission from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	for no key update of s;
 	if v_submission.claim_token is distinct from p_claim_token then
 		return case when v_submission.answer is null then '{"applied": false, "reason": "stale"}'
-			else v_submission.answer || jsonb_build_object('applied', false, 'reason', 'stale', 'status', v_submission.status) end;
+			else v_submission.answer || jsonb_build_object('applied', false, 'reason', 'stale', 'status',
+				v_submission.status) end;
 	elsif p_outcome -> 'ok' is distinct from 'true' then
 		return autopost.fail_submission(v_submission, p_outcome -> 'error');
 	end if;
 	v_raw := autopost.with_blob_refs(v_submission.raw_payload, p_outcome -> 'media');
-	if autopost.unfetched_media(v_raw) or exists (select 1 from jsonb_array_elements(p_outcome -> 'media') m where m.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$') then
-		perform autopost.refuse('outcome', 'lacks the blob_ref of a medium', 'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
+	if autopost.unfetched_media(v_raw) or exists (select 1 from jsonb_array_elements(p_outcome -> 'media') m
+		where m.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$') then
+		perform autopost.raise_argument('outcome', 'lacks the blob_ref of a medium',
+			'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
 	end if;
 	v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object(
-		'raw', v_raw, 'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id, autopost.now_ts()) -> 0;
+		'raw', v_raw, 'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id,
+			autopost.now_ts()) -> 0;
 	if v_answer ->> 'status' = 'rejected' then
-		return autopost.fail_submission(v_submission, jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+		return autopost.fail_submission(v_submission,
+			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
 	end if;
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
 		answer = v_answer - 'deliveries', last_error = null, updated_at = autopost.now_ts()
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	perform autopost.close_run(p_workspace_id, v_submission.run_id, autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
+	perform autopost.close_run(p_workspace_id, v_submission.run_id,
+		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
 	return (v_answer - 'deliveries') || jsonb_build_object('applied', true);
 end
 $$;

@@ -1,11 +1,14 @@
 create or replace function autopost.fail_poll(p_workspace_id text, p_source_id text, p_failure jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends a poll that failed: the cursor stays, the next poll comes later with every failure (interval times 1, 2, 4 … at most an hour
--- more), and not before the source wants it; the first of a row and every change of code leaves an event. A source that says it is gone
--- for good is disabled. p_failure: {"code", "message", "retry_after_seconds", "gone"}.
--- Returns {"applied": true, "stopped"}, or {"applied": false} where there is no such source.
--- Locks, in this order: pull_sources, pull_cursors. Writes: pull_sources, pull_cursors, events(ingress_config_error).
+-- Purpose: ends a failed poll. The cursor stays. Each failure doubles the interval, up to one more
+--          hour, and never polls before the time that the source asks for. The first failure and
+--          each change of the code leave an event. A source that reports that it is gone is
+--          disabled. p_failure: {"code", "message", "retry_after_seconds", "gone"}.
+-- Returns: {"applied": true, "stopped"}, or {"applied": false} for an unknown source.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_sources, pull_cursors, in this order.
+-- Writes:  pull_sources, pull_cursors, events (ingress_config_error).
 declare
 	v_error jsonb;
 	v_gone boolean := coalesce(p_failure -> 'gone' = 'true', false);
@@ -14,9 +17,12 @@ declare
 	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('source_id', p_source_id <> ''), autopost.require('failure', p_failure ->> 'code' <> '');
-	v_error := jsonb_build_object('code', p_failure -> 'code', 'message', autopost.redact(left(p_failure ->> 'message', 500)));
-	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
+	perform autopost.require_argument('source_id', p_source_id <> ''),
+		autopost.require_argument('failure', p_failure ->> 'code' <> '');
+	v_error := jsonb_build_object('code', p_failure -> 'code', 'message',
+		autopost.redact(left(p_failure ->> 'message', 500)));
+	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id
+		and s.source_id = p_source_id for no key update of s;
 	select c.* into v_before from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
@@ -30,7 +36,7 @@ begin
 		next_poll_at = v_now + greatest(
 			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
 			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
-				least((p_failure ->> 'retry_after_seconds')::numeric, autopost.setting('pull_hint_max_seconds')) else 0 end::float8))
+				least((p_failure ->> 'retry_after_seconds')::numeric, autopost.pull_hint_max()) else 0 end::float8))
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if v_gone then
 		update autopost.pull_sources s

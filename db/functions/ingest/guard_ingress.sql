@@ -1,22 +1,27 @@
-create or replace function autopost.guard_ingress(p_workspace_id text, p_endpoint_id text, p_bytes int, p_items int) returns jsonb
+create or replace function autopost.guard_ingress(p_workspace_id text, p_endpoint_id text, p_bytes int, p_items int)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The gate before anything is read: size, then rate (ingress_rps counts items; a second's worth may come at once). Its own short
--- transaction, so that a long enqueue does not hold up the endpoint's next request.
--- Returns {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled", "retry_after_ms"}.
--- Locks: workspace_endpoints, ingress_floods. Writes: workspace_endpoints, and for a refusal ingest_runs, events, many as one.
+-- Purpose: checks size and rate before a request is read. ingress_rps counts items; a burst of one
+--          second is allowed. It has its own short transaction, so that a long enqueue does not
+--          delay the endpoint's next request.
+-- Returns: {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled",
+--          "retry_after_ms"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspace_endpoints, ingress_floods.
+-- Writes:  workspace_endpoints; for a refusal ingest_runs and events, many refusals as one.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_endpoint autopost.workspace_endpoints := autopost.known_endpoint(p_workspace_id, p_endpoint_id);
 	v_now timestamptz;
 	v_until timestamptz;
 begin
-	perform autopost.require('bytes', p_bytes is not null);
+	perform autopost.require_argument('bytes', p_bytes is not null);
 	if p_bytes < 0 then
-		perform autopost.refuse('bytes', 'is negative', 'pass the size of the request');
+		perform autopost.raise_argument('bytes', 'must not be negative', 'pass the size of the request');
 	end if;
 	if coalesce(p_items < 1, true) then
-		perform autopost.refuse('items', 'is not positive', 'pass the number of posts in the request');
+		perform autopost.raise_argument('items', 'must be positive', 'pass the number of posts in the request');
 	end if;
 	if v_status = 'disabled' then
 		return '{"admitted": false, "reason": "disabled"}';
@@ -29,13 +34,16 @@ begin
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id
 	for no key update of e;
 	v_now := autopost.now_ts();
-	v_until := greatest(v_now, v_endpoint.admitted_until) + make_interval(secs => (p_items / v_endpoint.ingress_rps)::float8);
-	-- An idle endpoint takes a second's worth at once, and always one request, however many posts it brings.
+	v_until := greatest(v_now, v_endpoint.admitted_until) + make_interval(
+		secs => (p_items / v_endpoint.ingress_rps)::float8);
+	-- An idle endpoint takes a burst of one second, and always one request of any number of posts.
 	if v_until > v_now + interval '1 second' and v_endpoint.admitted_until > v_now then
 		perform autopost.drop_request(p_workspace_id, p_endpoint_id, 'ingress_rate_limited', p_items,
 			jsonb_build_object('ingress_rps', v_endpoint.ingress_rps));
 		return jsonb_build_object('admitted', false, 'reason', 'rate',
-			'retry_after_ms', ceil(extract(epoch from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));
+			'retry_after_ms',
+				ceil(extract(epoch
+				from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));
 	end if;
 	update autopost.workspace_endpoints e
 	set admitted_until = v_until

@@ -3,14 +3,18 @@ create or replace function autopost.ingest_pull_chunk(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- A chunk of a source's items, oldest first, in one transaction: receipts, then submissions or deliveries. The cursor is set_pull_cursor's.
--- p_items: [{"source_ref", "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}], tags being the source's; or raw payloads
--- themselves, each with its source_ref, and a cursor if need be. skip only marks an item as seen. An item whose receipt is there is dropped; a rejected
--- one keeps its receipt, since it cannot come better. A receipt lives on while its source shows the item; it is over
--- when the source was asked after that time and did not.
--- Returns {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped", "skipped_by": {reason: n}, "results"}:
--- advance to cursor_to only after this committed. Raises AP001 for a wrong argument.
--- Locks, in this order: pull_receipts (source_ref), messages, channel_gates.
+-- Purpose: takes a chunk of a source's items, oldest first, in one transaction: receipts, then
+--          submissions or deliveries. set_pull_cursor stores the cursor. p_items: [{"source_ref",
+--          "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}],
+--          with the tags of the source; or raw payloads with source_ref and perhaps a cursor.
+--          "skip" only marks an item as seen. An item with a receipt is dropped. A rejected item
+--          keeps its receipt, because the source cannot correct it. A receipt lives while its
+--          source shows the item. It ends when the source was polled after its expiry and did not
+--          show the item.
+-- Returns: {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped",
+--          "skipped_by": {reason: n}, "results"}. Advance to cursor_to only after the commit.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_receipts (source_ref), messages, channel_gates, in this order.
 declare
 	v_now timestamptz;
 	v_run_id uuid;
@@ -24,23 +28,32 @@ declare
 	v_fault text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('source_id', p_source_id <> '');
+	perform autopost.require_argument('source_id', p_source_id <> '');
 	v_now := autopost.deciding_now(p_now);
 	perform autopost.known_sender(p_workspace_id, p_endpoint_id);
 	if (autopost.known_endpoint(p_workspace_id, p_endpoint_id)).source_id is distinct from p_source_id then
-		perform autopost.refuse('endpoint_id', format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id), 'use the source''s enabled endpoint of kind pull_source');
-	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i where coalesce(i.value ->> 'source_ref', '') = '') then
-		perform autopost.refuse('items', 'is no array of items with a source_ref', 'pass [{"source_ref", "payload"}]');
+		perform autopost.raise_argument('endpoint_id',
+			format('%s is not the endpoint of source %s', p_endpoint_id, p_source_id),
+			'use the source''s enabled endpoint of kind pull_source');
+	elsif jsonb_typeof(p_items) is distinct from 'array' or exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'source_ref', '') = '') then
+		perform autopost.raise_argument('items', 'must be an array of items with a source_ref',
+			'pass [{"source_ref", "payload"}]');
 	end if;
-	select format('has item %s without a payload', i.value -> 'source_ref') into v_fault from jsonb_array_elements(p_items) i
-	where i.value -> 'skip' is distinct from 'true' and jsonb_typeof(i.value -> 'payload') is distinct from 'object' and (i.value ? 'payload' or not i.value ?| '{text,media,link}')
+	select format('has item %s without a payload', i.value -> 'source_ref') into v_fault
+		from jsonb_array_elements(p_items) i
+	where i.value -> 'skip' is distinct from 'true' and jsonb_typeof(i.value -> 'payload') is distinct from 'object'
+		and (i.value ? 'payload' or not i.value ?| '{text,media,link}')
 	limit 1;
-	if v_fault is not null then -- its receipt would be all that is left of it
-		perform autopost.refuse('items', v_fault, 'pass [{"source_ref", "payload": {"text": "…"}}], or "skip": true for what is only to be marked as seen');
+	if v_fault is not null then -- otherwise only its receipt would remain
+		perform autopost.raise_argument('items', v_fault,
+			'pass [{"source_ref", "payload": {"text": "…"}}], or "skip": true to only mark an item as seen');
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, 'pull', p_endpoint_id, p_source_id);
-	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id and s.source_id = p_source_id for no key update of s;
-	v_polled := (select c.last_poll_at from autopost.pull_cursors c where c.workspace_id = p_workspace_id and c.source_id = p_source_id);
+	perform 1 from autopost.pull_sources s where s.workspace_id = p_workspace_id
+		and s.source_id = p_source_id for no key update of s;
+	v_polled := (select c.last_poll_at from autopost.pull_cursors c
+		where c.workspace_id = p_workspace_id and c.source_id = p_source_id);
 	v_expiry := v_now + autopost.setting_interval('pull_receipt_ttl_hours');
 	delete from autopost.pull_receipts r
 	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.expires_at <= v_polled
@@ -53,7 +66,8 @@ begin
 	from (
 		select distinct i.value ->> 'source_ref' as source_ref from jsonb_array_elements(p_items) i
 		except
-		select r.source_ref from autopost.pull_receipts r where r.workspace_id = p_workspace_id and r.source_id = p_source_id
+		select r.source_ref from autopost.pull_receipts r
+			where r.workspace_id = p_workspace_id and r.source_id = p_source_id
 	) n;
 	insert into autopost.pull_receipts (workspace_id, source_id, source_ref, run_id, received_at, expires_at)
 	select s.workspace_id, s.source_id, n.source_ref, v_run_id, v_now, v_expiry
@@ -61,13 +75,15 @@ begin
 	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = p_source_id;
 
 	select
-		coalesce(jsonb_agg(jsonb_build_object('raw', coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+		coalesce(jsonb_agg(jsonb_build_object('raw',
+			coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
 			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
 	into v_posts, v_skipped
 	from (
-		select distinct on (i.value ->> 'source_ref') i.value as item, i.ordinality as n from jsonb_array_elements(p_items) with ordinality i
+		select distinct on (i.value ->> 'source_ref') i.value as item, i.ordinality as n
+			from jsonb_array_elements(p_items) with ordinality i
 		where i.value ->> 'source_ref' = any (v_new)
 		order by i.value ->> 'source_ref', i.ordinality) f;
 	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
@@ -77,12 +93,17 @@ begin
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
 		'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-		'duplicate', jsonb_array_length(p_items) - coalesce(cardinality(v_new), 0) + count(*) filter (where a.value ->> 'status' = 'duplicate'),
+		'duplicate', jsonb_array_length(p_items) - coalesce(cardinality(v_new), 0) + count(*)
+			filter (where a.value ->> 'status' = 'duplicate'),
 		'skipped', coalesce(cardinality(v_new), 0) - jsonb_array_length(v_posts), 'skipped_by', v_skipped)
 	into v_stats
 	from jsonb_array_elements(v_answers) a;
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen', v_stats -> 'skipped')
-		|| (select coalesce(jsonb_object_agg('seen_' || k.key, k.value), '{}') from jsonb_each(v_skipped) k), v_answers);
-	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to', p_items -> -1 -> 'cursor');
+	perform autopost.close_run(p_workspace_id, v_run_id,
+		autopost.answer_stats(v_answers) || jsonb_build_object('dedup_dropped', v_stats -> 'duplicate', 'seen',
+		v_stats -> 'skipped')
+		|| (select coalesce(jsonb_object_agg('seen_' || k.key, k.value), '{}') from jsonb_each(v_skipped) k),
+			v_answers);
+	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to',
+		p_items -> -1 -> 'cursor');
 end
 $$;

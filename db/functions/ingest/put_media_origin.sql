@@ -1,20 +1,29 @@
 create or replace function autopost.put_media_origin(
-	p_workspace_id text, p_blob_ref text, p_origin_url text, p_content_type text, p_size_bytes bigint, p_kind text, p_width int, p_height int
+	p_workspace_id text, p_blob_ref text, p_origin_url text, p_content_type text, p_size_bytes bigint, p_kind text,
+		p_width int, p_height int
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Registers content that stands in the media origin under its hash ("sha256:" and 64 hexadecimal digits), or that it was seen again.
--- Returns {"applied": true}, or {"applied": false, "reason"}: "too_large" for its kind (with "limit"), "being_removed": its object is
--- just being taken away; store and register it again a little later.
--- Locks: an advisory lock of the content, media_origin. Reads: media_removals. Writes: media_origin.
+-- Purpose: registers content in the media store under its hash ("sha256:" and 64 hexadecimal
+--          digits), or records that it was seen again.
+-- Returns: {"applied": true}, or {"applied": false, "reason"}: "too_large" for its kind (with
+--          "limit"); "being_removed": the object is being deleted, so store and register it again a
+--          little later.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the content, media_origin.
+-- Reads:   media_removals.
+-- Writes:  media_origin.
 declare
-	v_limit bigint := autopost.setting(case when p_kind = 'image' then 'max_media_bytes_image' else 'max_media_bytes_video' end);
+	v_limit bigint := autopost.setting(case when p_kind = 'image' then 'max_media_bytes_image'
+		else 'max_media_bytes_video' end);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_blob_ref !~ '^sha256:[0-9a-f]{64}$', true) then
-		perform autopost.refuse('blob_ref', 'is no media reference', 'pass "sha256:" and the 64 hexadecimal digits of the content');
+		perform autopost.raise_argument('blob_ref', 'must be a media reference',
+			'pass "sha256:" and the 64 hexadecimal digits of the content');
 	end if;
-	perform autopost.require('origin_url', p_origin_url <> ''), autopost.require('size_bytes', p_size_bytes >= 0);
+	perform autopost.require_argument('origin_url', p_origin_url <> ''),
+		autopost.require_argument('size_bytes', p_size_bytes >= 0);
 	if p_size_bytes > v_limit then
 		return jsonb_build_object('applied', false, 'reason', 'too_large', 'limit', v_limit);
 	end if;
@@ -22,10 +31,13 @@ begin
 	if exists (select 1 from autopost.media_removals r where r.blob_ref = p_blob_ref) then
 		return '{"applied": false, "reason": "being_removed"}';
 	end if;
-	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind, width, height, last_seen_at, created_at)
-	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind, p_width, p_height, autopost.now_ts(), autopost.now_ts())
+	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
+		width, height, last_seen_at, created_at)
+	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
+		p_width, p_height, autopost.now_ts(), autopost.now_ts())
 	on conflict (workspace_id, blob_ref) do update
-	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes, last_seen_at = excluded.last_seen_at, deleted_at = null;
+	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
+		last_seen_at = excluded.last_seen_at, deleted_at = null;
 	return '{"applied": true}';
 end
 $$;

@@ -1,10 +1,11 @@
 create or replace function autopost.ready_submission_workspaces(p_limit int) returns setof text
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Workspaces with a submission that a worker could take now. Looks across workspaces. Reads: what submission_workspaces reads.
+-- Purpose: lists workspaces of the role with a submission that a worker can take now.
+-- Reads:   as submission_workspaces.
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('limit', p_limit > 0);
+	perform autopost.require_argument('limit', p_limit > 0);
 	return query select r from autopost.submission_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;

@@ -1,32 +1,42 @@
-create or replace function autopost.receive_update(p_workspace_id text, p_endpoint_id text, p_update jsonb) returns jsonb
+create or replace function autopost.receive_update(p_workspace_id text, p_endpoint_id text, p_update jsonb)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Takes one update that the platform of a bot sent to its endpoint (kind bot_webhook; meta.auth_ref names the bot's credential, whose platform it
--- is), once: for receipt_ttl_hours a repeat is known by its id, whatever endpoint it comes in by. In the same transaction it acts: chats that the
--- bot was found in are kept, and where it lost the right to post, its channels pause; where it has it again, those that paused for that go on. What
--- nobody knows the type of is kept and does nothing.
--- Returns {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained", where channels followed}. Raises AP001 for a wrong argument.
--- Locks, in this order: bot_updates (a concurrent twin waits), discovered_chats, channels (channel_id), channel_gates, audit_heads.
--- Writes: bot_updates, discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+-- Purpose: takes one update from a bot's platform, once: for receipt_ttl_hours a repeat is
+--          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
+--          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
+--          the bot loses the right to post, the channels of the chat pause; if it regains the
+--          right, they resume. An update of an unknown type is kept without effect.
+-- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
+--          changed}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   bot_updates (a concurrent duplicate waits), discovered_chats, channels (channel_id),
+--          channel_gates, audit_heads, in this order.
+-- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
+--          channel_enabled), admin_audit_log.
 declare
 	v_bot record;
 	v_read jsonb;
 	v_now timestamptz;
-	v_limit int := autopost.setting('bot_chat_updates_per_minute');
+	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
 	if jsonb_typeof(p_update) is distinct from 'object' then
-		perform autopost.refuse('update', 'is no JSON object', 'pass the body as the platform sent it');
+		perform autopost.raise_argument('update', 'must be a JSON object', 'pass the body as the platform sent it');
 	end if;
-	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update) else autopost.max_update(p_update) end;
+	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update)
+		else autopost.max_update(p_update) end;
 	v_now := autopost.now_ts();
 	delete from autopost.bot_updates u
-	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key' and u.expires_at <= v_now;
-	insert into autopost.bot_updates (workspace_id, auth_ref, update_key, endpoint_id, kind, chat_id, payload, received_at, expires_at)
+	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key'
+		and u.expires_at <= v_now;
+	insert into autopost.bot_updates (workspace_id, auth_ref, update_key, endpoint_id, kind, chat_id, payload,
+		received_at, expires_at)
 	values (p_workspace_id, v_bot.o_auth_ref, v_read ->> 'key', p_endpoint_id, v_read ->> 'kind', v_read ->> 'chat_id',
-		case when autopost.chat_updates(p_workspace_id, v_bot.o_auth_ref, v_read ->> 'chat_id', v_now - interval '1 minute', v_limit) < v_limit
+		case when autopost.chat_updates(p_workspace_id, v_bot.o_auth_ref, v_read ->> 'chat_id',
+			v_now - interval '1 minute', v_limit) < v_limit
 			then autopost.capped_texts(p_update, v_bot.o_text_limit) end,
 		v_now, v_now + autopost.setting_interval('receipt_ttl_hours'))
 	on conflict do nothing;

@@ -1,24 +1,28 @@
 create or replace function autopost.resolve_endpoint(p_kind text, p_secret_hash text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The one enabled endpoint of a kind that a secret's SHA-256 (hexadecimal) belongs to, of a workspace that is not disabled:
--- {"workspace_id", "endpoint_id", "max_payload_bytes", "platform": of the bot whose updates it takes, only of kind bot_webhook}; null for anything
--- else, an endpoint without its bot too, with no word on why. Looks across workspaces.
--- Reads: secret_lookup, workspace_endpoints, workspaces, credential_bindings.
+-- Purpose: finds the enabled endpoint of a kind by the SHA-256 (hexadecimal) of its secret, in any
+--          workspace of the role that is not disabled.
+-- Returns: {"workspace_id", "endpoint_id", "max_payload_bytes", "platform": of the bot, for kind
+--          bot_webhook only}; null without a reason if not found, also for a bot_webhook
+--          without a bot.
+-- Reads:   secret_lookup, workspace_endpoints, workspaces, credential_bindings.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
-	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes', e.max_payload_bytes)
+	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
+		e.max_payload_bytes)
 		|| case when p_kind = 'bot_webhook' then jsonb_build_object('platform', b.platform) else '{}' end
 	into v_answer
 	from autopost.secret_lookup l
 	join autopost.workspace_endpoints e on e.workspace_id = l.workspace_id and e.endpoint_id = l.subject_id
 	join autopost.workspaces w on w.workspace_id = l.workspace_id
-	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref' and b.platform in ('telegram', 'max')
+	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+		and b.platform in ('telegram', 'max')
 	where l.kind = p_kind and l.secret_hash = p_secret_hash
 	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null)
-	and autopost.may_speak_for(l.workspace_id);
+	and autopost.may_access(l.workspace_id);
 	return v_answer;
 end
 $$;

@@ -1,10 +1,14 @@
 create or replace function autopost.check_alerts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Looks whether people must look at anything in a workspace: raises what is new, brings what is open up to date, and ends what has been over for
--- alert_calm_seconds. What is over for alert_retention_days goes, 100 at a time. One look at a time: another one that comes meanwhile has nothing to do.
--- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, deliveries, channels, channel_gates, platform_limits, submissions,
--- credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends. Writes: alerts, alert_messages.
+-- Purpose: checks a workspace for problems: raises new alerts, updates open ones, and ends those
+--          without a problem for alert_calm_seconds. Deletes up to 100 alerts that ended before
+--          alert_retention_days. A concurrent check does nothing.
+-- Returns: {"raised", "ended", "open"}.
+-- Locks:   alerts.
+-- Reads:   settings, deliveries, channels, channel_gates, platform_limits, submissions,
+--          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
+-- Writes:  alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
 	v_now timestamptz;
@@ -17,9 +21,22 @@ begin
 	delete from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
 		select x.alert_id from autopost.alerts x
-		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days') order by x.ended_at limit 100));
+		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days')
+			order by x.ended_at limit 100));
 	delete from autopost.alert_messages m
-	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending') and m.ended_at < autopost.kept_from('alert_retention_days');
+	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending')
+		and m.ended_at < autopost.kept_from('alert_retention_days');
+	update autopost.alerts a set ended_at = v_now
+	where a.workspace_id = p_workspace_id and a.kind = 'platform_wait' and a.ended_at is null
+	and not exists (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and a.subject = 'channel:' || c.channel_id
+			and c.channel_id = substr(a.subject, 9)
+		and c.cooldown_until > v_now - autopost.setting_interval('alert_calm_seconds'))
+	and not exists (
+		select 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and a.subject = format('group:%s/%s', l.platform, l.rate_group)
+		and l.cooldown_until > v_now - autopost.setting_interval('alert_calm_seconds'));
 	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
 		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f

@@ -1,9 +1,13 @@
 create or replace function autopost.check_installation() returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- check_alerts for what concerns the whole installation: daemons, duties, clocks, partitions. Its alerts are those of the operator's workspace
--- (setting operator_workspace, else the oldest one). What daemons said that are gone for two days goes. The engine alone may.
--- Returns {"raised", "ended", "open"}. Locks: alerts. Reads: settings, workspaces, dispatch_runs. Writes: alerts, monitor_duties.
+-- Purpose: check_alerts for the installation: daemons, duties, clocks, partitions. Its alerts
+--          belong to the operator's workspace (setting operator_workspace, default the oldest).
+--          Deletes reports of daemons that ended two days ago. Only the engine may call it.
+-- Returns: {"raised", "ended", "open"}.
+-- Locks:   alerts.
+-- Reads:   settings, workspaces, dispatch_runs.
+-- Writes:  alerts, monitor_duties.
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
@@ -14,8 +18,9 @@ begin
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
 	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
-	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f); -- while all workspaces are in sight
-	update autopost.alerts a set ended_at = autopost.now_ts() -- where another workspace was the operator's before
+	-- while all workspaces are visible
+	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
+	update autopost.alerts a set ended_at = autopost.now_ts() -- alerts of a previous operator's workspace
 	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);

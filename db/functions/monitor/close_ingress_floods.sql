@@ -1,8 +1,11 @@
 create or replace function autopost.close_ingress_floods(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends the windows of dropped requests that are over and that no further drop has ended: each gets its event. Those that somebody holds are
--- left to them. Returns {"closed"}. Locks: ingress_floods (skip locked). Writes: ingress_floods, ingest_runs, events.
+-- Purpose: ends drop counters whose period is over without a further drop, and writes their events.
+--          Skips locked ones.
+-- Returns: {"closed"}.
+-- Locks:   ingress_floods (skip locked).
+-- Writes:  ingress_floods, ingest_runs, events.
 declare
 	v_flood autopost.ingress_floods;
 	v_count int := 0;
@@ -10,7 +13,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	for v_flood in
 		select f.* from autopost.ingress_floods f
-		where f.workspace_id = p_workspace_id and f.opened_at <= autopost.now_ts() - autopost.setting_interval('ingress_drop_window_seconds')
+		where f.workspace_id = p_workspace_id and f.opened_at <= autopost.now_ts() - autopost.drop_window()
 		order by f.endpoint_id, f.action
 		for no key update of f skip locked
 	loop

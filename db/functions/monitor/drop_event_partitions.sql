@@ -1,10 +1,12 @@
 create or replace function autopost.drop_event_partitions() returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '200ms'
 as $$
--- Drops the day partitions of events that are past event_retention_days, oldest first, at most 7 a call, and as many as 10,000 rows of that
--- age from the default partition. Waits for nobody longer than lock_timeout, since whoever writes an event waits behind it: what could
--- not be had is left for the next call. Looks across workspaces.
--- Returns {"dropped", "busy", "more", "in_default": rows that are left there, for someone to look at}. Writes: the schema, events.
+-- Purpose: drops day partitions of events older than event_retention_days, oldest first, up to 7
+--          per call, and deletes up to 10,000 such rows from the default partition. Waits at most
+--          lock_timeout, because writers of events queue behind it; the next call retries. Works
+--          across workspaces.
+-- Returns: {"dropped", "busy", "more", "in_default": rows left there, for the operator}.
+-- Writes:  events and its partitions.
 declare
 	v_before date;
 	v_name text;
@@ -15,12 +17,14 @@ begin
 	perform autopost.enter_all_workspaces();
 	v_before := (autopost.now_ts() at time zone 'UTC')::date - autopost.setting('event_retention_days')::int;
 	if v_busy then
-		return jsonb_build_object('dropped', 0, 'busy', true, 'more', true, 'in_default', (select count(*) from autopost.events_default));
+		return jsonb_build_object('dropped', 0, 'busy', true, 'more', true,
+			'in_default', (select count(*) from autopost.events_default));
 	end if;
 	for v_name in
 		select c.relname from pg_catalog.pg_inherits i
 		join pg_catalog.pg_class c on c.oid = i.inhrelid
-		where i.inhparent = 'autopost.events'::regclass and c.relname ~ '^events_\d{8}$' and to_date(right(c.relname, 8), 'YYYYMMDD') < v_before
+		where i.inhparent = 'autopost.events'::regclass and c.relname ~ '^events_\d{8}$'
+			and to_date(right(c.relname, 8), 'YYYYMMDD') < v_before
 		order by c.relname
 		limit 7
 	loop
@@ -33,7 +37,8 @@ begin
 		end;
 	end loop;
 	delete from autopost.events_default e
-	where e.ctid = any (array(select x.ctid from autopost.events_default x where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
+	where e.ctid = any (array(select x.ctid from autopost.events_default x
+		where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
 	get diagnostics v_stray = row_count;
 	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray = 10000,
 		'in_default', (select count(*) from autopost.events_default));

@@ -1,16 +1,18 @@
 create or replace function autopost.due_stages(p_within_ms int) returns setof text
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- What a daemon asks every few seconds instead of asking for each kind of work: which kinds have something to do now or within p_within_ms, until it asks again.
--- Returns, of deliveries, acts, submissions, fanout, sources, results and leases: payloads of NOTIFY autopost_wake, and three more. None is the normal answer.
--- It is a hint: a kind that is named may find nothing, and what becomes due later is named later. Looks across workspaces. The engine alone may.
--- Reads: what armed_workspaces and the functions of lib/due_workspaces read.
+-- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
+--          seconds instead of each kind. Works across workspaces. Only the engine may call it.
+-- Returns: some of deliveries, acts, submissions, fanout, sources, results and leases (payloads of
+--          NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
+--          nothing to do; later work is listed later.
+-- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
 declare
 	v_now timestamptz;
 	v_by timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('within_ms', p_within_ms >= 0);
+	perform autopost.require_argument('within_ms', p_within_ms >= 0);
 	v_now := autopost.now_ts();
 	v_by := v_now + p_within_ms * interval '1 millisecond';
 	return query

@@ -1,9 +1,12 @@
 create or replace function autopost.expire_auth_lost(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Ends what has waited too long for a refused credential: dead after auth_lost_hold_days; where on_auth_lost is fail, failed_permanent at once.
--- At most 500 deliveries of 1000 channels at a time. Returns {"ended", "failed", "dead"}.
--- Locks: channels (channel_id), deliveries (skip locked). Writes: deliveries, events(failed_permanent, dead_letter).
+-- Purpose: ends deliveries that wait too long for a refused credential: dead after
+--          auth_lost_hold_days; failed_permanent at once if on_auth_lost is fail. Up to 500
+--          deliveries of 1,000 channels per call.
+-- Returns: {"ended", "failed", "dead"}.
+-- Locks:   channels (channel_id), deliveries (skip locked).
+-- Writes:  deliveries, events(failed_permanent, dead_letter).
 declare
 	v_ids text[];
 	v_answer jsonb;
@@ -15,7 +18,8 @@ begin
 		and exists (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
-			and (c.on_auth_lost = 'fail' or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
+			and (c.on_auth_lost = 'fail'
+				or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
 		order by c.channel_id
 		limit 1000);
 	perform autopost.lock_channels(p_workspace_id, v_ids);

@@ -1,18 +1,22 @@
 create or replace function autopost.forget_media_origin(p_workspace_id text, p_blob_ref text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Marks a medium as deleted, and drops what platforms gave for it: no post may refer to it from now on. The row is locked, then looked at:
--- an enqueue that refers to it is either seen here, or finds it gone. Repeatable.
--- Returns {"applied": true, "token": of end_media_removal, if no other workspace holds this content, so that the object must go}, or
--- {"applied": false, "reason": "unknown" | "seen_again" | "referenced" | "busy": another one takes it away}. Looks across workspaces for the token alone.
--- Locks: an advisory lock of the content, media_origin. Reads: message_media, submissions. Writes: media_origin, media_blobs, media_removals.
+-- Purpose: marks a medium as deleted and forgets the platforms' ids for it. No new post may refer
+--          to it. The row is locked before the check: a concurrent enqueue is either visible here
+--          or does not find the medium. Repeatable. For the token it checks all workspaces.
+-- Returns: {"applied": true, "token": for end_media_removal if no other workspace holds the
+--          content, so that the object must be deleted}; or {"applied": false, "reason": "unknown"
+--          | "seen_again" | "referenced" | "busy": another removal is running}.
+-- Locks:   an advisory lock of the content, media_origin.
+-- Reads:   message_media, submissions.
+-- Writes:  media_origin, media_blobs, media_removals.
 declare
 	v_origin autopost.media_origin;
 	v_removal jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('blob_ref', p_blob_ref <> '');
-	-- two workspaces that forget the same content: the second one is the last
+	perform autopost.require_argument('blob_ref', p_blob_ref <> '');
+	-- of two workspaces that forget the same content, the second gets the token
 	perform autopost.lock_content(p_blob_ref);
 	select o.* into v_origin from autopost.media_origin o
 	where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref
@@ -25,7 +29,8 @@ begin
 		elsif autopost.origin_in_use(p_workspace_id, p_blob_ref) then
 			return '{"applied": false, "reason": "referenced"}';
 		end if;
-		update autopost.media_origin o set deleted_at = autopost.now_ts() where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
+		update autopost.media_origin o set deleted_at = autopost.now_ts()
+			where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
 		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
 	end if;
 	perform autopost.enter_all_workspaces();

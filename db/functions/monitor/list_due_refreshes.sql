@@ -1,8 +1,10 @@
 create or replace function autopost.list_due_refreshes(p_workspace_id text, p_limit int) returns setof text
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The credentials that are to be renewed now, the most urgent first: they expire soon, or the last try failed. Who renews one asks begin_refresh.
--- Raises AP001 for a limit out of 1 to 10000. Reads: credential_health.
+-- Purpose: lists the credentials to renew now, most urgent first: they expire soon, or the last
+--          renewal failed. The caller continues with begin_refresh.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   credential_health.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

@@ -1,10 +1,14 @@
 create or replace function autopost.list_due_subscriptions(p_workspace_id text, p_limit int) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The endpoints of bots at which it is time to look whether their platform still sends them updates; of several of one bot the newest, for a bot has
--- one subscription. Who is given one has it for subscription_check_seconds. Returns [{"endpoint_id", "platform", "auth_ref"}]. Raises AP001 for a
--- limit out of 1 to 10000. The engine alone may. Locks: bot_subscriptions (skip locked). Reads: workspace_endpoints, credential_bindings.
--- Writes: bot_subscriptions.
+-- Purpose: leases bot endpoints whose subscription is due for a check, for
+--          subscription_check_seconds. Of several endpoints of a bot it returns the newest: a bot
+--          has one subscription. Only the engine may call it.
+-- Returns: [{"endpoint_id", "platform", "auth_ref"}].
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Locks:   bot_subscriptions (skip locked).
+-- Reads:   workspace_endpoints, credential_bindings.
+-- Writes:  bot_subscriptions.
 declare
 	v_due jsonb;
 begin
@@ -21,7 +25,8 @@ begin
 		limit p_limit
 		for no key update of s skip locked
 	), leased as (
-		update autopost.bot_subscriptions s set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
+		update autopost.bot_subscriptions s
+			set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
 		from due d
 		where s.workspace_id = p_workspace_id and s.endpoint_id = d.endpoint_id
 		returning s.endpoint_id

@@ -1,11 +1,13 @@
 create or replace function autopost.list_unknown_media(p_blob_refs text[]) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Which of these, the names of objects in the media origin, no workspace has a row of. Looks across workspaces.
--- Raises AP001 for more than 1000. Reads: media_origin.
+-- Purpose: the object names of the media store, out of the given ones, that no workspace has a row
+--          of. Works across workspaces.
+-- Raises:  AP001 for more than 1000 names.
+-- Reads:   media_origin.
 begin
 	perform autopost.enter_all_workspaces();
-	perform autopost.require('blob_refs', cardinality(p_blob_refs) <= 1000);
+	perform autopost.require_argument('blob_refs', cardinality(p_blob_refs) <= 1000);
 	return (
 		select coalesce(jsonb_agg(x.blob_ref order by x.blob_ref), '[]')
 		from (

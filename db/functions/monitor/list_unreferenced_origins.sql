@@ -1,21 +1,26 @@
 create or replace function autopost.list_unreferenced_origins(p_workspace_id text, p_limit int) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Media of the origin whose time is over: those that were not seen for origin_retention_days (large video:
--- origin_retention_large_video_days) and that no message and no waiting submission refers to, and those that were forgotten but not
--- removed yet. The way of each: forget_media_origin; where it answers with a token, the object goes, then
--- end_media_removal; then remove_media_origin.
--- Returns [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen first. Raises AP001 for a limit that is not positive.
--- Reads: media_origin, message_media, submissions.
+-- Purpose: lists media that may be removed: not seen for origin_retention_days (large video:
+--          origin_retention_large_video_days) and without a message or waiting submission, and
+--          forgotten ones that are not removed yet. Steps for each: forget_media_origin; if it
+--          returns a token, delete the object and call end_media_removal; then remove_media_origin.
+-- Returns: [{"blob_ref", "origin_url", "size_bytes", "last_seen_at", "forgotten"}], longest unseen
+--          first.
+-- Raises:  AP001 if the limit is not positive.
+-- Reads:   media_origin, message_media, submissions.
 declare
 	v_before timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('limit', p_limit > 0);
-	v_before := autopost.now_ts() - least(autopost.setting_interval('origin_retention_days'), autopost.setting_interval('origin_retention_large_video_days'));
+	perform autopost.require_argument('limit', p_limit > 0);
+	v_before := autopost.now_ts() - least(autopost.setting_interval('origin_retention_days'),
+		autopost.setting_interval('origin_retention_large_video_days'));
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('blob_ref', x.blob_ref, 'origin_url', x.origin_url, 'size_bytes', x.size_bytes,
-			'last_seen_at', x.last_seen_at, 'forgotten', x.deleted_at is not null) order by x.last_seen_at, x.blob_ref), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('blob_ref', x.blob_ref, 'origin_url', x.origin_url, 'size_bytes',
+			x.size_bytes,
+			'last_seen_at', x.last_seen_at, 'forgotten', x.deleted_at is not null)
+				order by x.last_seen_at, x.blob_ref), '[]')
 		from (
 			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
 			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.last_seen_at < v_before

@@ -1,11 +1,14 @@
 create or replace function autopost.purge_deliveries(p_workspace_id text, p_after uuid) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes deliveries that ended before delivery_retention_days: looks at the next 1,000 after p_after (null: from the oldest), in the
--- order of their ids, which is that of their making. One stays while an event of its time tells of its message: its own, or that of a
--- repeat that was dropped because of it. Locks, then looks, so that an event that came meanwhile counts.
--- Returns {"purged", "after": where to go on, null when all were looked at}.
--- Locks: deliveries (skip locked). Reads: events. Writes: deliveries.
+-- Purpose: deletes deliveries that ended before delivery_retention_days. Checks the next 1,000
+--          after p_after (null: from the oldest), by id, which is the order of creation. A delivery
+--          stays while a stored event names its message: its own, or that of a repeat that it
+--          suppressed. Locks first, so that a concurrent event counts.
+-- Returns: {"purged", "after": for the next call, null at the end}.
+-- Locks:   deliveries (skip locked).
+-- Reads:   events.
+-- Writes:  deliveries.
 declare
 	v_before timestamptz;
 	v_kept interval := autopost.setting_interval('delivery_retention_days');
@@ -20,15 +23,17 @@ begin
 	select array_agg(x.delivery_id order by x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id > coalesce(p_after, '00000000-0000-0000-0000-000000000000') and d.delivery_id < v_end
-		and d.status in ('sent', 'failed_permanent', 'dead', 'deduped') and coalesce(d.finished_at, d.updated_at) < v_before
+		where d.workspace_id = p_workspace_id
+			and d.delivery_id > coalesce(p_after, '00000000-0000-0000-0000-000000000000') and d.delivery_id < v_end
+		and d.status in ('sent', 'failed_permanent', 'dead', 'deduped')
+			and coalesce(d.finished_at, d.updated_at) < v_before
 		order by d.delivery_id
 		limit 1000
 		for update skip locked) x;
 	v_messages := array(
 		select distinct d.message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
-	with told as materialized (
+	with named as materialized (
 		select u.message_id, t.since
 		from unnest(v_messages) u (message_id)
 		cross join lateral (
@@ -40,7 +45,7 @@ begin
 	delete from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
-		select 1 from told t
+		select 1 from named t
 		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);

@@ -1,10 +1,13 @@
 create or replace function autopost.purge_receipts(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes receipts whose time is over, of pushes, of signed requests, of sources, of requests of the API and of updates of bots: at most 5,000 of each. Those of a
--- source that was not asked since stay: it may still show the item. Returns {"purged", "more"}.
--- Locks: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip locked).
--- Writes: ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
+-- Purpose: deletes up to 5,000 expired receipts each of pushes, signed requests, sources, API
+--          requests and bot updates. Receipts of a source stay until its next poll, which may show
+--          the item again.
+-- Returns: {"purged", "more"}.
+-- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip
+--          locked).
+-- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];

@@ -1,8 +1,10 @@
 create or replace function autopost.purge_sealed_secrets(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes sealed secrets that another one replaced auth_keep_replaced_hours ago, at most 1,000. Returns {"purged", "more"}.
--- Locks: sealed_secrets (skip locked). Writes: sealed_secrets.
+-- Purpose: deletes up to 1,000 sealed secrets that were replaced 24 hours ago.
+-- Returns: {"purged", "more"}.
+-- Locks:   sealed_secrets (skip locked).
+-- Writes:  sealed_secrets.
 declare
 	v_purged int;
 begin
@@ -10,7 +12,8 @@ begin
 	delete from autopost.sealed_secrets s
 	using (
 		select x.auth_ref, x.version from autopost.sealed_secrets x
-		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - autopost.setting_interval('auth_keep_replaced_hours')
+		-- so that an operator can restore it
+		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - interval '24 hours'
 		limit 1000
 		for update of x skip locked) old
 	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;

@@ -1,9 +1,12 @@
 create or replace function autopost.purge_submissions(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes submissions whose story ended before delivery_retention_days, and that no receipt still answers for: at most 5,000, oldest
--- first. One that waits for a decision or its media stays, however old. Returns {"purged", "more"}.
--- Locks: submissions (skip locked). Reads: ingress_receipts. Writes: submissions.
+-- Purpose: deletes up to 5,000 submissions, oldest first, that ended before delivery_retention_days
+--          and have no receipt. Waiting ones stay at any age.
+-- Returns: {"purged", "more"}.
+-- Locks:   submissions (skip locked).
+-- Reads:   ingress_receipts.
+-- Writes:  submissions.
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -22,6 +25,7 @@ begin
 		for update skip locked) x;
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
-	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more', coalesce(cardinality(v_ids), 0) = 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
+		coalesce(cardinality(v_ids), 0) = 5000);
 end
 $$;

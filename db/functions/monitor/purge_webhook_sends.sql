@@ -1,8 +1,12 @@
 create or replace function autopost.purge_webhook_sends(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Removes what result webhooks were told longer than webhook_retention_days ago, and what still waits for a disabled one: at most 5,000, oldest
--- first. Returns {"purged", "more"}. Locks: webhook_sends (skip locked). Reads: result_webhooks. Writes: webhook_sends.
+-- Purpose: deletes up to 5,000 requests of result webhooks, oldest first, that ended before
+--          webhook_retention_days; of disabled webhooks also waiting ones of that age.
+-- Returns: {"purged", "more"}.
+-- Locks:   webhook_sends (skip locked).
+-- Reads:   result_webhooks.
+-- Writes:  webhook_sends.
 declare
 	v_before timestamptz;
 	v_purged int;
@@ -13,7 +17,8 @@ begin
 		select x.webhook_id, x.event_id from autopost.webhook_sends x
 		where x.workspace_id = p_workspace_id and x.created_at < v_before
 		and (x.finished_at < v_before or exists (
-			select 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id and w.webhook_id = x.webhook_id and not w.enabled))
+			select 1 from autopost.result_webhooks w where w.workspace_id = p_workspace_id
+				and w.webhook_id = x.webhook_id and not w.enabled))
 		order by x.created_at
 		limit 5000
 		for update of x skip locked

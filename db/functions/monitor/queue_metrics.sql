@@ -1,10 +1,12 @@
 create or replace function autopost.gate_of(
-	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_gate autopost.channel_gates, p_oldest_due_at timestamptz, p_now timestamptz
+	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_gate autopost.channel_gates,
+		p_oldest_due_at timestamptz, p_now timestamptz
 ) returns text
 language sql stable
 as $$
--- The one gate that keeps the oldest waiting delivery of a channel, by the names of holds; ready when it goes with the next claim. One word a
--- channel, told from its rows alone: why tells of all that holds one delivery. Reads: quotas, quota_uses, budgets.
+-- Purpose: the one wait reason of the oldest waiting delivery of a channel; ready if the next claim
+--          takes it. It uses only the rows of the channel; why lists all reasons.
+-- Reads:   quotas, quota_uses, budgets.
 select case
 	when p_status <> 'active' then 'workspace'
 	when p_channel.auth_held then 'auth_lost'
@@ -16,35 +18,41 @@ select case
 	when p_channel.cooldown_until > p_now then 'channel_cooldown'
 	when p_limit.cooldown_until > p_now then 'group_cooldown'
 	when p_limit.quota_until > p_now then 'group_quota'
-	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now then 'window'
+	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
+		then 'window'
 	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
 	when p_channel.rate_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
 	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
 	when p_gate.ready_at <= p_now then 'ready'
-	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null then 'channel_quota'
+	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null
+		then 'channel_quota'
 	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
 		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
 	else 'gate' end
 $$;
 
 create or replace function autopost.queue_metrics()
-returns table (workspace_id text, platform text, rate_group text, gate text, channels bigint, waiting bigint, due bigint, in_flight bigint, oldest_due_at timestamptz)
+returns table (workspace_id text, platform text, rate_group text, gate text, channels bigint, waiting bigint,
+	due bigint, in_flight bigint, oldest_due_at timestamptz)
 language plpgsql stable security definer set search_path = autopost, pg_temp
 as $$
--- The queue in numbers, for gauges: of each workspace, platform and rate group, by the gate that keeps its channels (gate_of; sending where nothing
--- waits), how many channels, how many deliveries wait, are due and are in flight, and since when the oldest is due. What can grow without
--- bounds does not: all but the fifty workspaces with most deliveries, and of each of them all but its twenty largest groups, are told together as _other.
--- Looks across workspaces. Reads two indexes of what waits and of what is in flight, and the channels found there.
--- Reads: deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses, budgets.
+-- Purpose: the queue as gauges: per workspace, platform, rate group and wait reason (gate_of;
+--          sending if nothing waits) the number of channels, of waiting, due and in-flight
+--          deliveries, and the earliest due time. To bound the labels, all but the fifty workspaces
+--          with most deliveries, and all but the twenty largest groups of each, are summed up as
+--          _other. Works across workspaces.
+-- Reads:   deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses,
+--          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_all boolean;
 begin
 	perform autopost.enter_all_workspaces();
-	v_all := autopost.may_speak_for('*');
+	v_all := autopost.may_access('*');
 	return query
 	with counted as materialized (
-		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due, 0::bigint as in_flight, min(d.due_at) as oldest
+		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
+			0::bigint as in_flight, min(d.due_at) as oldest
 		from autopost.deliveries d
 		where d.status in ('queued', 'retry')
 		group by d.workspace_id, d.channel_id
@@ -55,9 +63,11 @@ begin
 		group by d.workspace_id, d.channel_id
 	), judged as materialized (
 		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
-			case when k.waiting = 0 then 'sending' else autopost.gate_of(w.status, c, l.row, g, k.oldest, v_now) end as gate
+			case when k.waiting = 0 then 'sending'
+				else autopost.gate_of(w.status, c, l.row, g, k.oldest, v_now) end as gate
 		from (
-			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due, sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
+			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due,
+				sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
 			from counted u
 			group by u.workspace_id, u.channel_id) k
 		join autopost.workspaces w on w.workspace_id = k.workspace_id
@@ -65,23 +75,27 @@ begin
 		join autopost.channel_gates g on g.workspace_id = k.workspace_id and g.channel_id = k.channel_id
 		left join lateral (
 			select l from autopost.platform_limits l
-			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l (row) on true
-		where v_all or autopost.may_speak_for(k.workspace_id)
+			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+				limit 1) l (row) on true
+		where v_all or autopost.may_access(k.workspace_id)
 	), named as (
 		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
 			case when p.place <= 50 and s.place <= 20 then j.rate_group else '_other' end as rate_group
 		from judged j
 		join (
-			select x.workspace_id, row_number() over (order by sum(x.waiting + x.in_flight) desc, x.workspace_id) as place
+			select x.workspace_id, row_number() over (order by sum(x.waiting + x.in_flight) desc,
+				x.workspace_id) as place
 			from judged x group by x.workspace_id) p on p.workspace_id = j.workspace_id
 		join (
 			select x.workspace_id, x.platform, x.rate_group,
-				row_number() over (partition by x.workspace_id order by sum(x.waiting + x.in_flight) desc, x.platform, x.rate_group) as place
+				row_number() over (partition by x.workspace_id
+					order by sum(x.waiting + x.in_flight) desc, x.platform, x.rate_group) as place
 			from judged x group by x.workspace_id, x.platform, x.rate_group) s
 			on s.workspace_id = j.workspace_id and s.platform = j.platform and s.rate_group = j.rate_group
 	)
-	select n.workspace_id, n.platform, n.rate_group, n.gate, count(*), sum(n.waiting)::bigint, sum(n.due)::bigint, sum(n.in_flight)::bigint,
+	select n.workspace_id, n.platform, n.rate_group, n.gate, count(*), sum(n.waiting)::bigint, sum(n.due)::bigint,
+		sum(n.in_flight)::bigint,
 		nullif(min(n.oldest), 'infinity')
 	from named n
 	group by n.workspace_id, n.platform, n.rate_group, n.gate;

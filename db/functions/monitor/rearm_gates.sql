@@ -1,9 +1,13 @@
 create or replace function autopost.rearm_gates(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- The net below the gates: opens those that are later than what is due in their channel while its posting window is open, and recounts what is in flight. In a sound
--- system it finds nothing. Gates that somebody holds are left to them. Notes by the way which channels are behind, for check_alerts. Returns {"rearmed"}.
--- Locks: channel_gates (skip locked). Reads: channels, deliveries, quotas, settings. Writes: channel_gates.
+-- Purpose: repairs gates: opens those that are later than a due delivery while the posting window
+--          is open, and recounts calls in flight. It finds nothing in a correct system. Skips
+--          locked gates. Marks late channels for check_alerts.
+-- Returns: {"rearmed"}.
+-- Locks:   channel_gates (skip locked).
+-- Reads:   channels, deliveries, quotas, settings.
+-- Writes:  channel_gates.
 declare
 	v_late_before timestamptz;
 	v_doubtful text[];
@@ -19,7 +23,8 @@ begin
 	v_late_before := autopost.late_before(autopost.alert_levels(), autopost.now_ts());
 	v_doubtful := autopost.doubtful_gates(p_workspace_id, v_late_before);
 	for v_gate in
-		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone, c.posting_window,
+		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone,
+			c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
 				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
 			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
@@ -32,18 +37,22 @@ begin
 		select count(*) into v_inflight from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
 		v_next := autopost.next_due(p_workspace_id, v_gate.channel_id);
-		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity' else greatest(v_gate.not_before, v_next) end;
+		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
+			else greatest(v_gate.not_before, v_next) end;
 		if v_gate.window_mode = 'windowed' and v_due < v_gate.ready_at then
-			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window, greatest(v_due, autopost.now_ts()));
+			v_due := autopost.opens_at(v_gate.window_mode, v_gate.timezone, v_gate.posting_window,
+				greatest(v_due, autopost.now_ts()));
 		end if;
 		if v_due < v_gate.ready_at then
-			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id, autopost.now_ts()));
+			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id,
+				autopost.now_ts()));
 		end if;
 		v_wrong := v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts());
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end, late = v_late
+			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
+				late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
 			v_count := v_count + v_wrong::int;
 		end if;

@@ -3,18 +3,22 @@ create or replace function autopost.record_chat_rights(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- What a platform answered of a bot's rights in a chat: {"title", "may_post", "reason"}. p_ask_at is the one that list_unasked_chats gave: what an
--- update said meanwhile counts more. Channels pause or go on as by an update. The engine alone may.
--- Returns {"applied": true, "rights": "lost" | "regained", where channels followed}, or {"applied": false, "reason": "unknown" | "stale"}.
--- Raises AP001 for a wrong argument. Locks: discovered_chats, channels (channel_id), channel_gates, audit_heads.
--- Writes: discovered_chats, channels, channel_gates, alerts, events(channel_paused | channel_enabled), admin_audit_log.
+-- Purpose: records a bot's rights in a chat as read from the platform: {"title", "may_post",
+--          "reason"}. p_ask_at comes from list_unasked_chats; an update received meanwhile has
+--          priority. Channels pause or resume as after an update. Only the engine may call it.
+-- Returns: {"applied": true, "rights": "lost" | "regained" if channels changed}; or {"applied":
+--          false, "reason": "unknown" | "stale"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Writes:  discovered_chats, channels, channel_gates, alerts, events(channel_paused |
+--          channel_enabled), admin_audit_log.
 declare
 	v_chat autopost.discovered_chats;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require('ask_at', p_ask_at is not null);
+	perform autopost.require_argument('ask_at', p_ask_at is not null);
 	if coalesce(jsonb_typeof(p_right -> 'may_post') <> 'boolean', true) then
-		perform autopost.refuse('right', 'does not say whether the bot may post', 'pass {"title", "may_post", "reason"}');
+		perform autopost.raise_argument('right', 'must have may_post', 'pass {"title", "may_post", "reason"}');
 	end if;
 	v_chat := autopost.chat_row(p_workspace_id, p_platform, p_auth_ref, p_target_id, true);
 	if v_chat.target_id is null then
@@ -26,6 +30,7 @@ begin
 	v_chat.may_post := (p_right -> 'may_post')::boolean;
 	v_chat.reason := autopost.words_in(p_right -> 'reason', 500);
 	perform autopost.keep_chat(v_chat);
-	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'rights', autopost.follow_rights(p_workspace_id, v_chat)));
+	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'rights',
+		autopost.follow_rights(p_workspace_id, v_chat)));
 end
 $$;

@@ -1,9 +1,13 @@
-create or replace function autopost.recover_claimed_leases(p_workspace_id text, p_now timestamptz default null) returns jsonb
+create or replace function autopost.recover_claimed_leases(p_workspace_id text, p_now timestamptz default null)
+	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Returns deliveries that stayed claimed (two-phase callers) past claimed_lease_seconds to the queue. At most 500 at a time.
--- Returns {"recovered"}, with "waiting": "clock" where the clock is not trusted (see recover_sending_leases). Locks: channels, deliveries, channel_gates; after a
--- jump, what follow_clock locks. Writes: deliveries, channel_gates, events(claimed_lease_expired), clock_observers.
+-- Purpose: returns deliveries to the queue that two-phase callers claimed longer than
+--          claimed_lease_seconds ago. Up to 500 per call.
+-- Returns: {"recovered"}, with "waiting": "clock" if the clock is not trusted (see
+--          recover_sending_leases).
+-- Locks:   channels, deliveries, channel_gates; after a jump as follow_clock.
+-- Writes:  deliveries, channel_gates, events(claimed_lease_expired), clock_observers.
 declare
 	v_now timestamptz;
 	v_before timestamptz;
@@ -12,7 +16,8 @@ declare
 	v_count int := 0;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	if autopost.follow_clock(p_workspace_id) is not null or not autopost.clock_trusted('recovery', autopost.now_ts()) then
+	if autopost.follow_clock(p_workspace_id) is not null
+		or not autopost.clock_trusted('recovery', autopost.now_ts()) then
 		return '{"recovered": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
@@ -20,7 +25,8 @@ begin
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'claimed' and d.not_before <= v_now and d.claimed_at <= v_before
+		where d.workspace_id = p_workspace_id and d.status = 'claimed' and d.not_before <= v_now
+			and d.claimed_at <= v_before
 		limit 500) x;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where v_ids is not null;
 	for v_delivery in
@@ -28,9 +34,10 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'claimed'
 		order by d.channel_id, d.delivery_id
 	loop
-		perform autopost.emit_event(p_workspace_id, 'claimed_lease_expired', 'error', v_delivery, null, jsonb_build_object('run_id', v_delivery.claimed_by));
-		v_delivery.claim_token := null; -- no commit settled it: one that comes late is stale
-		perform autopost.leave_flight(p_workspace_id, v_delivery, 'queued', null, null, null);
+		perform autopost.emit_event(p_workspace_id, 'claimed_lease_expired', 'error', v_delivery, null,
+			jsonb_build_object('run_id', v_delivery.claimed_by));
+		v_delivery.claim_token := null; -- a late commit is then stale
+		perform autopost.finish_attempt(p_workspace_id, v_delivery, 'queued', null, null, null);
 		v_count := v_count + 1;
 	end loop;
 	return jsonb_build_object('recovered', v_count);

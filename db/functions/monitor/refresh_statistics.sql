@@ -1,9 +1,11 @@
 create or replace function autopost.refresh_statistics() returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
 as $$
--- Statistics of the tables that have outgrown theirs ten times and by a thousand rows: plans that were made for a few rows read all of them until then, and autovacuum
--- comes by once a minute, if it is on. Whose table is being analyzed or vacuumed is left out.
--- Returns {"analyzed": [tables]}. Writes: statistics.
+-- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.
+--          Until then, plans for a few rows scan all of them, and autovacuum runs at most once a
+--          minute. Skips tables that are being analyzed or vacuumed.
+-- Returns: {"analyzed": [tables]}.
+-- Writes:  statistics.
 declare
 	v_table text;
 	v_analyzed text[] := '{}';

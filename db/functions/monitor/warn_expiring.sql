@@ -1,8 +1,11 @@
 create or replace function autopost.warn_expiring(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Warns once of each credential that nobody renews by itself and that expires within auth_warn_days, 100 at a time. Returns {"warned"}.
--- Locks: credential_health (skip locked). Writes: credential_health, events(auth_expiring).
+-- Purpose: warns once per credential that is not renewed automatically and expires within
+--          auth_warn_days, 100 per call.
+-- Returns: {"warned"}.
+-- Locks:   credential_health (skip locked).
+-- Writes:  credential_health, events(auth_expiring).
 declare
 	v_row record;
 	v_count int := 0;

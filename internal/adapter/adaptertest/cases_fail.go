@@ -18,13 +18,16 @@ import (
 	"autopost/internal/sim"
 )
 
+// goneID is an id of a medium that no simulator knows. It has the form that every platform takes.
+const goneID = "1840404040404040404"
+
 func testExpired(t *testing.T, h Harness) {
 	for _, kind := range h.kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			b := newBench(t, h)
 			d := b.withMedia(b.delivery(mediaStep("media-1", 0)), kind)
 			ref := d.Payload.Media[0].BlobRef
-			require.NoError(t, b.media.Keep(t.Context(), ref, h.FileKinds[kind], "gone-id", noExpiry))
+			require.NoError(t, b.media.Keep(t.Context(), ref, h.FileKinds[kind], goneID, noExpiry))
 			o := b.send(t, d)
 			require.True(t, o.OK, "%v", o.Error)
 			require.Equal(t, []string{ref + " " + h.FileKinds[kind]}, b.media.Forgets())
@@ -33,7 +36,7 @@ func testExpired(t *testing.T, h Harness) {
 			id, ok, err := b.media.Cached(t.Context(), ref, h.FileKinds[kind])
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.NotEqual(t, "gone-id", id)
+			require.NotEqual(t, goneID, id)
 		})
 	}
 }
@@ -41,7 +44,7 @@ func testExpired(t *testing.T, h Harness) {
 func testExpiredTwice(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), autopost.MediaImage)
-	require.NoError(t, b.media.Keep(t.Context(), d.Payload.Media[0].BlobRef, h.FileKinds[autopost.MediaImage], "gone-id", noExpiry))
+	require.NoError(t, b.media.Keep(t.Context(), d.Payload.Media[0].BlobRef, h.FileKinds[autopost.MediaImage], goneID, noExpiry))
 	b.fault(t, h.Expired.fault(h.MediaMethods[autopost.MediaImage]))
 	requireClass(t, b.send(t, d), h.Expired.Want)
 	require.Len(t, b.posts(), 2)
@@ -77,7 +80,7 @@ func testRows(t *testing.T, h Harness) {
 			b.fault(t, row.fault(h.TextMethod))
 			o := b.send(t, b.plain())
 			requireClass(t, o, row.Want)
-			require.Contains(t, string(o.Error.Raw), "[redacted]", "the platform's words are kept, without the secret")
+			require.Contains(t, string(o.Error.Raw), "[redacted]", "the answer is kept without the secret")
 			require.Len(t, b.posts(), 1)
 		})
 	}
@@ -86,13 +89,13 @@ func testRows(t *testing.T, h Harness) {
 func testNothingWritten(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	b.connect(t, closedAddress(t))
-	requireClass(t, b.send(t, b.plain()), Class{autopost.Transient, h.hosts(), autopost.CodeNetConnect, 0})
+	requireClass(t, b.send(t, b.plain()), Class{autopost.Transient, h.hostScope(), autopost.CodeNetConnect, 0})
 }
 
 func testUntrusted(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	b.connect(t, untrustedServer(t))
-	requireClass(t, b.send(t, b.plain()), Class{autopost.Permanent, h.hosts(), autopost.CodeTLSUntrusted, 0})
+	requireClass(t, b.send(t, b.plain()), Class{autopost.Permanent, h.hostScope(), autopost.CodeTLSUntrusted, 0})
 }
 
 func testLostAnswer(t *testing.T, h Harness) {
@@ -101,11 +104,11 @@ func testLostAnswer(t *testing.T, h Harness) {
 	} {
 		t.Run(string(effect), func(t *testing.T) {
 			b := newBench(t, h)
-			// A call before it, so that the connection is a reused one, which net/http is quick to try again.
+			// The first call opens a connection: net/http may repeat a request on a reused connection.
 			require.True(t, b.send(t, b.plain()).OK)
 			b.fault(t, sim.Fault{Method: h.TextMethod, Effect: effect})
 			b.requireLost(t, b.send(t, b.another()))
-			require.Len(t, b.posts(), 2, "no hidden repetition")
+			require.Len(t, b.posts(), 2, "no hidden retry")
 			taken := 1
 			if effect == sim.EffectAcceptThenDrop {
 				taken = 2
@@ -153,6 +156,35 @@ func testGarbage(t *testing.T, h Harness) {
 	}
 }
 
+// testGateway answers each call of each operation with the HTML page of a proxy. Only an answer in the
+// platform's own form may be a permanent failure.
+func testGateway(t *testing.T, h Harness) {
+	for name, run := range newBench(t, h).operations() {
+		t.Run(name, func(t *testing.T) {
+			calls, _ := probe(t, h, run, fault{within: patient})
+			require.Positive(t, calls)
+			for at := 1; at <= calls; at++ {
+				for _, status := range []int{401, 403, 404, 407} {
+					_, got := probe(t, h, run, fault{at, answer(status, "<html><body>Access denied</body></html>"), patient})
+					for _, failure := range got.failures() {
+						require.Equal(t, autopost.Transient, failure.Category, "call %d, status %d: %s", at, status, &failure)
+					}
+				}
+			}
+		})
+	}
+	for kind := range h.Changes {
+		b := newBench(t, h)
+		d := b.prepared(t, kind)
+		server := httptest.NewServer(answer(http.StatusForbidden, "<html><body>Access denied</body></html>"))
+		t.Cleanup(server.Close)
+		b.connect(t, server.URL)
+		failure := b.change(t, kind, d)
+		require.NotNil(t, failure, kind)
+		require.Equal(t, autopost.Transient, failure.Category, "%s: %s", kind, failure)
+	}
+}
+
 func testRedirect(t *testing.T, h Harness) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var requests, elsewhere atomic.Int64
@@ -164,15 +196,15 @@ func testRedirect(t *testing.T, h Harness) {
 		b := newBench(t, h)
 		b.connect(t, server.URL)
 		o := b.send(t, b.plain())
-		require.Equal(t, h.hosts(), o.Error.Scope)
+		require.Equal(t, h.hostScope(), o.Error.Scope)
 		require.True(t, o.Error.Known)
 		for _, run := range b.operations() {
-			run(t.Context(), b, &telling{})
+			run(t.Context(), b, &results{})
 		}
 		server.Close()
 		other.Close()
 		require.LessOrEqual(t, requests.Load(), int64(1+len(b.operations())), "one call each")
-		require.Zero(t, elsewhere.Load(), "the credential stays at home")
+		require.Zero(t, elsewhere.Load(), "the credential is sent to its own host only")
 	}
 }
 
@@ -189,7 +221,7 @@ func testRetryAfter(t *testing.T, h Harness) {
 	require.GreaterOrEqual(t, o.Error.RetryAfterMS, int64(7000))
 }
 
-// testStalled lets the time run out before the last byte of a medium was sent.
+// testStalled ends the context before the last byte of a medium was sent.
 func testStalled(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	d := b.withMedia(b.delivery(mediaStep("media-1", 0)), h.notPicture())
@@ -204,12 +236,12 @@ func testStalled(t *testing.T, h Harness) {
 	require.Equal(t, autopost.Transient, o.Error.Category)
 	if !h.Asks {
 		require.Empty(t, b.accepted())
-		require.True(t, !o.Error.Known || len(b.posts()) == 0, "what was begun may have been taken: %s", o.Error)
+		require.True(t, !o.Error.Known || len(b.posts()) == 0, "a started call may have been executed: %s", o.Error)
 	}
 	require.Zero(t, b.media.OpenContents())
 }
 
-// testLookup asks the platform about a call whose answer was lost.
+// testLookup reconciles a call whose answer was lost.
 func testLookup(t *testing.T, h Harness) {
 	for name, c := range map[string]struct {
 		lost, asked sim.Fault
@@ -237,9 +269,9 @@ func testLookup(t *testing.T, h Harness) {
 	}
 }
 
-// testLongest sends the longest text that is taken, and one that is a letter longer.
+// testLongest sends the longest allowed text, and one with another letter.
 func testLongest(t *testing.T, h Harness) {
-	h.Schema = nil // the database keeps longer texts from leaving
+	h.Schema = nil // the database rejects longer texts
 	b := newBench(t, h)
 	d := b.plain()
 	d.RenderMeta.ParseMode, d.RenderedText = "", h.Longest

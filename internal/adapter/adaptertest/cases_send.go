@@ -21,7 +21,7 @@ func testText(t *testing.T, h Harness) {
 	require.Equal(t, h.NoMarkup, len(b.posts()[0].Marks) == 0)
 	require.NotNil(t, o.SentAt)
 	require.WithinRange(t, *o.SentAt, before, time.Now().Add(2*time.Second))
-	require.Empty(t, b.emitted, "the only step is told by the outcome")
+	require.Empty(t, b.emitted, "the only step is got by the outcome")
 	var raw struct {
 		IDs   []string            `json:"ids"`
 		Steps map[string][]string `json:"steps"`
@@ -93,17 +93,17 @@ func testSplit(t *testing.T, h Harness) {
 	require.Equal(t, h.NoMarkup, len(posts[1].Marks) == 0)
 	require.Equal(t, posts[0].MessageIDs[0], o.ProviderMessageID)
 	require.Empty(t, posts[0].Buttons)
-	require.Equal(t, h.NoMarkup, len(posts[1].Buttons) == 0, "under the end of the text")
+	require.Equal(t, h.NoMarkup, len(posts[1].Buttons) == 0, "below the end of the text")
 	require.Empty(t, posts[1].ReplyTo)
 }
 
 func testReply(t *testing.T, h Harness) {
-	for name, acknowledged := range map[string]bool{"in one go": false, "after the first was sent": true} {
+	for name, acknowledged := range map[string]bool{"in one attempt": false, "after the first was sent": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, h)
 			media := mediaStep("media-1", 0)
 			media.Text, media.Body = true, b.said("<b>Begins</b>")
-			d := b.withMedia(b.delivery(media, autopost.Step{Name: "text-1", Text: true, Body: "and goes on", ReplyTo: "media-1"}), autopost.MediaImage)
+			d := b.withMedia(b.delivery(media, autopost.Step{Name: "text-1", Text: true, Body: "and continues", ReplyTo: "media-1"}), autopost.MediaImage)
 			if acknowledged {
 				first := d
 				first.RenderMeta.Steps = first.RenderMeta.Steps[:1]
@@ -114,7 +114,7 @@ func testReply(t *testing.T, h Harness) {
 			require.True(t, o.OK, "%v", o.Error)
 			posts := b.accepted()
 			require.Len(t, posts, 2)
-			require.Equal(t, []string{"Begins", "and goes on"}, []string{posts[0].Text, posts[1].Text})
+			require.Equal(t, []string{"Begins", "and continues"}, []string{posts[0].Text, posts[1].Text})
 			if h.NoReplies {
 				require.Empty(t, posts[1].ReplyTo)
 			} else {
@@ -148,9 +148,9 @@ func testPartialSeries(t *testing.T, h Harness) {
 	first := b.emitted[0].IDs[0]
 	o = b.send(t, d)
 	require.True(t, o.OK, "%v", o.Error)
-	require.Equal(t, first, o.ProviderMessageID, "the first message of the whole")
-	require.Len(t, b.accepted(), 3, "the tail only")
-	require.Len(t, b.emitted, 2, "the last step is told by the outcome")
+	require.Equal(t, first, o.ProviderMessageID, "the first message of the series")
+	require.Len(t, b.accepted(), 3, "only the missing steps")
+	require.Len(t, b.emitted, 2, "the last step is got by the outcome")
 	var raw struct {
 		IDs []string `json:"ids"`
 	}
@@ -197,7 +197,7 @@ func testOptions(t *testing.T, h Harness) {
 		require.Len(t, posts[0].Buttons, 2)
 		require.Equal(t, "https://example.org/a", posts[0].Buttons[0][0].URL)
 	}
-	require.Empty(t, posts[1].Buttons, "under the text only")
+	require.Empty(t, posts[1].Buttons, "only below the text")
 	for _, e := range posts {
 		require.Empty(t, e.Notes)
 	}

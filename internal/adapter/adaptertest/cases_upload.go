@@ -10,7 +10,7 @@ import (
 	"autopost/internal/sim"
 )
 
-// upload hands a medium over, and checks what holds for every answer.
+// upload uploads a medium and checks the rules for every result.
 func (b *bench) upload(t *testing.T, medium autopost.Media) (autopost.Uploaded, *autopost.Error) {
 	t.Helper()
 	uploaded, failure := b.adapter.(autopost.Uploader).Upload(t.Context(), autopost.Upload{Secret: autopost.NewSecret(b.Secret), Media: b.media, Medium: medium})
@@ -44,7 +44,7 @@ func testUpload(t *testing.T, h Harness) {
 				for _, m := range e.Media {
 					if m.Uploaded {
 						handed++
-						require.Equal(t, strings.TrimPrefix(medium.BlobRef, "sha256:"), m.Digest, "the very bytes")
+						require.Equal(t, strings.TrimPrefix(medium.BlobRef, "sha256:"), m.Digest, "the same bytes")
 					}
 				}
 			}
@@ -58,11 +58,11 @@ func testUpload(t *testing.T, h Harness) {
 			again, failure := b.upload(t, medium)
 			require.Nil(t, failure)
 			require.Equal(t, uploaded.FileID, again.FileID)
-			require.Len(t, b.core.Log.Entries(), calls, "what the platform has is given to it once")
+			require.Len(t, b.core.Log.Entries(), calls, "one upload per medium")
 			d := b.delivery(mediaStep("media-1", 0))
 			d.Payload.Media = []autopost.Media{medium}
 			require.True(t, b.send(t, d).OK)
-			require.Len(t, b.core.Log.Entries(), calls+1, "a post uses it")
+			require.Len(t, b.core.Log.Entries(), calls+1, "a post reuses the upload")
 		})
 	}
 }
@@ -77,8 +77,8 @@ func testUploadFailures(t *testing.T, h Harness) {
 		b.fault(t, row.fault(""))
 		_, failure := b.upload(t, b.medium(autopost.MediaImage))
 		require.NotNil(t, failure)
-		require.Contains(t, string(failure.Raw), "[redacted]", "the platform's words are kept, without the secret")
-		require.Len(t, b.core.Log.Entries(), 1, "no hidden repetition")
+		require.Contains(t, string(failure.Raw), "[redacted]", "the answer is kept without the secret")
+		require.Len(t, b.core.Log.Entries(), 1, "no hidden retry")
 		require.Equal(t, row.Status == 401, failure.Category == autopost.Permanent && failure.Scope == autopost.ScopeChannel, "%s", failure)
 	}
 }

@@ -1,6 +1,6 @@
-// Package adaptertest is the suite that every adapter must pass against the
-// simulator of its platform: what it sends, what it makes of every failure, and what
-// it must never do: send twice, guess, or tell its secret.
+// Package adaptertest is the conformance suite of adapters. It runs an adapter against the simulator of
+// its platform and checks its requests, its error classes, and that it never sends twice, guesses an
+// outcome, or reveals its secret.
 //
-// The verdict comes from the receiver's log, not from the adapter's word.
+// The verdict comes from the simulator's log, not from the adapter's results.
 package adaptertest

@@ -20,75 +20,74 @@ import (
 	"autopost/internal/sim"
 )
 
-// Harness binds the suite to a platform.
+// Harness describes a platform for the suite.
 type Harness struct {
 	Secret, Target string
-	// World makes a fresh platform that knows the secret and the target and has no rate limits.
-	World func(t *testing.T) (*sim.Core, http.Handler)
-	// New makes the adapter under test.
+	// Simulator returns a new simulator that knows the secret and the target and has no rate limits.
+	Simulator func(t *testing.T) (*sim.Core, http.Handler)
+	// New returns the adapter under test.
 	New func(baseURL string, client adapter.Doer) (autopost.Adapter, error)
-	// Refresher renews the credentials of the platform, whose token endpoint is at the
-	// address; nil when nobody does.
+	// Refresher returns the refresher of the platform's credentials, with its token endpoint at the
+	// address; nil if credentials are not renewed.
 	Refresher func(baseURL string, client adapter.Doer) autopost.Refresher
-	// Schema checks every request against the platform's published schema; nil when there is none.
+	// Schema checks every request against the platform's published schema; nil without one.
 	Schema published.Schema
-	// Plain makes the plainest delivery where a text alone is none, with its content in
-	// the origin; the cases about messages are left out then. Nil: a text.
-	Plain func(m *Materials) autopost.Delivery
-	// Asks says that the adapter asks what the platform has before it does anything again,
-	// so that a lost answer is a failure that may pass.
+	// Plain returns the simplest delivery of a platform that does not accept a text alone, and adds its
+	// content to m. The cases about messages are then left out. Nil means a text.
+	Plain func(m *MediaAccess) autopost.Delivery
+	// Asks: the adapter asks the platform for the post before it repeats a call, so a lost answer is a
+	// transient failure.
 	Asks bool
 
-	// TextMethod is that of the plainest delivery. TextMethod, AlbumMethod and MediaMethods name the posting calls as the log does.
+	// TextMethod is the method of the simplest delivery. TextMethod, AlbumMethod and MediaMethods are
+	// the methods of posting calls in the log.
 	TextMethod, AlbumMethod string
 	MediaMethods            map[autopost.MediaKind]string
-	// FileKinds are the kinds under which ids of uploads are kept, of all media that the platform takes.
+	// FileKinds are the kinds under which upload ids are stored, for all supported media.
 	FileKinds map[autopost.MediaKind]string
-	// NoMarkup is a platform without markup and buttons.
+	// NoMarkup: the platform has neither markup nor buttons.
 	NoMarkup bool
-	// Album are media that go into one post; two pictures and a video when empty.
+	// Album is a list of media that fit into one post; default two pictures and a video.
 	Album []autopost.MediaKind
-	// BadSettings are refused; a disable_notification that is no boolean when empty.
+	// BadSettings are invalid settings; default a disable_notification that is not a boolean.
 	BadSettings string
-	// Longest is the longest text that is taken, in the unit in which the platform
-	// measures; "" leaves the case out.
+	// Longest is the longest allowed text in the platform's unit; "" leaves the case out.
 	Longest string
-	// Lookup says that the adapter is a Reconciler that needs nothing besides, and the
-	// world shows at once what it has.
+	// Lookup: the adapter is a Reconciler without further settings, and the simulator shows new posts
+	// at once.
 	Lookup bool
-	// LookupSettings are what a channel is set to so that a Reconciler asks; "" is nothing.
+	// LookupSettings are channel settings with which a Reconciler asks the platform; "" for none.
 	LookupSettings string
-	// NoSettings is an adapter that reads no settings of a channel, NoReplies a platform
-	// on which a post cannot answer another.
+	// NoSettings: the adapter reads no channel settings. NoReplies: a post cannot reply to another.
 	NoSettings, NoReplies bool
-	// Expired is the platform's answer to an id of a medium that it does not take.
+	// Expired is the platform's answer to an invalid media id.
 	Expired Row
-	// Definite5xx is a server error in the platform's own form; where every server error
-	// leaves the outcome unknown, any other refusal that may pass.
+	// Definite5xx is a server error in the platform's own form. If every server error leaves the
+	// outcome unknown, it is another transient failure.
 	Definite5xx Row
-	// Rows is the table of error classes for posting a text.
+	// Rows are the error classes for posting a text.
 	Rows []Row
 
-	// Acts are what may be done to a post that was sent, each with its call as the log names
-	// it; ActRows what the platform says no to it with. A row without a class is a success.
-	Acts    map[autopost.ActKind]string
-	ActRows map[autopost.ActKind][]Row
+	// Changes are the supported post changes, each with the method of its call in the log. ChangeRows are the
+	// platform's refusals; a row without a class is a success.
+	Changes    map[autopost.ChangeKind]string
+	ChangeRows map[autopost.ChangeKind][]Row
 
-	// NoUploads is a platform that takes media along with the post only: no ids are kept.
+	// NoUploads: media are sent only with the post, so there are no upload ids.
 	NoUploads bool
-	// HostOfItsOwn says that each target is a host of its own: a failure of the host
-	// concerns the channel, where else it concerns the platform.
-	HostOfItsOwn bool
-	// AnyBody says that a status of 2xx is an acknowledgement, whatever comes with it.
+	// OwnHost: each target is its own host, so a failure of the host concerns the channel instead
+	// of the platform.
+	OwnHost bool
+	// AnyBody: every status 2xx is an acknowledgement, whatever its body.
 	AnyBody bool
-	// Read fills in what the receiver's log leaves to the reader of a post; nil when it says all.
+	// Read completes a log entry from the post; nil if the log is complete.
 	Read func(e *sim.Entry)
 }
 
-// Row is an answer of the platform and what the adapter must make of it.
+// Row is an answer of the platform, and the error that the adapter must return.
 type Row struct {
 	Status int
-	// Code is the platform's error key where it has one.
+	// Code is the platform's error key, if it has one.
 	Code        string
 	Description string
 	// RetryAfter is in seconds.
@@ -96,7 +95,7 @@ type Row struct {
 	Want       Class
 }
 
-// Class is the part of an error that decides what becomes of the delivery.
+// Class is the part of an error on which the database decides.
 type Class struct {
 	Category     autopost.Category
 	Scope        autopost.Scope
@@ -104,23 +103,23 @@ type Class struct {
 	RetryAfterMS int64
 }
 
-// bench is a platform, an adapter that speaks to it, and the media of the delivery.
+// bench is a simulator, an adapter that calls it, and the media of the delivery.
 type bench struct {
 	Harness
 	core *sim.Core
-	// handler is the platform, watched.
+	// handler is the simulator with checks.
 	handler   http.Handler
 	adapter   autopost.Adapter
 	refresher autopost.Refresher
-	media     *Materials
+	media     *MediaAccess
 	emitted   []autopost.Acknowledged
 }
 
-// makeBench leaves it to the caller where the platform listens.
+// makeBench returns a bench without an address.
 func makeBench(t *testing.T, h Harness) *bench {
 	t.Helper()
-	core, handler := h.World(t)
-	return &bench{Harness: h, core: core, handler: published.Inspect(t, handler, h.Schema), media: NewMaterials()}
+	core, handler := h.Simulator(t)
+	return &bench{Harness: h, core: core, handler: published.Inspect(t, handler, h.Schema), media: NewMediaAccess()}
 }
 
 func newBench(t *testing.T, h Harness) *bench {
@@ -132,7 +131,7 @@ func newBench(t *testing.T, h Harness) *bench {
 	return b
 }
 
-// connect points the adapter at an address.
+// connect sets the adapter's base URL.
 func (b *bench) connect(t *testing.T, address string) {
 	t.Helper()
 	client := newClient(t)
@@ -144,7 +143,7 @@ func (b *bench) connect(t *testing.T, address string) {
 	}
 }
 
-// delivery is a post to the target, with markup where the platform has it.
+// delivery returns a post to the target, with markup if the platform has it.
 func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
 	d := autopost.Delivery{
 		DeliveryID: "d-1", TargetID: b.Target, RenderedText: b.said("<b>News</b> &amp; more"),
@@ -158,7 +157,7 @@ func (b *bench) delivery(steps ...autopost.Step) autopost.Delivery {
 
 var markup = regexp.MustCompile(`</?[a-z]+>`)
 
-// said is a text in the platform's dialect, given with markup.
+// said returns a text, given with markup, in the platform's format.
 func (b *bench) said(text string) string {
 	if b.NoMarkup {
 		return html.UnescapeString(markup.ReplaceAllString(text, ""))
@@ -166,12 +165,12 @@ func (b *bench) said(text string) string {
 	return text
 }
 
-// kinds are the media that the platform takes.
+// kinds returns the media kinds that the platform supports.
 func (h Harness) kinds() []autopost.MediaKind {
 	return slices.Sorted(maps.Keys(h.MediaMethods))
 }
 
-// notPicture is a kind of medium that the platform takes and that is no picture.
+// notPicture returns a supported kind that is not a picture.
 func (h Harness) notPicture() autopost.MediaKind {
 	if _, ok := h.MediaMethods[autopost.MediaFile]; ok {
 		return autopost.MediaFile
@@ -179,7 +178,7 @@ func (h Harness) notPicture() autopost.MediaKind {
 	return autopost.MediaVideo
 }
 
-// plain is the plainest delivery that the platform takes.
+// plain returns the simplest delivery of the platform.
 func (b *bench) plain() autopost.Delivery {
 	if b.Plain == nil {
 		return b.delivery(textStep)
@@ -189,14 +188,14 @@ func (b *bench) plain() autopost.Delivery {
 	return d
 }
 
-// another is a plain delivery that no platform takes for a repetition of the first.
+// another returns a plain delivery that differs from the first.
 func (b *bench) another() autopost.Delivery {
 	d := b.plain()
 	d.DeliveryID, d.RenderedText = "d-2", d.RenderedText+", and the next"
 	return d
 }
 
-// withMedia gives the delivery media of the kinds, with content in the origin.
+// withMedia adds media of the kinds to the delivery, with content in the store.
 func (b *bench) withMedia(d autopost.Delivery, kinds ...autopost.MediaKind) autopost.Delivery {
 	for _, kind := range kinds {
 		d.Payload.Media = append(d.Payload.Media, autopost.Media{Type: kind, BlobRef: b.media.Add(kind)})
@@ -223,15 +222,15 @@ func (b *bench) sendContext(ctx context.Context, t *testing.T, d autopost.Delive
 	return outcome
 }
 
-// hosts is the scope of a failure of the host.
-func (h Harness) hosts() autopost.Scope {
-	if h.HostOfItsOwn {
+// hostScope returns the scope of a failure of the host.
+func (h Harness) hostScope() autopost.Scope {
+	if h.OwnHost {
 		return autopost.ScopeChannel
 	}
 	return autopost.ScopePlatform
 }
 
-// call records nothing of what it is told.
+// call returns a call that records nothing.
 func (b *bench) call(d autopost.Delivery) autopost.Call {
 	return autopost.Call{
 		Delivery: d, Secret: autopost.NewSecret(b.Secret), Media: b.media,
@@ -240,7 +239,7 @@ func (b *bench) call(d autopost.Delivery) autopost.Call {
 	}
 }
 
-// posts are the entries of the calls that make messages.
+// posts returns the log entries of calls that make messages.
 func (b *bench) posts() []sim.Entry {
 	var out []sim.Entry
 	for _, e := range b.core.Log.Entries() {
@@ -282,8 +281,8 @@ func (r Row) fault(method string) sim.Fault {
 	}
 }
 
-// RequireSound checks what holds for every outcome: exactly one verdict, sizes,
-// valid JSON, and no trace of the secret.
+// RequireSound checks the rules for every outcome: either OK or Error, the sizes, valid JSON, and no
+// secret.
 func RequireSound(t *testing.T, o autopost.Outcome, secret string) {
 	t.Helper()
 	require.Equal(t, o.OK, o.Error == nil, "exactly one of OK and Error: %+v", o)
@@ -300,7 +299,7 @@ func RequireSound(t *testing.T, o autopost.Outcome, secret string) {
 	require.NoError(t, err, "raw parts are JSON")
 	require.NotContains(t, string(text), secret)
 	if len(secret) > 8 {
-		require.NotContains(t, string(text), secret[len(secret)-8:], "not even its end")
+		require.NotContains(t, string(text), secret[len(secret)-8:], "nor its end")
 	}
 }
 
@@ -311,7 +310,7 @@ func requireClass(t *testing.T, o autopost.Outcome, want Class) {
 	require.True(t, o.Error.Known, "%s", o.Error)
 }
 
-// requireLost checks a failure after which the platform may have what it was sent.
+// requireLost checks the failure of a call that the platform may have executed.
 func (b *bench) requireLost(t *testing.T, o autopost.Outcome) {
 	t.Helper()
 	if !b.Asks {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,30 +21,30 @@ import (
 
 	"autopost"
 	"autopost/internal/outbound"
+	"autopost/internal/testing/wait"
 )
 
-// quick is how long an operation may take one of whose calls is never answered; patient
-// is for those that are answered, however busy the machine.
+// quick bounds an operation with a call that is never answered; patient bounds the others.
 const (
 	quick   = 300 * time.Millisecond
-	patient = 20 * time.Second
+	patient = wait.Bound
 )
 
-// operation is something that an adapter does with a secret. It says all that came of it to told.
-type operation func(ctx context.Context, b *bench, told *telling)
+// operation is an action of an adapter that uses a secret. It passes all results to got.
+type operation func(ctx context.Context, b *bench, got *results)
 
-// operations are those that the adapter under test has.
+// operations returns the operations of the adapter under test.
 func (b *bench) operations() map[string]operation {
 	out := map[string]operation{
-		"send": func(ctx context.Context, b *bench, told *telling) { told.send(ctx, b, b.another()) },
+		"send": func(ctx context.Context, b *bench, got *results) { got.send(ctx, b, b.another()) },
 	}
 	if b.Plain == nil && !b.NoUploads {
-		out["send a medium"] = func(ctx context.Context, b *bench, told *telling) {
-			told.send(ctx, b, b.withMedia(b.delivery(mediaStep("media-1", 0)), b.notPicture()))
+		out["send a medium"] = func(ctx context.Context, b *bench, got *results) {
+			got.send(ctx, b, b.withMedia(b.delivery(mediaStep("media-1", 0)), b.notPicture()))
 		}
 	}
 	if _, ok := b.adapter.(autopost.Reconciler); ok {
-		out["reconcile"] = func(ctx context.Context, b *bench, told *telling) {
+		out["reconcile"] = func(ctx context.Context, b *bench, got *results) {
 			at := time.Now()
 			d := b.plain()
 			d.LastCallAt, d.UnknownOutcomes, d.KnownPosts = &at, 1, &autopost.KnownPosts{Before: []string{"1"}}
@@ -54,38 +56,38 @@ func (b *bench) operations() map[string]operation {
 				d.RenderMeta.Progress.Steps[ack.Step] = ack.IDs
 			}
 			call := b.call(d)
-			call.Emit = told.emit
-			told.hear(b.adapter.(autopost.Reconciler).Reconcile(ctx, call))
+			call.Emit = got.emit
+			got.add(b.adapter.(autopost.Reconciler).Reconcile(ctx, call))
 		}
 	}
 	if _, ok := b.adapter.(autopost.Checker); ok {
-		out["check"] = func(ctx context.Context, b *bench, told *telling) {
+		out["check"] = func(ctx context.Context, b *bench, got *results) {
 			standing, failure := b.adapter.(autopost.Checker).Check(ctx, autopost.NewSecret(b.Secret), []string{b.Target})
-			told.hear(standing, failure)
+			got.add(standing, failure)
 		}
 	}
 	if _, ok := b.adapter.(autopost.Uploader); ok {
-		out["upload"] = func(ctx context.Context, b *bench, told *telling) {
+		out["upload"] = func(ctx context.Context, b *bench, got *results) {
 			uploaded, failure := b.adapter.(autopost.Uploader).Upload(ctx, autopost.Upload{Secret: autopost.NewSecret(b.Secret), Media: b.media, Medium: b.medium(b.notPicture())})
-			told.hear(uploaded, failure)
+			got.add(uploaded, failure)
 		}
 	}
 	if b.Refresher != nil {
-		out["refresh"] = func(ctx context.Context, b *bench, told *telling) {
+		out["refresh"] = func(ctx context.Context, b *bench, got *results) {
 			renewed, failure := b.refresher.Refresh(ctx, autopost.NewSecret(b.Secret))
-			told.hear(renewed, failure)
+			got.add(renewed, failure)
 		}
 	}
 	if _, ok := b.refresher.(Exchanger); ok {
-		out["exchange"] = func(ctx context.Context, b *bench, told *telling) {
+		out["exchange"] = func(ctx context.Context, b *bench, got *results) {
 			renewed, failure := b.refresher.(Exchanger).Exchange(ctx, autopost.NewSecret(b.Secret), codeCanary, verifierCanary, "http://127.0.0.1:1/callback")
-			told.hear(renewed, failure)
+			got.add(renewed, failure)
 		}
 	}
 	return out
 }
 
-// Exchanger is a refresher that gives a credential for the code of a consent.
+// Exchanger is a refresher that exchanges the code of a consent for a credential.
 type Exchanger interface {
 	Exchange(ctx context.Context, app autopost.Secret, code, verifier, redirect string) (autopost.Renewed, *autopost.Error)
 }
@@ -95,48 +97,60 @@ const (
 	verifierCanary = "canary-verifier-of-a-consent"
 )
 
-// testSecrets breaks each call that each operation makes, in every way, by a server that
-// gives the secret back in every form, and looks for it in all that is told.
+// testSecrets breaks each call of each operation in every way, with a server that returns the secret in
+// every form, and searches all results for it.
 func testSecrets(t *testing.T, h Harness) {
-	var seen watch
-	for name, run := range newBench(t, h).operations() {
+	var seen leakCheck
+	operations := newBench(t, h).operations()
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		run := operations[name]
 		t.Run(name, func(t *testing.T) {
 			canaries := h.canaries()
 			if name == "exchange" {
 				canaries = append(canaries, codeCanary, verifierCanary)
 			}
-			healthy, told := probe(t, h, run, patient, 0, nil)
-			seen.look(told, canaries, name)
-			require.Positive(t, healthy, "%v", told.places()["%+v"])
+			healthy, got := probe(t, h, run, fault{within: patient})
+			seen.search(got, canaries, name)
+			require.Positive(t, healthy, "%v", got.outputs()["%+v"])
+			ways := breaks(canaries, h.Rows)
 			for at := 1; at <= healthy; at++ {
-				for way, broken := range breaks(canaries, h.Rows) {
-					calls, told := probe(t, h, run, patient, at, broken)
-					require.GreaterOrEqual(t, calls, at, "a call was never made")
-					seen.look(told, canaries, fmt.Sprintf("%s, call %d of %d, %s", name, at, healthy, way))
+				for _, way := range seen.sample(slices.Sorted(maps.Keys(ways))) {
+					calls, got := probe(t, h, run, fault{at, ways[way], patient})
+					require.GreaterOrEqual(t, calls, at, "the call was not made")
+					seen.search(got, canaries, fmt.Sprintf("%s, call %d of %d, %s", name, at, healthy, way))
 				}
 			}
-			_, told = probe(t, h, run, quick, healthy, hang)
-			seen.look(told, canaries, name+", no answer in time")
+			_, got = probe(t, h, run, fault{healthy, hang, quick})
+			seen.search(got, canaries, name+", no answer in time")
 			for way, address := range map[string]string{"refused": closedAddress(t), "untrusted": untrustedServer(t)} {
-				b, told := newBench(t, h), &telling{}
+				b, got := newBench(t, h), &results{}
 				b.connect(t, address)
-				run(t.Context(), b, told)
-				seen.look(told, canaries, name+", "+way)
+				run(t.Context(), b, got)
+				seen.search(got, canaries, name+", "+way)
 			}
 		})
 	}
-	t.Logf("%d paths x %d places: %d leaks", seen.paths, len(seen.places), len(seen.leaks))
+	t.Logf("%d paths x %d outputs: %d leaks", seen.paths, len(seen.outputs), len(seen.leaks))
 	require.Empty(t, seen.leaks[:min(len(seen.leaks), 10)])
 }
 
-// probe runs an operation whose call number at is broken, and says how many it made.
-func probe(t *testing.T, h Harness, run operation, within time.Duration, at int, broken http.HandlerFunc) (calls int, told *telling) {
+// fault is the answer to one call of an operation.
+type fault struct {
+	// call is the number of the call, from 1; 0 means that every call succeeds.
+	call   int
+	answer http.HandlerFunc
+	// within bounds the operation.
+	within time.Duration
+}
+
+// probe runs an operation with a fault. It returns the number of calls.
+func probe(t *testing.T, h Harness, run operation, f fault) (calls int, got *results) {
 	t.Helper()
 	b := makeBench(t, h)
 	var n atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if int(n.Add(1)) == at {
-			broken(w, r)
+		if int(n.Add(1)) == f.call {
+			f.answer(w, r)
 			return
 		}
 		b.handler.ServeHTTP(w, r)
@@ -147,36 +161,53 @@ func probe(t *testing.T, h Harness, run operation, within time.Duration, at int,
 	defer server.CloseClientConnections()
 	b.connect(t, server.URL)
 	n.Store(-1 << 32)
-	b.send(t, b.plain()) // so that there is something to be found
+	b.send(t, b.plain()) // a post that can be found
 	n.Store(0)
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), f.within)
 	defer cancel()
-	told = &telling{}
-	run(ctx, b, told)
-	return int(n.Load()), told
+	got = &results{}
+	run(ctx, b, got)
+	return int(n.Load()), got
 }
 
-// watch counts where it looked and what it saw.
-type watch struct {
-	paths  int
-	places map[string]bool
-	leaks  []string
+// leakCheck counts the searched outputs and collects leaks.
+type leakCheck struct {
+	samples int // number of samples until now
+	paths   int
+	outputs map[string]bool
+	leaks   []string
 }
 
-func (w *watch) look(told *telling, canaries []string, path string) {
-	w.paths++
-	if w.places == nil {
-		w.places = map[string]bool{}
+// sampleStride is the distance between two chosen ways. The samples of ten calls contain every way.
+const sampleStride = 10
+
+// sample returns every tenth way, starting at another one each time; at full size (make test-long) all ways.
+func (w *leakCheck) sample(ways []string) []string {
+	if os.Getenv("AUTOPOST_LONG") != "" {
+		return ways
 	}
-	for place, text := range told.places() {
-		w.places[place] = true
+	var chosen []string
+	for i := w.samples % sampleStride; i < len(ways); i += sampleStride {
+		chosen = append(chosen, ways[i])
+	}
+	w.samples++
+	return chosen
+}
+
+func (w *leakCheck) search(got *results, canaries []string, path string) {
+	w.paths++
+	if w.outputs == nil {
+		w.outputs = map[string]bool{}
+	}
+	for output, text := range got.outputs() {
+		w.outputs[output] = true
 		for _, found := range traces(text, canaries) {
-			w.leaks = append(w.leaks, fmt.Sprintf("%s: %q in %s", path, found, place))
+			w.leaks = append(w.leaks, fmt.Sprintf("%s: %q in %s", path, found, output))
 		}
 	}
 }
 
-// canaries are the parts of the secret that must not be told.
+// canaries returns the parts of the secret that must not be revealed.
 func (h Harness) canaries() []string {
 	var out []string
 	var object map[string]string
@@ -196,9 +227,8 @@ func (h Harness) canaries() []string {
 	return out
 }
 
-// breaks are the ways in which a call may go wrong at a server that knows the secrets:
-// refusals of each kind with them in every form, those of the platform's table with
-// them as they are, and what is no whole answer.
+// breaks are the faults of a server that knows the secrets: errors of each kind with the secrets in
+// every form, those of the platform's table with plain secrets, and incomplete answers.
 func breaks(canaries []string, rows []Row) map[string]http.HandlerFunc {
 	out := map[string]http.HandlerFunc{}
 	all := strings.Join(canaries, " ")
@@ -248,7 +278,7 @@ func breaks(canaries []string, rows []Row) map[string]http.HandlerFunc {
 	return out
 }
 
-// answer gives a whole answer to a request that it read.
+// answer returns a complete answer.
 func answer(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -262,7 +292,7 @@ func hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// raw answers with these very bytes, and ends the connection.
+// raw returns exactly these bytes and closes the connection.
 func raw(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -292,7 +322,7 @@ func untrustedServer(t *testing.T) string {
 	return server.URL
 }
 
-// newClient is what an adapter is given to make its calls.
+// newClient returns the HTTP client for the adapter under test.
 func newClient(t *testing.T) *outbound.Client {
 	t.Helper()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
@@ -301,5 +331,5 @@ func newClient(t *testing.T) *outbound.Client {
 	return client
 }
 
-// quiet is a logger for servers whose complaints a test provokes.
+// quiet is a logger for servers whose errors the tests provoke.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -12,19 +12,19 @@ import (
 	"autopost/internal/adapter/adaptertest/published"
 )
 
-// SheetRow is a row of the table of errors in a platform's fact sheet.
+// SheetRow is a row of the error table in a platform's fact sheet.
 type SheetRow struct {
-	// Key is how the sheet's row begins, status and description, without its marks.
+	// Key is the start of the sheet's row: status and description without formatting.
 	Key string
-	// Answers are what the row is about, as answers to a post. Where it is about none,
-	// Elsewhere names the test that holds it.
+	// Answers are answers to a post that the row describes. If a post cannot cause them, Elsewhere is
+	// the name of the test that covers the row.
 	Answers   []Row
 	Elsewhere string
-	// Deviates says why the answers' class is not the sheet's.
+	// Deviates is the reason why the class of the answers differs from the sheet's.
 	Deviates string
 }
 
-// Answers are those of all rows, for [Harness.Rows].
+// Answers returns the answers of all rows, for [Harness.Rows].
 func Answers(sheet []SheetRow) []Row {
 	var rows []Row
 	for _, row := range sheet {
@@ -33,9 +33,9 @@ func Answers(sheet []SheetRow) []Row {
 	return rows
 }
 
-// CompareSheet fails unless the rows are those of the sheet's table of errors, one for
-// one and in its order, with its classes and with an answer for each of its phrases. The sheets
-// lie beside the repository; it is said loudly when they do not.
+// CompareSheet fails unless the rows match those of the sheet's error table in order, with its classes,
+// and with an answer for each of its phrases. The sheets are next to the repository; without them it
+// logs a line.
 func CompareSheet(t *testing.T, name string, rows []SheetRow) {
 	t.Helper()
 	table := ErrorTable(t, name)
@@ -69,16 +69,16 @@ func requireSheetClass(t *testing.T, cells []string, answer Row) {
 
 var phrases = regexp.MustCompile("`([^`]+)`")
 
-// requirePhrases looks for an answer that says each phrase that the sheet quotes.
+// requirePhrases requires an answer that contains each phrase that the sheet quotes.
 func requirePhrases(t *testing.T, cell string, answers []Row) {
 	t.Helper()
 	for _, phrase := range phrases.FindAllStringSubmatch(cell, -1) {
-		require.True(t, said(phrase[1], answers), "no answer says %q", phrase[1])
+		require.True(t, covers(phrase[1], answers), "no answer says %q", phrase[1])
 	}
 }
 
-// said takes "a/b c" for "a c" or "b c", "…" and "*" for anything, and N for a number.
-func said(phrase string, answers []Row) bool {
+// covers reads "a/b c" as "a c" or "b c", "…" and "*" as anything, and N as a number.
+func covers(phrase string, answers []Row) bool {
 	pattern := regexp.QuoteMeta(strings.TrimSpace(strings.ReplaceAll(phrase, "…", "*")))
 	pattern = strings.NewReplacer(`\*`, ".*", " N", ` \d+`).Replace(pattern)
 	choice := regexp.MustCompile(`\w+(/\w+)+`).ReplaceAllStringFunc(pattern, func(words string) string {
@@ -93,7 +93,8 @@ func said(phrase string, answers []Row) bool {
 	return false
 }
 
-// ErrorTable are the rows of the table of errors in a platform's sheet, as their cells; nil, and loudly, where there is no sheet.
+// ErrorTable returns the cells of the error table in a platform's sheet; nil without the sheet, which
+// it logs.
 func ErrorTable(t *testing.T, name string) [][]string {
 	t.Helper()
 	content, ok := published.File(t, filepath.Join("platforms", name))
@@ -119,12 +120,12 @@ func ErrorTable(t *testing.T, name string) [][]string {
 	return table
 }
 
-// unmarked is a cell without its marks.
+// unmarked returns a cell without formatting.
 func unmarked(cell string) string {
 	return strings.TrimSpace(strings.NewReplacer("`", "", "**", "").Replace(cell))
 }
 
-// Says makes the answers of one status and class that say one thing each.
+// Says returns one answer per description, all with the same status and class.
 func Says(status int, class Class, code, prefix string, descriptions ...string) []Row {
 	rows := make([]Row, len(descriptions))
 	for i, description := range descriptions {
@@ -143,7 +144,7 @@ func Channel(category autopost.Category, code string) Class {
 	return Class{category, autopost.ScopeChannel, code, 0}
 }
 
-// Group is a failure of all that share a credential.
+// Group is a failure of a rate group.
 func Group(category autopost.Category, code string) Class {
 	return Class{category, autopost.ScopePlatform, code, 0}
 }

@@ -17,27 +17,30 @@ func Run(t *testing.T, h Harness) {
 		"ErrorTable":                        testRows,
 		"NothingWrittenIsKnown":             testNothingWritten,
 		"UntrustedCertificateIsPermanent":   testUntrusted,
-		"LostAnswerIsNeverTakenForARefusal": testLostAnswer,
+		"LostAnswerIsNotARefusal":           testLostAnswer,
 		"OwnServerErrorIsKnown":             testDefinite5xx,
-		"WaitOfTheHeaderIsAFloor":           testRetryAfter,
+		"WaitOfTheHeaderIsAMinimum":         testRetryAfter,
 		"CancelledWhileWaiting":             testCancelWaiting,
 		"CancelledBeforeTheCallIsKnown":     testCancelBefore,
-		"NothingTellsTheSecret":             testSecrets,
-		"GarbageIsNoAcknowledgement":        testGarbage,
+		"SecretIsNeverRevealed":             testSecrets,
+		"GarbageIsNotAnAcknowledgement":     testGarbage,
 		"NeverFollowsARedirect":             testRedirect,
-		"RefusesAStepThatNamesNoMedium":     testBadStep,
+		"RejectsAStepWithoutItsMedium":      testBadStep,
 		"WrongTargetConcernsTheChannel":     testBadTarget,
-		"ContentIsClosedWhateverHappens":    testContentClosed,
+		"ContentIsAlwaysClosed":             testContentClosed,
 		"ServesManyDeliveriesAtTheSameTime": testConcurrent,
 	}
+	if !h.AnyBody {
+		cases["PageOfAProxyIsTransient"] = testGateway
+	}
 	if h.Lookup {
-		cases["LostAnswerIsLookedUp"] = testLookup
+		cases["LostAnswerIsReconciled"] = testLookup
 	}
 	if h.Longest != "" {
 		cases["LongestTextInThePlatformsUnit"] = testLongest
 	}
 	if !h.NoUploads {
-		cases["TimeoutBeforeTheLastByteIsNoRefusal"] = testStalled
+		cases["TimeoutBeforeTheLastByteIsNotARefusal"] = testStalled
 	}
 	if h.Plain == nil {
 		maps.Copy(cases, messages)
@@ -48,8 +51,8 @@ func Run(t *testing.T, h Harness) {
 			maps.Copy(cases, uploads)
 		}
 	}
-	if len(h.Acts) > 0 {
-		maps.Copy(cases, actCases)
+	if len(h.Changes) > 0 {
+		maps.Copy(cases, changeCases)
 	}
 	if h.uploader(t) {
 		maps.Copy(cases, handovers)
@@ -59,34 +62,34 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// messages are the cases of platforms that take texts.
+// messages are the cases of platforms with text messages.
 var messages = map[string]func(*testing.T, Harness){
-	"Text":                            testText,
-	"EveryKindOfMedium":               testKinds,
-	"AlbumWithCaptions":               testAlbum,
-	"SplitTextGoesInItsParts":         testSplit,
-	"ReplyAnswersItsStep":             testReply,
-	"SeriesSkipsWhatIsAcknowledged":   testPartialSeries,
-	"ButtonsAndQuietSettingsAreTaken": testOptions,
-	"PlainTextIsSentAsItIs":           testPlain,
+	"Text":                         testText,
+	"EveryKindOfMedium":            testKinds,
+	"AlbumWithCaptions":            testAlbum,
+	"SplitTextIsSentInParts":       testSplit,
+	"ReplyAnswersItsStep":          testReply,
+	"SeriesSkipsAcknowledgedSteps": testPartialSeries,
+	"ButtonsAndQuietSettingsApply": testOptions,
+	"PlainTextIsSentUnchanged":     testPlain,
 }
 
-// uploads are the cases of platforms that name an uploaded medium by an id.
+// uploads are the cases of platforms with ids for uploaded media.
 var uploads = map[string]func(*testing.T, Harness){
-	"ReusesWhatWasUploaded":         testReuse,
-	"UploadsAgainWhenAnIDIsRefused": testExpired,
-	"UploadsAgainOnlyOnce":          testExpiredTwice,
+	"ReusesUploads":                  testReuse,
+	"UploadsAgainWhenAnIDIsRejected": testExpired,
+	"UploadsAgainOnlyOnce":           testExpiredTwice,
 }
 
-// handovers are the cases of platforms that take a medium without a post.
+// handovers are the cases of platforms that accept a medium without a post.
 var handovers = map[string]func(*testing.T, Harness){
-	"TakesAMediumWithoutAPost":      testUpload,
-	"SaysWhyItTakesNoMedium":        testUploadFailures,
-	"NoFailureOfAnUploadIsInDoubt":  testUploadLost,
+	"UploadsAMediumWithoutAPost":    testUpload,
+	"UploadErrorTable":              testUploadFailures,
+	"FailureOfAnUploadIsDefinite":   testUploadLost,
 	"AnUploadNeedsSecretAndContent": testUploadMissing,
 }
 
-// uploader tells whether the adapter under test is one.
+// uploader reports whether the adapter under test is an autopost.Uploader.
 func (h Harness) uploader(t *testing.T) bool {
 	t.Helper()
 	a, err := h.New("http://127.0.0.1", nil)
@@ -101,7 +104,7 @@ func mediaStep(name string, items ...int) autopost.Step {
 	return autopost.Step{Name: name, Items: items}
 }
 
-// requireOnePost checks that exactly one call that makes messages was accepted and that its ids came back.
+// requireOnePost requires exactly one accepted call that makes messages, with the ids of the outcome.
 func requireOnePost(t *testing.T, b *bench, o autopost.Outcome, method string) {
 	t.Helper()
 	require.True(t, o.OK, "%v", o.Error)

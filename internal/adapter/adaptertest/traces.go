@@ -17,36 +17,58 @@ import (
 	"autopost"
 )
 
-// telling collects what an operation tells, as everybody may come to see it.
-type telling struct {
+// results collects the results of an operation as users may see them.
+type results struct {
 	mu     sync.Mutex
 	values []any
 }
 
-func (o *telling) hear(values ...any) {
+func (o *results) add(values ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.values = append(o.values, values...)
 }
 
-func (o *telling) emit(_ context.Context, step autopost.Acknowledged) error {
-	o.hear(step)
+func (o *results) emit(_ context.Context, step autopost.Acknowledged) error {
+	o.add(step)
 	return nil
 }
 
-func (o *telling) send(ctx context.Context, b *bench, d autopost.Delivery) {
+func (o *results) send(ctx context.Context, b *bench, d autopost.Delivery) {
 	call := b.call(d)
 	call.Emit = o.emit
 	outcome := b.adapter.Send(ctx, call)
-	o.hear(outcome, call.Secret)
+	o.add(outcome, call.Secret)
 	if outcome.Error != nil {
-		o.hear(*outcome.Error, outcome.Error.String())
+		o.add(*outcome.Error, outcome.Error.String())
 	}
-	o.hear(b.media.Forgets(), b.adapter)
+	o.add(b.media.Forgets(), b.adapter)
 }
 
-// places are what was told, by the way in which it is told.
-func (o *telling) places() map[string]string {
+// failures returns the failures among the results.
+func (o *results) failures() []autopost.Error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []autopost.Error
+	for _, value := range o.values {
+		switch v := value.(type) {
+		case autopost.Error:
+			out = append(out, v)
+		case *autopost.Error:
+			if v != nil {
+				out = append(out, *v)
+			}
+		case autopost.Verdict:
+			if v.Error != nil {
+				out = append(out, *v.Error)
+			}
+		}
+	}
+	return out
+}
+
+// outputs returns the results in each output format.
+func (o *results) outputs() map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var text, structured bytes.Buffer
@@ -67,17 +89,17 @@ func (o *telling) places() map[string]string {
 			out["ids"] += outcome.ProviderMessageID + " " + string(outcome.Raw) + "\n"
 		}
 		for _, logger := range loggers {
-			logger.Debug("told", "value", value)
+			logger.Debug("got", "value", value)
 		}
 	}
 	out["log as text"], out["log as JSON"] = text.String(), structured.String()
 	return out
 }
 
-// plain is the form of a secret that is not escaped.
+// plain is the unescaped form of a secret.
 const plain = "as it is"
 
-// escapes are the forms in which secrets come back.
+// escapes are the forms in which a server returns secrets.
 var escapes = map[string]func([]string) string{
 	plain:        func(s []string) string { return strings.Join(s, " ") },
 	"path":       each(url.PathEscape),
@@ -114,7 +136,7 @@ func everyByte(s, format string) string {
 	return out.String()
 }
 
-// shells are what platforms put their words into, and what is none of theirs.
+// shells are the forms of answers around the secrets, some of them not the platform's.
 var shells = map[string]func(string) string{
 	"words": func(s string) string {
 		return fmt.Sprintf(`{"ok":false,"success":false,"error_code":400,"description":"%[1]s","code":"%[1]s","message":"%[1]s","title":"%[1]s",
@@ -126,7 +148,7 @@ var shells = map[string]func(string) string{
 	"a page": func(s string) string { return "<html><body>" + s + "</body></html>" },
 }
 
-// traces are what of secrets can be made out in a text, however they are written there.
+// traces returns the parts of secrets that a text contains in any form.
 func traces(text string, secrets []string) []string {
 	var found []string
 	for range 4 {
@@ -168,7 +190,7 @@ const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 var escape = regexp.MustCompile(`%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.`)
 
-// parts are a secret and what is left when it is cut.
+// parts returns a secret and the pieces that remain when it is cut.
 func parts(secret string) []string {
 	out := []string{secret, strings.ReplaceAll(secret, "+", " ")}
 	if n := len(secret); n > 16 {

@@ -13,15 +13,15 @@ import (
 	"autopost/internal/adapter"
 )
 
-// DefaultBaseURL is the host that MAX serves since July 2026. Its certificate
-// chains to the Russian national authority: the client needs that bundle.
+// DefaultBaseURL is MAX's own server. The Russian national authority issued its certificate, so the
+// client needs that authority's bundle.
 const DefaultBaseURL = "https://platform-api2.max.ru"
 
 // Config configures an adapter.
 type Config struct {
-	// BaseURL is where /messages begins; [DefaultBaseURL] when empty.
+	// BaseURL is the URL before /messages; [DefaultBaseURL] if empty.
 	BaseURL string
-	// Client makes the calls, those to the upload hosts too. Required.
+	// Client is required. It also calls the upload hosts.
 	Client adapter.Doer
 }
 
@@ -31,7 +31,7 @@ type Adapter struct {
 	client adapter.Doer
 }
 
-// New makes an adapter, without effect on the outside.
+// New makes an adapter. It makes no call. The error says that the base URL is not an http or https URL.
 func New(cfg Config) (*Adapter, error) {
 	base, err := adapter.Base(cmp.Or(cfg.BaseURL, DefaultBaseURL))
 	if err != nil {
@@ -52,13 +52,16 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	return adapter.Run(ctx, call, s.step)
 }
 
-// sender sends one delivery.
+// sender makes the calls of one delivery.
 type sender struct {
 	adapter *Adapter
 	call    autopost.Call
 	hide    adapter.Redactor
 	chat    string
-	silent  bool
+	// disableNotification is the channel's setting.
+	disableNotification bool
+	// chatType is MAX's type of the chat; "" until it is needed.
+	chatType string
 }
 
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
@@ -66,24 +69,25 @@ func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	return s, s.prepare()
 }
 
-// usable says what keeps the token from being sent at all.
+// usable checks that the token can be sent in a header.
 func (s *sender) usable() *autopost.Error {
 	if s.call.Secret.IsZero() {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "the bot token is missing")
 	}
 	if strings.ContainsFunc(s.call.Secret.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the token has characters that no header may hold")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeUnauthorized, "the token must consist of printable ASCII characters")
 	}
 	return nil
 }
 
+// prepare checks the token and parses the target and the channel's settings.
 func (s *sender) prepare() *autopost.Error {
 	if failure := s.usable(); failure != nil {
 		return failure
 	}
 	chat, err := strconv.ParseInt(s.call.Delivery.TargetID, 10, 64)
 	if err != nil {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target is not a chat id")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target must be a chat id")
 	}
 	s.chat = strconv.FormatInt(chat, 10)
 	var settings struct {
@@ -95,7 +99,7 @@ func (s *sender) prepare() *autopost.Error {
 				s.hide.Text(fmt.Sprintf("channel settings: %v", err)))
 		}
 	}
-	s.silent = settings.DisableNotification
+	s.disableNotification = settings.DisableNotification
 	return nil
 }
 

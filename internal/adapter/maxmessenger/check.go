@@ -12,18 +12,18 @@ import (
 	"autopost/internal/adapter"
 )
 
-// Check implements autopost.Checker: who the bot is, and for each chat whether it
-// may write there.
-func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
+// Check implements autopost.Checker. It returns the bot's name and, for each target, whether the bot may
+// write there.
+func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.CredentialInfo, *autopost.Error) {
 	c := a.checker(secret)
 	var me struct {
 		UserID   int64  `json:"user_id"`
 		Username string `json:"username"`
 	}
 	if failure := c.ask(ctx, &me, nil, "me"); failure != nil {
-		return autopost.Standing{}, failure
+		return autopost.CredentialInfo{}, failure
 	}
-	standing := autopost.Standing{Account: me.Username, Rights: make([]autopost.Right, 0, len(targets))}
+	standing := autopost.CredentialInfo{Account: me.Username, Rights: make([]autopost.Right, 0, len(targets))}
 	if standing.Account == "" {
 		standing.Account = fmt.Sprint(me.UserID)
 	}
@@ -37,14 +37,15 @@ func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []s
 	return standing, nil
 }
 
-// checker asks about a bot; nothing that is kept of its calls holds the token, or the other secrets.
+// checker makes a checker whose errors contain neither the token nor the other secrets.
 func (a *Adapter) checker(secret autopost.Secret, others ...autopost.Secret) checker {
 	return checker{sender{adapter: a, call: autopost.Call{Secret: secret}, hide: adapter.Hide(append(others, secret)...)}}
 }
 
+// checker makes calls about a bot, without a delivery.
 type checker struct{ sender }
 
-// right asks about one chat. The error is one that the next chat would meet, too.
+// right checks one chat. An error concerns all chats; a problem of this chat is in the Right.
 func (c checker) right(ctx context.Context, target string) (autopost.Right, *autopost.Error) {
 	right := autopost.Right{Target: target}
 	c.call.Delivery.TargetID = target
@@ -76,31 +77,31 @@ func (c checker) right(ctx context.Context, target string) (autopost.Right, *aut
 	case failure != nil:
 		return right, failure
 	case chat.Status != "active":
-		right.Reason = "the bot is not in the chat any more (" + chat.Status + "): add it"
+		right.Reason = "the bot is no longer in the chat (" + chat.Status + "): add it"
 	case chat.Type == "channel" && !member.IsOwner && !slices.Contains(member.Permissions, "write"):
-		right.Reason = "the bot may not write in the channel: make it an administrator that may"
+		right.Reason = "the bot may not write in the channel: make it an administrator with the right to write"
 	case member.IsAdmin && !member.IsOwner && !slices.Contains(member.Permissions, "write"):
-		right.Reason = "the bot is an administrator that may not write: give it that right"
+		right.Reason = "the bot is an administrator without the right to write: grant that right"
 	default:
 		right.MayPost = true
 	}
 	return right, nil
 }
 
-// ask makes a call that changes nothing.
+// ask makes a call that changes nothing, and decodes its answer.
 func (s *sender) ask(ctx context.Context, into any, query url.Values, path ...string) *autopost.Error {
 	target := s.adapter.base.JoinPath(path...)
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target makes no address")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "max_chat_invalid", "the target cannot be part of a URL")
 	}
 	req.Header.Set("Authorization", s.call.Secret.Reveal())
-	return s.tell(req, into)
+	return s.decode(req, into)
 }
 
-// tell makes a call and reads its answer.
-func (s *sender) tell(req *http.Request, into any) *autopost.Error {
+// decode makes a call and decodes its answer.
+func (s *sender) decode(req *http.Request, into any) *autopost.Error {
 	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
 	if failure != nil {
 		return failure

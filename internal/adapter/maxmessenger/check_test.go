@@ -14,7 +14,7 @@ import (
 	simulator "autopost/internal/sim/maxmessenger"
 )
 
-func TestCheckSaysWhereTheBotMayWrite(t *testing.T) {
+func TestCheckFindsWhereTheBotMayWrite(t *testing.T) {
 	core := sim.NewCore(0)
 	server := simulator.New(core, simulator.Options{Limits: &simulator.Limits{}})
 	require.NoError(t, server.AddBot(token))
@@ -48,7 +48,7 @@ func TestCheckSaysWhereTheBotMayWrite(t *testing.T) {
 	require.Equal(t, []string{"-1", "-5"}, may)
 	require.Equal(t, "News", standing.Rights[0].Title)
 
-	_, failure = a.Check(t.Context(), autopost.NewSecret("canary-nobody"), targets)
+	_, failure = a.Check(t.Context(), autopost.NewSecret("canary-unknown"), targets)
 	require.Equal(t, "max_unauthorized", failure.Code)
-	require.NotContains(t, failure.String(), "canary-nobody")
+	require.NotContains(t, failure.String(), "canary-unknown")
 }

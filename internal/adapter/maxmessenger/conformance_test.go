@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	token  = "f9LHod-canary-TOKEN_that_must_stay_at_home"
+	token  = "f9LHod-canary-TOKEN_that_must_not_leak"
 	target = "-70801090403050"
 	chatID = -70801090403050
 )
 
 func TestConformance(t *testing.T) { adaptertest.Run(t, harness(t)) }
 
-func world(t *testing.T) (*sim.Core, http.Handler) {
+func newSimulator(t *testing.T) (*sim.Core, http.Handler) {
 	core, server := platform(t)
 	return core, server
 }
@@ -46,7 +46,7 @@ func harness(t *testing.T) adaptertest.Harness {
 		methods[kind] = "POST /messages"
 	}
 	return adaptertest.Harness{
-		Secret: token, Target: target, World: world, Schema: published.MAX(t),
+		Secret: token, Target: target, Simulator: newSimulator, Schema: published.MAX(t),
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return maxmessenger.New(maxmessenger.Config{BaseURL: baseURL, Client: client})
 		},
@@ -60,10 +60,10 @@ func harness(t *testing.T) adaptertest.Harness {
 		Expired:     row(400, "proto.payload", "Invalid photo token provided: x", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "internal.error", "Internal error", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
 		Rows:        append(adaptertest.Answers(sheet), row(418, "teapot", "something new", permanent, autopost.ScopeDelivery, "max_418")),
-		Acts: map[autopost.ActKind]string{
-			autopost.ActEdit: "PUT /messages", autopost.ActDelete: "DELETE /messages", autopost.ActPin: "PUT /chats/{id}/pin", autopost.ActUnpin: "DELETE /chats/{id}/pin",
+		Changes: map[autopost.ChangeKind]string{
+			autopost.ChangeEdit: "PUT /messages", autopost.ChangeDelete: "DELETE /messages", autopost.ChangePin: "PUT /chats/{id}/pin", autopost.ChangeUnpin: "DELETE /chats/{id}/pin",
 		},
-		ActRows: actRows(),
+		ChangeRows: actRows(),
 	}
 }
 
@@ -74,7 +74,7 @@ func row(status int, code, message string, category autopost.Category, scope aut
 	}
 }
 
-func actRows() map[autopost.ActKind][]adaptertest.Row {
+func actRows() map[autopost.ChangeKind][]adaptertest.Row {
 	const permanent, delivery, channel = autopost.Permanent, autopost.ScopeDelivery, autopost.ScopeChannel
 	all := []adaptertest.Row{
 		row(429, "too.many.requests", "Too many requests", autopost.Transient, channel, "max_429"),
@@ -83,10 +83,10 @@ func actRows() map[autopost.ActKind][]adaptertest.Row {
 		row(503, "service.unavailable", "Service unavailable", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
 	}
 	gone := row(404, "not.found", "Message not found", permanent, delivery, "max_not_found")
-	return map[autopost.ActKind][]adaptertest.Row{
-		autopost.ActEdit:   append(all, gone, row(400, "proto.payload", "Field 'text' size (4001) must be at most 4000", permanent, delivery, "message_too_long")),
-		autopost.ActDelete: append(all, adaptertest.Row{Status: 404, Code: "not.found", Description: "Message not found"}),
-		autopost.ActPin:    append(all, gone),
-		autopost.ActUnpin:  all,
+	return map[autopost.ChangeKind][]adaptertest.Row{
+		autopost.ChangeEdit:   append(all, gone, row(400, "proto.payload", "Field 'text' size (4001) must be at most 4000", permanent, delivery, "message_too_long")),
+		autopost.ChangeDelete: append(all, adaptertest.Row{Status: 404, Code: "not.found", Description: "Message not found"}),
+		autopost.ChangePin:    append(all, gone),
+		autopost.ChangeUnpin:  all,
 	}
 }

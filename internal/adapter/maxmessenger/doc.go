@@ -1,10 +1,10 @@
-// Package maxmessenger speaks the bot API of the MAX messenger
-// (https://dev.max.ru/docs-api). The platform is called max; the package is not, for that is a builtin.
+// Package maxmessenger is the adapter for the bot API of the MAX messenger (https://dev.max.ru/docs-api).
+// It serves the platform "max"; max is a builtin of Go.
 //
-// A post is one POST /messages. Media are uploaded before it, each in two calls (a
-// slot, then the bytes to another host), and named in it by tokens, which are reused. There is no
-// finalising call: MAX processes an upload while the post is tried, and says
-// attachment.not.ready until it is done. A failed upload is always definite, since nothing was posted.
+// A post is one POST /messages. Each medium is uploaded before, in two calls: one asks for a slot, one
+// sends the bytes to another host. The message names media by tokens, which are reused. No call ends an
+// upload: MAX processes it and answers attachment.not.ready to posts that come too early. A failed
+// upload is definite, for nothing was posted.
 //
-// What became of a lost call is read back from the chat.
+// After an unknown outcome, Reconcile reads the messages of the chat.
 package maxmessenger

@@ -3,10 +3,12 @@ package maxmessenger_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +27,7 @@ import (
 type bench struct {
 	core   *sim.Core
 	server *simmax.Server
-	media  *adaptertest.Materials
+	media  *adaptertest.MediaAccess
 	url    string
 }
 
@@ -34,22 +36,25 @@ func newBench(t *testing.T) *bench {
 	core, server := platform(t)
 	listener := httptest.NewServer(published.Inspect(t, server, published.MAX(t)))
 	t.Cleanup(listener.Close)
-	return &bench{core: core, server: server, media: adaptertest.NewMaterials(), url: listener.URL}
+	return &bench{core: core, server: server, media: adaptertest.NewMediaAccess(), url: listener.URL}
 }
 
-func send(t *testing.T, base string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
+func send(t *testing.T, base string, media autopost.MediaAccess, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
 	return sendWith(t, base, token, media, d)
 }
 
-func sendWith(t *testing.T, base, secret string, media autopost.Materials, d autopost.Delivery) autopost.Outcome {
+func sendWith(t *testing.T, base, secret string, media autopost.MediaAccess, d autopost.Delivery) autopost.Outcome {
 	t.Helper()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: base, Client: client})
 	require.NoError(t, err)
-	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(secret), Media: media})
+	o := adapter.Send(t.Context(), autopost.Call{
+		Delivery: d, Secret: autopost.NewSecret(secret), Media: media,
+		Emit: func(context.Context, autopost.Acknowledged) error { return nil },
+	})
 	adaptertest.RequireSound(t, o, secret)
 	return o
 }
@@ -74,7 +79,7 @@ func TestCaptionsBecomeTheTextOfAStepWithoutText(t *testing.T) {
 	require.True(t, o.OK, "%v", o.Error)
 	require.Equal(t, "one\n\nthree", b.server.Messages(chatID)[0].Text)
 	for _, e := range b.core.Log.Entries() {
-		require.Empty(t, e.Notes, "%s: the token stays at home, lengths are exact, slots take no body", e.Method)
+		require.Empty(t, e.Notes, "%s: upload hosts get no token, lengths are exact, slots have no body", e.Method)
 	}
 }
 
@@ -102,7 +107,66 @@ func TestMixedAlbumUploadsAgainOnlyWhatWasKnown(t *testing.T) {
 	require.Equal(t, []string{d.Payload.Media[1].BlobRef + " image"}, b.media.Forgets())
 }
 
-func TestAFailedUploadIsDefinite(t *testing.T) {
+// MAX may refuse tokens that it has just issued, for hours. The content is not bad.
+func TestTokenOfAnotherOwnerIsUploadedAgainOnceThenWaits(t *testing.T) {
+	refusal := sim.Fault{Method: "POST /messages", Effect: sim.EffectStatus, Status: 400, Code: "proto.payload", Description: "Key: errors.process.attachment.movie.not.owner"}
+	for _, times := range []int{1, 2} {
+		b := newBench(t)
+		refusal.To = times
+		require.NoError(t, b.core.Faults.Add(refusal))
+		d := b.delivery(autopost.MediaVideo)
+		o := send(t, b.url, b.media, d)
+		require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 2)
+		require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /messages"}), 2)
+		if times == 1 {
+			require.True(t, o.OK, "%v", o.Error)
+			continue
+		}
+		require.Equal(t, autopost.Transient, o.Error.Category)
+		require.Equal(t, autopost.CodeMediaExpired, o.Error.Code)
+		require.EqualValues(t, 600_000, o.Error.RetryAfterMS)
+	}
+}
+
+// A channel refuses notify=false. Groups and dialogs have silent posts.
+func TestSilentPosts(t *testing.T) {
+	for chatType, silent := range map[string]bool{"channel": false, "chat": true, "dialog": true} {
+		b := newBench(t)
+		b.server.AddChat(simmax.Chat{ID: chatID, Type: chatType})
+		d := b.delivery()
+		d.RenderMeta.Steps = []autopost.Step{{Name: "text", Text: true, Body: "one"}, {Name: "text-1", Text: true, Body: "two"}}
+		d.Settings = json.RawMessage(`{"disable_notification":true}`)
+		o := send(t, b.url, b.media, d)
+		require.True(t, o.OK, "%s: %v", chatType, o.Error)
+		posts := b.core.Log.Entries(sim.Filter{Method: "POST /messages"})
+		require.Len(t, posts, 2)
+		for _, post := range posts {
+			require.Equal(t, silent, slices.Contains(post.Badges, "silent"), chatType)
+		}
+		require.Len(t, b.core.Log.Entries(sim.Filter{Method: "GET /chats/{id}"}), 1, "once for a delivery")
+	}
+}
+
+// While the type of the chat is unknown, a silent post is not sent.
+func TestSilentPostToAnUnknownChat(t *testing.T) {
+	for code, fault := range map[string]sim.Fault{
+		"max_chat_unknown": {Method: "GET /chats/{id}", Effect: sim.EffectReset},
+		"max_5xx":          {Method: "GET /chats/{id}", Effect: sim.EffectGarbage},
+		"max_unauthorized": {Method: "GET /chats/{id}", Effect: sim.EffectStatus, Status: 401},
+	} {
+		b := newBench(t)
+		require.NoError(t, b.core.Faults.Add(fault))
+		d := b.delivery()
+		d.RenderMeta.Steps[0].Text = true
+		d.Settings = json.RawMessage(`{"disable_notification":true}`)
+		o := send(t, b.url, b.media, d)
+		require.Equal(t, code, o.Error.Code)
+		require.True(t, o.Error.Known, "nothing was sent")
+		require.Empty(t, b.core.Log.Entries(sim.Filter{Method: "POST /messages"}))
+	}
+}
+
+func TestFailedUploadIsDefinite(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault    sim.Fault
 		category autopost.Category
@@ -145,7 +209,7 @@ func TestAFailedUploadIsDefinite(t *testing.T) {
 	}
 }
 
-// api answers every call with what the test says, by path.
+// api answers each call with the test's answer for its path.
 func api(t *testing.T, answers map[string]string, seen func(*http.Request, []byte)) string {
 	t.Helper()
 	var server *httptest.Server
@@ -172,13 +236,16 @@ func TestMessageRequest(t *testing.T) {
 		DisablePreview: true, Steps: []autopost.Step{{Name: "text", Text: true}},
 		Buttons: [][]autopost.Button{{{Text: "Open", URL: "https://example.org"}}},
 	}
-	base := api(t, map[string]string{"/messages": posted}, func(r *http.Request, body []byte) {
+	base := api(t, map[string]string{"/messages": posted, "/chats/" + target: `{"type":"chat"}`}, func(r *http.Request, body []byte) {
 		require.Equal(t, token, r.Header.Get("Authorization"))
+		if r.URL.Path != "/messages" {
+			return
+		}
 		require.Equal(t, "chat_id="+target+"&disable_link_preview=true", r.URL.RawQuery)
 		require.JSONEq(t, `{"text":"plain & simple","link":null,"notify":false,"attachments":[{"type":"inline_keyboard",
 			"payload":{"buttons":[[{"type":"link","text":"Open","url":"https://example.org"}]]}}]}`, string(body))
 	})
-	o := send(t, base, adaptertest.NewMaterials(), d)
+	o := send(t, base, adaptertest.NewMediaAccess(), d)
 	require.Equal(t, "mid.1", o.ProviderMessageID)
 	require.EqualValues(t, 1795000000123, o.SentAt.UnixMilli())
 }
@@ -199,7 +266,7 @@ func TestUploadAnswers(t *testing.T) {
 		"audio, no answer": {autopost.MediaAudio, "/upload/audio", "", "S", "S"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			media := adaptertest.NewMaterials()
+			media := adaptertest.NewMediaAccess()
 			base := api(t, map[string]string{"/messages": posted, c.path: c.answer, "slot token": c.slot}, func(r *http.Request, body []byte) {
 				switch r.URL.Path {
 				case "/messages":
@@ -220,8 +287,8 @@ func TestUploadAnswers(t *testing.T) {
 	}
 }
 
-// The simulator refuses, also what the document says nothing of, in the document's one form.
-func TestRefusalsHaveThePublishedForm(t *testing.T) {
+// All errors of the simulator have the form of the published document.
+func TestErrorsOfTheSimulatorHaveThePublishedForm(t *testing.T) {
 	refusalOf := published.MAXError(t)
 	core, server := platform(t)
 	ask := func(method, target, auth, body string) {
@@ -247,7 +314,7 @@ func TestRefusalsHaveThePublishedForm(t *testing.T) {
 	file := `{"type":"file","payload":{"token":"t"}}`
 	for _, body := range []string{
 		"{", `{}`, `{"text":1}`, `{"text":"` + strings.Repeat("a", 4001) + `"}`, `{"text":"a","format":"markup"}`,
-		`{"attachments":[` + file + `,` + file + `]}`, `{"attachments":[{"type":"image","payload":{"token":"nobody's"}}]}`,
+		`{"attachments":[` + file + `,` + file + `]}`, `{"attachments":[{"type":"image","payload":{"token":"unknown"}}]}`,
 		`{"attachments":[{"type":"image","payload":{"token":"a","url":"https://example.org/a.png"}}]}`,
 		`{"text":"a","attachments":[{"type":"inline_keyboard","payload":{"buttons":[[{"type":"link","text":"a","url":"ftp://a"}]]}}]}`,
 		`{"text":"a","attachments":[{"type":"hologram"}]}`,
@@ -260,7 +327,7 @@ func TestRefusalsHaveThePublishedForm(t *testing.T) {
 	}
 }
 
-func TestAnswersOfStatus200ThatAreNone(t *testing.T) {
+func TestErrorsOfStatus200(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer, code string
 		known        bool
@@ -268,13 +335,15 @@ func TestAnswersOfStatus200ThatAreNone(t *testing.T) {
 		"success false":            {`{"success":false,"message":"no"}`, "max_simple_error", true},
 		"success false, not ready": {`{"success":false,"message":"Key: errors.process.attachment.file.not.processed"}`, "attachment.not.ready", true},
 		"a code":                   {`{"code":"account.blocked","message":"x"}`, "max_account_blocked", true},
+		"success false, limited":   {`{"success":false,"message":"too.many.requests"}`, "max_429", true},
+		"success false, no rights": {`{"success":false,"message":"chat.denied"}`, "max_chat_denied", true},
 		"no id":                    {`{"message":{"body":{}}}`, autopost.CodeUnknownOutcome, false},
 		"success without message":  {`{"success":true}`, autopost.CodeUnknownOutcome, false},
 		"html":                     {`<html>`, autopost.CodeUnknownOutcome, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := autopost.Delivery{TargetID: target, RenderedText: "a", RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "text", Text: true}}}}
-			o := send(t, api(t, map[string]string{"/messages": c.answer}, nil), adaptertest.NewMaterials(), d)
+			o := send(t, api(t, map[string]string{"/messages": c.answer}, nil), adaptertest.NewMediaAccess(), d)
 			require.NotNil(t, o.Error)
 			require.Equal(t, c.code, o.Error.Code)
 			require.Equal(t, c.known, o.Error.Known)
@@ -282,9 +351,47 @@ func TestAnswersOfStatus200ThatAreNone(t *testing.T) {
 	}
 }
 
-func TestASlotWithoutAUsableAddressIsAFailedUpload(t *testing.T) {
+// Only MAX's own form may stop a bot or a channel.
+func TestPageOfAProxyIsNotMAXsAnswer(t *testing.T) {
+	d := autopost.Delivery{TargetID: target, RenderedText: "a", RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "text", Text: true}}}}
+	for _, status := range []int{400, 401, 403, 404, 405, 407, 451} {
+		for _, body := range []string{"<html>access.denied</html>", "", `{"error":"verify.token"}`, `{"code":401,"message":"verify.token"}`} {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, body)
+			}))
+			o := send(t, server.URL, adaptertest.NewMediaAccess(), d)
+			server.Close()
+			require.Equal(t, "TRANSIENT/platform max_gateway", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "%d %s", status, body)
+			require.True(t, o.Error.Known, "nothing was sent")
+		}
+	}
+}
+
+// An error may match two rows: its key and its text differ.
+func TestTheMostSevereReasonWins(t *testing.T) {
+	for _, c := range []struct {
+		status       int
+		answer, code string
+	}{
+		{403, `{"code":"account.blocked","message":"chat.denied"}`, "max_account_blocked"},
+		{400, `{"code":"verify.token","message":"Invalid file token provided"}`, "max_unauthorized"},
+		{400, `{"code":"proto.payload","message":"Key: errors.process.attachment.video.not.supported, invalid token"}`, "media_rejected"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.answer)
+		}))
+		d := autopost.Delivery{TargetID: target, RenderedText: "a", RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "text", Text: true}}}}
+		o := send(t, server.URL, adaptertest.NewMediaAccess(), d)
+		server.Close()
+		require.Equal(t, c.code, o.Error.Code, c.answer)
+	}
+}
+
+func TestSlotWithoutAURLIsAFailedUpload(t *testing.T) {
 	for _, address := range []string{"", "ftp://127.0.0.1/x", "/relative", "http://%zz"} {
-		media := adaptertest.NewMaterials()
+		media := adaptertest.NewMediaAccess()
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(map[string]string{"url": address})
 		}))
@@ -297,8 +404,8 @@ func TestASlotWithoutAUsableAddressIsAFailedUpload(t *testing.T) {
 	}
 }
 
-// Whether upload hosts are under the API's authority is not established, nor are they up when it is.
-func TestAnUploadHostThatCannotBeReachedHoldsUpNothingElse(t *testing.T) {
+// A failure of an upload host concerns only the posts that need it.
+func TestUnreachableUploadHostConcernsTheDelivery(t *testing.T) {
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
 	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
 	untrusted.StartTLS()
@@ -306,7 +413,7 @@ func TestAnUploadHostThatCannotBeReachedHoldsUpNothingElse(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for code, host := range map[string]string{"tls_untrusted": untrusted.URL, "net_connect": gone.URL} {
-		media := adaptertest.NewMaterials()
+		media := adaptertest.NewMediaAccess()
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(map[string]string{"url": host + "/upload"})
 		}))
@@ -320,7 +427,7 @@ func TestAnUploadHostThatCannotBeReachedHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
-func TestATokenThatNoHeaderMayHoldIsRefused(t *testing.T) {
+func TestTokenMustFitAHeader(t *testing.T) {
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	adapter, err := maxmessenger.New(maxmessenger.Config{BaseURL: "http://127.0.0.1:1", Client: client})
@@ -329,21 +436,21 @@ func TestATokenThatNoHeaderMayHoldIsRefused(t *testing.T) {
 	require.Equal(t, "max_unauthorized", o.Error.Code)
 }
 
-// gifs makes a picture of every content.
-type gifs struct{ *adaptertest.Materials }
+// gifs gives each content the type image/gif.
+type gifs struct{ *adaptertest.MediaAccess }
 
 func (g gifs) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
-	content, err := g.Materials.Open(ctx, blobRef)
+	content, err := g.MediaAccess.Open(ctx, blobRef)
 	if err == nil {
 		content.ContentType, content.Filename = "image/gif", "a.gif"
 	}
 	return content, err
 }
 
-func TestAnAnimatedPictureIsAnImage(t *testing.T) {
+func TestGIFIsAnImage(t *testing.T) {
 	b := newBench(t)
 	d := b.delivery(autopost.MediaAnimation)
-	for range 2 { // the second time by the token kept
+	for range 2 { // the second time with the cached token
 		o := send(t, b.url, gifs{b.media}, d)
 		require.True(t, o.OK, "%v", o.Error)
 	}
@@ -351,7 +458,7 @@ func TestAnAnimatedPictureIsAnImage(t *testing.T) {
 	require.Equal(t, "image", b.server.Messages(chatID)[1].Media[0].Kind)
 }
 
-// What may stand in one message does, with its buttons, and is taken by the platform.
+// Each legal mix of media is sent as one message with its buttons.
 func TestEveryLegalMessage(t *testing.T) {
 	const image, video, audio, file = autopost.MediaImage, autopost.MediaVideo, autopost.MediaAudio, autopost.MediaFile
 	for name, kinds := range map[string][]autopost.MediaKind{
@@ -372,7 +479,7 @@ func TestEveryLegalMessage(t *testing.T) {
 			posts := b.core.Log.Entries(sim.Filter{Method: "POST /messages"})
 			require.Len(t, posts, 1)
 			require.Len(t, posts[0].Buttons, 1)
-			require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), len(kinds), "each by a slot of its kind")
+			require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), len(kinds), "one slot for each medium")
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"autopost/internal/adapter"
 )
 
-// newMessage is the body of POST /messages. The schema requires the first three and
-// takes null for each.
+// newMessage is the body of POST and PUT /messages. Some versions of the schema require the first three
+// fields, which may be null.
 type newMessage struct {
 	Text        *string      `json:"text"`
 	Attachments []attachment `json:"attachments"`
@@ -49,7 +49,8 @@ type linkButton struct {
 	URL  string `json:"url"`
 }
 
-func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
+// step sends one step. If MAX rejects a token, it uploads the content again and sends once more.
+func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (adapter.Receipt, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
 		medium, failure := adapter.Item(s.call.Delivery, index)
@@ -60,23 +61,33 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 			return adapter.Receipt{}, failure
 		}
 	}
-	known := slices.ContainsFunc(items, func(it item) bool { return it.known })
-	receipt, failure := s.post(ctx, step, items, answers)
-	if failure == nil || !known || failure.Code != autopost.CodeMediaExpired {
+	cached := slices.ContainsFunc(items, func(it item) bool { return it.known })
+	receipt, failure := s.post(ctx, step, items, replyTo)
+	if failure == nil || len(items) == 0 || failure.Code != autopost.CodeMediaExpired {
 		return receipt, failure
 	}
-	// The answer does not say which token is meant.
+	// The answer does not state which token is meant. MAX also rejects tokens that it has just issued.
 	for i := range items {
-		s.forget(ctx, &items[i])
+		if items[i].known || !cached {
+			s.forget(ctx, &items[i])
+		}
 	}
-	return s.post(ctx, step, items, answers)
+	return s.post(ctx, step, items, replyTo)
 }
 
-// post uploads what has no token yet and sends the message.
-func (s *sender) post(ctx context.Context, step autopost.Step, items []item, answers string) (adapter.Receipt, *autopost.Error) {
+// post uploads the items without a token and sends the message. replyTo is the id of the message to
+// reply to.
+func (s *sender) post(ctx context.Context, step autopost.Step, items []item, replyTo string) (adapter.Receipt, *autopost.Error) {
 	body := s.message(step)
-	if answers != "" {
-		body.Link = &messageLink{Type: "reply", MID: answers}
+	silent, failure := s.silent(ctx)
+	if failure != nil {
+		return adapter.Receipt{}, failure
+	}
+	if silent {
+		body.Notify = new(bool)
+	}
+	if replyTo != "" {
+		body.Link = &messageLink{Type: "reply", MID: replyTo}
 	}
 	for i := range items {
 		if items[i].token == "" {
@@ -100,10 +111,10 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, ans
 	return read(answer, s.hide)
 }
 
-// message makes the body without its attachments. A step that carries no delivery
-// text shows its media's captions, for attachments have none of their own.
+// message makes the body without attachments. Attachments have no captions, so that the captions of a
+// step without text become the text of its message.
 func (s *sender) message(step autopost.Step) newMessage {
-	text := s.call.Delivery.Said(step)
+	text := s.call.Delivery.StepText(step)
 	if !step.Text {
 		var captions []string
 		for _, caption := range step.Captions {
@@ -120,10 +131,28 @@ func (s *sender) message(step autopost.Step) newMessage {
 			body.Format = "html"
 		}
 	}
-	if s.silent {
-		body.Notify = new(bool)
-	}
 	return body
+}
+
+// silent reports whether the message is sent without a notification. A channel rejects notify=false, so
+// silent first asks MAX for the type of the chat.
+func (s *sender) silent(ctx context.Context) (bool, *autopost.Error) {
+	if !s.disableNotification {
+		return false, nil
+	}
+	if s.chatType == "" {
+		var chat struct {
+			Type string `json:"type"`
+		}
+		if failure := s.ask(ctx, &chat, nil, "chats", s.chat); failure != nil {
+			if !failure.Known { // nothing was posted
+				failure.Known, failure.Code = true, codeChatUnknown
+			}
+			return false, failure
+		}
+		s.chatType = chat.Type
+	}
+	return s.chatType == "chat" || s.chatType == "dialog", nil
 }
 
 func links(rows [][]autopost.Button) [][]linkButton {
@@ -136,13 +165,13 @@ func links(rows [][]autopost.Button) [][]linkButton {
 	return out
 }
 
-// exchange makes a call of the API; without a body where that is nil.
+// exchange makes a call to the API. A nil body is not sent.
 func (s *sender) exchange(ctx context.Context, method, path string, query url.Values, body any) (adapter.Answer, *autopost.Error) {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
 		if err != nil {
-			panic("maxmessenger: encode a body: " + err.Error()) // the types have no value that JSON lacks
+			panic("maxmessenger: encode a body: " + err.Error()) // every body of this package can be JSON
 		}
 		content = bytes.NewReader(encoded)
 	}
@@ -156,19 +185,20 @@ func (s *sender) exchange(ctx context.Context, method, path string, query url.Va
 	return adapter.Exchange(s.adapter.client, req, s.hide)
 }
 
-// request makes a call to the API itself: only here does the token go into a header, raw, without a scheme.
+// request makes a request to the API, with the token as the whole Authorization header. Requests to
+// other hosts do not have it.
 func (s *sender) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, *autopost.Error) {
 	target := s.adapter.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL cannot be part of a URL")
 	}
 	req.Header.Set("Authorization", s.call.Secret.Reveal())
 	return req, nil
 }
 
-// sent is what an answer tells of the message made.
+// sent is a message in an answer.
 type sent struct {
 	Timestamp int64 `json:"timestamp"` // Unix time in milliseconds
 	Body      struct {

@@ -9,14 +9,14 @@ import (
 	"autopost"
 )
 
-// Updates implements autopost.Subscriber: what tells where the bot is and what chats
-// are called, and what people say to it. Of a change of its rights MAX tells nothing.
+// Updates implements autopost.Subscriber: messages, pressed buttons, titles of chats, and chats that the
+// bot enters or leaves.
 func (*Adapter) Updates() []string {
 	return []string{"message_created", "message_callback", "bot_added", "bot_removed", "bot_started", "bot_stopped", "chat_title_changed"}
 }
 
-// Subscription implements autopost.Subscriber by GET /subscriptions. A bot may have
-// several; those to other addresses are let be.
+// Subscription implements autopost.Subscriber with GET /subscriptions. A bot may have several; those
+// with another URL are ignored.
 func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, url string) (autopost.Subscription, *autopost.Error) {
 	c := a.checker(secret)
 	if failure := c.usable(); failure != nil {
@@ -39,7 +39,7 @@ func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, url 
 	return autopost.Subscription{}, nil
 }
 
-// Subscribe implements autopost.Subscriber by POST /subscriptions.
+// Subscribe implements autopost.Subscriber with POST /subscriptions.
 func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want autopost.Subscription, hook autopost.Secret) *autopost.Error {
 	c := a.checker(secret, hook)
 	if failure := c.usable(); failure != nil {
@@ -54,7 +54,7 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 		return failure
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return c.tell(req, new(any))
+	return c.decode(req, new(any))
 }
 
 var _ autopost.Subscriber = (*Adapter)(nil)

@@ -13,7 +13,7 @@ import (
 	simulator "autopost/internal/sim/maxmessenger"
 )
 
-func TestASubscriptionIsAskedAboutAndMade(t *testing.T) {
+func TestSubscriptionIsReadAndSet(t *testing.T) {
 	server := simulator.New(sim.NewCore(0), simulator.Options{Limits: &simulator.Limits{}})
 	defer server.Close()
 	require.NoError(t, server.AddBot(token))
@@ -30,7 +30,7 @@ func TestASubscriptionIsAskedAboutAndMade(t *testing.T) {
 	require.Nil(t, a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "https://example.org/elsewhere"}, hook))
 	seen, failure := a.Subscription(t.Context(), bot, want.URL)
 	require.Nil(t, failure)
-	require.Equal(t, autopost.Subscription{}, seen, "what goes elsewhere is another subscription")
+	require.Equal(t, autopost.Subscription{}, seen, "another URL is another subscription")
 	require.Nil(t, a.Subscribe(t.Context(), bot, want, hook))
 	seen, failure = a.Subscription(t.Context(), bot, want.URL)
 	require.Nil(t, failure)

@@ -15,12 +15,12 @@ import (
 	"autopost/internal/adapter"
 )
 
-// codeUploadFailed: an upload host failed in a way that may pass. The scope is the
-// delivery: the API itself and posts without media are not concerned.
+// codeUploadFailed: an upload host failed temporarily. The scope is the delivery, for posts without
+// media do not need that host.
 const codeUploadFailed = "max_upload_failed"
 
-// kinds are MAX's types of a medium, as they may be. Only an animation has two: a
-// GIF is an image there, a silent clip a video, which the content tells.
+// kinds maps a medium to its possible types in MAX. An animation is an image if it is a GIF, else a
+// video; its content decides.
 var kinds = map[autopost.MediaKind][]string{
 	autopost.MediaImage:     {"image"},
 	autopost.MediaVideo:     {"video"},
@@ -33,14 +33,14 @@ var kinds = map[autopost.MediaKind][]string{
 type item struct {
 	medium autopost.Media
 	kind   string
-	// token names the uploaded content; it is uploaded when empty.
+	// token identifies the uploaded content; if it is empty, the content is uploaded.
 	token string
-	// known says that the token was there before this attempt.
+	// known says that the token is from before this attempt.
 	known bool
 }
 
-// Upload implements autopost.Uploader. MAX does not say when it has worked on a
-// content: a post that comes too early waits.
+// Upload implements autopost.Uploader. MAX does not state when the content is ready; a post that comes
+// too early fails with attachment.not.ready.
 func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.Uploaded, *autopost.Error) {
 	s := sender{adapter: a, call: autopost.Call{Secret: upload.Secret, Media: upload.Media}, hide: adapter.Hide(upload.Secret)}
 	if failure := s.usable(); failure != nil {
@@ -56,10 +56,11 @@ func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.
 	return autopost.Uploaded{FileID: it.token, Kind: it.kind}, nil
 }
 
+// find looks up the token of a medium.
 func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
 	possible := kinds[medium.Type]
 	if len(possible) == 0 {
-		return item{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the medium is of no kind that MAX has")
+		return item{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("media type must be image, video, animation, audio or file, got %q", medium.Type))
 	}
 	it := item{medium: medium, kind: possible[0], token: medium.FileID}
 	for _, kind := range possible {
@@ -78,19 +79,16 @@ func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopo
 	return it, nil
 }
 
-// forget makes an item whose token was there before be uploaded. A failing cache does
-// not matter here: the token of the upload will overwrite the refused one.
+// forget drops a token, so that the content is uploaded again. An error of the cache is ignored: the
+// token of that upload replaces the old one.
 func (s *sender) forget(ctx context.Context, it *item) {
-	if !it.known {
-		return
-	}
 	if it.medium.FileID == "" {
 		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind)
 	}
 	it.token, it.known = "", false
 }
 
-// upload gets a slot and fills it. Whatever happens, nothing has been posted.
+// upload gets a slot and sends the content to it. All its errors are definite: nothing was posted.
 func (s *sender) upload(ctx context.Context, it *item) *autopost.Error {
 	content, failure := adapter.Open(ctx, s.call.Media, it.medium, s.hide)
 	if failure != nil {
@@ -109,17 +107,17 @@ func (s *sender) upload(ctx context.Context, it *item) *autopost.Error {
 		_ = form.Close()
 		return definite(failure)
 	}
-	// The slot's address is used unchanged, and the token stays at home: it is another host.
+	// The slot's URL is used unchanged. It is another host, which does not get the bot token.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, slot.URL, nil)
 	if err != nil || req.URL.Host == "" || (req.URL.Scheme != "https" && req.URL.Scheme != s.adapter.base.Scheme) {
 		_ = form.Close()
-		return adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeUploadFailed, "the slot has no usable address")
+		return adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeUploadFailed, "the slot must have an http or https URL")
 	}
 	form.Attach(req)
 	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
 	if failure != nil {
 		if failure.Scope == autopost.ScopePlatform {
-			// It is a host of its own: posts without media, and other kinds of them, go on.
+			// Each kind of media has another host; other posts do not need this one.
 			failure.Scope = autopost.ScopeDelivery
 		}
 		return definite(failure)
@@ -127,17 +125,18 @@ func (s *sender) upload(ctx context.Context, it *item) *autopost.Error {
 	if it.token, failure = stored(answer, slot.Token, s.hide); failure != nil {
 		return failure
 	}
-	// MAX states no lifetime. A failing cache costs one more upload some day.
+	// MAX states no expiry. An error of the cache is ignored: a later post uploads again.
 	_ = s.call.Media.Keep(ctx, it.medium.BlobRef, it.kind, it.token, time.Time{})
 	return nil
 }
 
-// slot is the answer of POST /uploads; the token is there for video and audio only.
+// slot is the answer of POST /uploads. It has a token for video and audio only.
 type slot struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
+// slot asks for a slot.
 func (s *sender) slot(ctx context.Context, kind string) (slot, *autopost.Error) {
 	req, failure := s.request(ctx, http.MethodPost, "uploads", url.Values{"type": {kind}}, nil)
 	if failure != nil {
@@ -154,11 +153,11 @@ func (s *sender) slot(ctx context.Context, kind string) (slot, *autopost.Error) 
 	if r, ok := parse(answer); answer.Status >= 300 || (ok && r.refusal()) {
 		return slot{}, refused(answer, s.hide)
 	}
-	return slot{}, uploadError(answer, "the slot cannot be read", s.hide)
+	return slot{}, uploadError(answer, "the answer of POST /uploads is not of MAX's form", s.hide)
 }
 
-// stored takes the token out of an upload's answer: a map of photos, a token, or XML
-// (video and audio, whose token came with the slot).
+// stored returns the token from the answer of an upload host: a map of photos, a token, or XML for video
+// and audio, whose token is that of the slot.
 func stored(answer adapter.Answer, token string, hide adapter.Redactor) (string, *autopost.Error) {
 	switch {
 	case answer.Status == http.StatusRequestEntityTooLarge, answer.Status == http.StatusUnsupportedMediaType:
@@ -169,7 +168,7 @@ func stored(answer adapter.Answer, token string, hide adapter.Redactor) (string,
 	}
 	if token != "" {
 		if text := string(answer.Body); strings.Contains(text, "<retval>") && !strings.Contains(text, "<retval>1</retval>") {
-			return "", uploadError(answer, "the upload host did not take the content", hide)
+			return "", uploadError(answer, "the upload host rejects the content", hide)
 		}
 		return token, nil
 	}
@@ -187,7 +186,7 @@ func stored(answer adapter.Answer, token string, hide adapter.Redactor) (string,
 			}
 		}
 	}
-	return "", uploadError(answer, "the upload's answer names no token", hide)
+	return "", uploadError(answer, "the answer of the upload host has no token", hide)
 }
 
 func uploadError(answer adapter.Answer, message string, hide adapter.Redactor) *autopost.Error {
@@ -195,7 +194,7 @@ func uploadError(answer adapter.Answer, message string, hide adapter.Redactor) *
 	return rule.Error(answer, message, hide)
 }
 
-// definite turns what would be an unknown outcome of a post into a failed upload.
+// definite turns an unknown outcome into a failed upload: nothing was posted.
 func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
 		failure.Known, failure.Code = true, codeUploadFailed

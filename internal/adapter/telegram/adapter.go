@@ -13,14 +13,14 @@ import (
 	"autopost/internal/adapter"
 )
 
-// DefaultBaseURL is Telegram's own server; a self-hosted one has the same paths.
+// DefaultBaseURL is Telegram's own server. A self-hosted server has the same paths.
 const DefaultBaseURL = "https://api.telegram.org"
 
 // Config configures an adapter.
 type Config struct {
-	// BaseURL is where /bot<token>/<method> begins; [DefaultBaseURL] when empty.
+	// BaseURL is the URL before /bot<token>/<method>; [DefaultBaseURL] if empty.
 	BaseURL string
-	// Client makes the calls. Required.
+	// Client is required.
 	Client adapter.Doer
 }
 
@@ -28,15 +28,16 @@ type Config struct {
 type Adapter struct {
 	base   *url.URL
 	client adapter.Doer
+	pauses pauses
 }
 
-// New makes an adapter, without effect on the outside.
+// New makes an adapter. It makes no call. The error says that the base URL is not an http or https URL.
 func New(cfg Config) (*Adapter, error) {
 	base, err := adapter.Base(cmp.Or(cfg.BaseURL, DefaultBaseURL))
 	if err != nil {
 		return nil, fmt.Errorf("telegram base URL: %w", err)
 	}
-	return &Adapter{base: base, client: cfg.Client}, nil
+	return &Adapter{base: base, client: cfg.Client, pauses: defaultPauses}, nil
 }
 
 // Platform implements autopost.Adapter.
@@ -51,20 +52,20 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	return adapter.Run(ctx, call, s.step)
 }
 
-// settings are those of a channel that this adapter reads.
+// settings are the settings of a channel.
 type settings struct {
 	DisableNotification bool `json:"disable_notification"`
 	ProtectContent      bool `json:"protect_content"`
-	// HasSpoiler and ShowCaptionAboveMedia are for pictures, videos and animations.
+	// HasSpoiler and ShowCaptionAboveMedia apply to photos, videos and animations.
 	HasSpoiler            bool `json:"has_spoiler"`
 	ShowCaptionAboveMedia bool `json:"show_caption_above_media"`
-	// LinkPreview is how a preview looks that the post does not disable.
+	// LinkPreview applies unless the post disables the preview.
 	LinkPreview linkPreview `json:"link_preview_options"`
-	// ServiceChatID is where what is looked for is forwarded to for a moment; 0 is nowhere.
+	// ServiceChatID is the chat to which Reconcile forwards messages; 0 if there is none.
 	ServiceChatID int64 `json:"service_chat_id"`
 }
 
-// sender sends one delivery.
+// sender makes the calls of one delivery.
 type sender struct {
 	adapter  *Adapter
 	call     autopost.Call
@@ -72,19 +73,19 @@ type sender struct {
 	settings settings
 	// chat is the target without its thread.
 	chat string
-	// common are the parameters that every call of the delivery has.
+	// common are the parameters of each send; the first one is the chat.
 	common []param
 }
 
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	s := &sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
 	if call.Secret.IsZero() {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no bot token")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "the bot token is missing")
 	}
 	return s, s.prepare()
 }
 
-// prepare reads the target ("chat" or "chat:thread") and the channel's settings.
+// prepare parses the target ("chat" or "chat:thread") and the channel's settings.
 func (s *sender) prepare() *autopost.Error {
 	var thread string
 	var threaded bool
@@ -94,12 +95,12 @@ func (s *sender) prepare() *autopost.Error {
 	} else if strings.HasPrefix(s.chat, "@") {
 		s.common = append(s.common, param{"chat_id", s.chat})
 	} else {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "tg_chat_not_found", "the target is neither a chat id nor an @name")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeNoChat, "the target must be a chat id or an @name")
 	}
 	if threaded {
 		id, err := strconv.ParseInt(thread, 10, 64)
 		if err != nil {
-			return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "tg_chat_not_found", "the target's thread is not a number")
+			return adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeNoChat, "the thread of the target must be a number")
 		}
 		s.common = append(s.common, param{"message_thread_id", id})
 	}

@@ -14,7 +14,7 @@ import (
 	simulator "autopost/internal/sim/telegram"
 )
 
-func TestCheckSaysWhereTheBotMayPost(t *testing.T) {
+func TestCheckFindsWhereTheBotMayPost(t *testing.T) {
 	core := sim.NewCore(0)
 	server := simulator.New(core, simulator.Options{Limits: &simulator.Limits{}})
 	require.NoError(t, server.AddBot(token))
@@ -49,10 +49,10 @@ func TestCheckSaysWhereTheBotMayPost(t *testing.T) {
 	require.Equal(t, []string{"-1", "-5:7", "8"}, may)
 	require.Equal(t, "News", standing.Rights[0].Title)
 	for _, entry := range core.Log.Entries() {
-		require.Contains(t, []string{"getMe", "getChat", "getChatMember"}, entry.Method, "nothing is changed there")
+		require.Contains(t, []string{"getMe", "getChat", "getChatMember"}, entry.Method, "nothing is changed")
 	}
 
-	_, failure = a.Check(t.Context(), autopost.NewSecret("7001001:AAnobodysTokenAtAll00000000000000000"), targets)
+	_, failure = a.Check(t.Context(), autopost.NewSecret("7001001:AAunknownToken000000000000000000000000"), targets)
 	require.Equal(t, autopost.Permanent, failure.Category)
-	require.NotContains(t, failure.String(), "nobodysToken")
+	require.NotContains(t, failure.String(), "unknownToken")
 }

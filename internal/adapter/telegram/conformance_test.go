@@ -23,7 +23,7 @@ const (
 
 func TestConformance(t *testing.T) { adaptertest.Run(t, harness(t)) }
 
-func world(t *testing.T) (*sim.Core, http.Handler) {
+func newSimulator(t *testing.T) (*sim.Core, http.Handler) {
 	core := sim.NewCore(0)
 	server := simtelegram.New(core, simtelegram.Options{Limits: &simtelegram.Limits{}})
 	require.NoError(t, server.AddBot(token))
@@ -33,9 +33,13 @@ func world(t *testing.T) (*sim.Core, http.Handler) {
 
 func harness(t *testing.T) adaptertest.Harness {
 	return adaptertest.Harness{
-		Secret: token, Target: "-1001234567890", World: world, Schema: published.Telegram(t),
+		Secret: token, Target: "-1001234567890", Simulator: newSimulator, Schema: published.Telegram(t),
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
-			return telegram.New(telegram.Config{BaseURL: baseURL, Client: client})
+			a, err := telegram.New(telegram.Config{BaseURL: baseURL, Client: client})
+			if err == nil {
+				a.ShortenPauses()
+			}
+			return a, err
 		},
 		Longest:        strings.Repeat("😀", 4096), // code points
 		LookupSettings: `{"service_chat_id": -1005550000001}`,
@@ -51,14 +55,14 @@ func harness(t *testing.T) adaptertest.Harness {
 		Expired:     row(400, "Bad Request: wrong file_id or the file is temporarily unavailable", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "Internal Server Error", autopost.Transient, autopost.ScopePlatform, "tg_5xx"),
 		Rows:        append(adaptertest.Answers(sheet), row(418, "something new", permanent, autopost.ScopeDelivery, "tg_418")),
-		Acts: map[autopost.ActKind]string{
-			autopost.ActEdit: "editMessageText", autopost.ActDelete: "deleteMessage", autopost.ActPin: "pinChatMessage", autopost.ActUnpin: "unpinChatMessage",
+		Changes: map[autopost.ChangeKind]string{
+			autopost.ChangeEdit: "editMessageText", autopost.ChangeDelete: "deleteMessage", autopost.ChangePin: "pinChatMessage", autopost.ChangeUnpin: "unpinChatMessage",
 		},
-		ActRows: actRows(),
+		ChangeRows: actRows(),
 	}
 }
 
-func actRows() map[autopost.ActKind][]adaptertest.Row {
+func actRows() map[autopost.ChangeKind][]adaptertest.Row {
 	const permanent, delivery, channel = autopost.Permanent, autopost.ScopeDelivery, autopost.ScopeChannel
 	flood := row(429, "Too Many Requests: retry after 37", autopost.Transient, channel, "tg_429")
 	flood.RetryAfter, flood.Want.RetryAfterMS = 37, 37_000
@@ -69,18 +73,18 @@ func actRows() map[autopost.ActKind][]adaptertest.Row {
 		row(400, "Bad Request: chat not found", permanent, channel, "tg_chat_not_found"),
 		row(502, "Bad Gateway", autopost.Transient, autopost.ScopePlatform, "tg_5xx"),
 	}
-	stands := func(description string) adaptertest.Row {
+	inEffect := func(description string) adaptertest.Row {
 		return adaptertest.Row{Status: 400, Description: "Bad Request: " + description}
 	}
-	return map[autopost.ActKind][]adaptertest.Row{
-		autopost.ActEdit: append(all, stands("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"),
+	return map[autopost.ChangeKind][]adaptertest.Row{
+		autopost.ChangeEdit: append(all, inEffect("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"),
 			row(400, "Bad Request: message to edit not found", permanent, delivery, "tg_edit"),
 			row(400, "Bad Request: message can't be edited", permanent, delivery, "tg_edit"),
 			row(400, "Bad Request: message is too long", permanent, delivery, "message_too_long")),
-		autopost.ActDelete: append(all, stands("message to delete not found"), row(400, "Bad Request: message can't be deleted", permanent, delivery, "tg_delete")),
-		autopost.ActPin: append(all, stands("CHAT_NOT_MODIFIED"), row(400, "Bad Request: message to pin not found", permanent, delivery, "tg_pin"),
+		autopost.ChangeDelete: append(all, inEffect("message to delete not found"), row(400, "Bad Request: message can't be deleted", permanent, delivery, "tg_delete")),
+		autopost.ChangePin: append(all, inEffect("CHAT_NOT_MODIFIED"), row(400, "Bad Request: message to pin not found", permanent, delivery, "tg_pin"),
 			row(400, "Bad Request: not enough rights to manage pinned messages in the chat", permanent, channel, "tg_no_rights")),
-		autopost.ActUnpin: append(all, stands("message to unpin not found")),
+		autopost.ChangeUnpin: append(all, inEffect("message to unpin not found")),
 	}
 }
 

@@ -1,13 +1,13 @@
-// Package telegram speaks the Telegram Bot API (https://core.telegram.org/bots/api).
+// Package telegram is the adapter for the Telegram Bot API (https://core.telegram.org/bots/api).
 //
-// A step without media is a sendMessage, with one medium the method of its kind, with
-// two to ten a sendMediaGroup. Known file ids are reused; an id that Telegram refuses is
-// forgotten and the content uploaded in a second call of the same attempt, which
-// doubles nothing: the refusal is definite.
+// A step without media is a sendMessage, a step with one medium the method of its kind, a step with two
+// to ten media a sendMediaGroup. Known file ids are reused. If Telegram rejects an id, the adapter
+// forgets it and uploads the content in a second call of the same attempt. The rejection is definite, so
+// that nothing is posted twice.
 //
-// Bots cannot read a chat. What became of a lost call is found out by copies in a service
-// chat, where the channel has one.
+// A bot cannot read a chat. After an unknown outcome, Reconcile forwards messages to the channel's
+// service chat and compares them.
 //
-// The token is part of the path. It appears in no error: outbound hides URLs, and
-// whatever an answer quotes is redacted.
+// The token is part of each URL. No error contains it: outbound hides URLs, and quoted answers are
+// redacted.
 package telegram

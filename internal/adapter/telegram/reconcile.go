@@ -14,22 +14,30 @@ import (
 )
 
 const (
-	// lookBack is how much before a call began its post may seem to be made: clocks differ.
-	lookBack = time.Minute
-	// maxProbes is how many messages are looked at, endAfter after how many in a row that are nobody's the chat has ended.
-	maxProbes = 20
-	endAfter  = 3
-	// A copy counts as a message to the service chat, of which there may be one a second; a miss is only a call.
-	copyPause = time.Second
-	missPause = 50 * time.Millisecond
+	// clockSkew is how long before a call its post may seem to be made, because clocks differ.
+	clockSkew = time.Minute
+	// maxProbes limits the messages that Reconcile reads. The chat ends after maxMissing ids in a row
+	// without a message.
+	maxProbes  = 20
+	maxMissing = 3
 )
 
-// SettleTime implements autopost.Reconciler: a message has its id as soon as it is there.
+// pauses are the waits between the calls of Reconcile.
+type pauses struct {
+	// afterCopy follows a forwarded message: Telegram allows one message a second in a chat.
+	afterCopy time.Duration
+	// afterMiss follows an id without a message.
+	afterMiss time.Duration
+}
+
+var defaultPauses = pauses{afterCopy: time.Second, afterMiss: 50 * time.Millisecond}
+
+// SettleTime implements autopost.Reconciler. A message has its id as soon as it exists.
 func (*Adapter) SettleTime() time.Duration { return 0 }
 
-// Reconcile implements autopost.Reconciler: it forwards what follows the newest known
-// message of a channel or supergroup to the service chat, compares it, and deletes the copy.
-// Bots cannot read a chat otherwise. Without a service chat nobody is asked.
+// Reconcile implements autopost.Reconciler. It forwards the messages after the newest known one to the
+// service chat, compares each copy with the post and deletes it, for a bot cannot read a chat. It asks
+// nothing without a service chat. It works in channels and supergroups only.
 func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Verdict {
 	s := &sender{adapter: a, call: call, hide: adapter.Hide(call.Secret)}
 	if failure := s.prepare(); failure != nil {
@@ -52,59 +60,63 @@ func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Ve
 	return adapter.Found(ctx, call, ids)
 }
 
-func untold(format string, values ...any) *autopost.Error {
-	return adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, "tg_not_told", fmt.Sprintf(format, values...))
+// undecided is the error if the chat does not show whether it has the post.
+func undecided(format string, values ...any) *autopost.Error {
+	return adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, "tg_undecided", fmt.Sprintf(format, values...))
 }
 
-// probe looks for one step's messages in a chat.
+// probe searches a chat for the messages of one step.
 type probe struct {
 	*sender
 	from chat
-	want adapter.Look
-	// size is how many messages the step makes: an album's stand one after the other.
+	want adapter.PostContent
+	// size is the number of messages of the step. Those of an album have consecutive ids.
 	size int
-	// after is the highest id that is known from before the call in doubt.
+	// after is the highest known id from before the call.
 	after int64
 	since time.Time
-	// pause is how long the next call has to wait.
+	// copied says that the last call forwarded a message.
+	copied bool
+	// pause is the wait before the next call.
 	pause time.Duration
 }
 
-// chat is what must be known of a chat to look into it.
+// chat is the answer of getChat.
 type chat struct {
 	ID        int64  `json:"id"`
 	Type      string `json:"type"`
 	Protected bool   `json:"has_protected_content"`
 }
 
-// probe finds out whether the chat can be looked into, and from where on.
+// probe prepares the search. The error says that the chat cannot be searched.
 func (s *sender) probe(ctx context.Context) (*probe, *autopost.Error) {
 	d := s.call.Delivery
 	step, _, ok := adapter.Missing(d)
 	if !ok || d.LastCallAt == nil {
-		return nil, untold("the delivery has no step in doubt, or does not say since when")
+		return nil, undecided("the delivery has no step with an unknown outcome, or no time of its last call")
 	}
-	p := &probe{sender: s, size: max(1, len(step.Items)), since: d.LastCallAt.Add(-lookBack)}
+	p := &probe{sender: s, size: max(1, len(step.Items)), since: d.LastCallAt.Add(-clockSkew)}
 	if p.after = newest(d); p.after == 0 {
-		return nil, untold("no message of the chat is known from before the call")
+		return nil, undecided("no message of the chat is known from before the call")
 	}
-	if failure := (checker{adapter: s.adapter, secret: s.call.Secret, hide: s.hide}).ask(ctx, "getChat", url.Values{"chat_id": {s.chat}}, &p.from); failure != nil {
+	c := checker{adapter: s.adapter, secret: s.call.Secret, hide: s.hide}
+	if failure := c.ask(ctx, "getChat", url.Values{"chat_id": {s.chat}}, &p.from); failure != nil {
 		return nil, failure
 	}
 	switch {
 	case p.from.ID == s.settings.ServiceChatID:
-		return nil, untold("the service chat is the channel itself")
+		return nil, undecided("the service chat is the channel itself")
 	case p.from.Type != "channel" && p.from.Type != "supergroup":
-		return nil, untold("a %s has no ids of its own that grow", p.from.Type)
+		return nil, undecided("a %s does not number its own messages", p.from.Type)
 	case p.from.Protected || s.settings.ProtectContent:
-		return nil, untold("what is protected cannot be forwarded")
+		return nil, undecided("protected messages cannot be forwarded")
 	}
 	var failure *autopost.Error
 	p.want, failure = s.wanted(ctx, step)
 	return p, failure
 }
 
-// newest is the highest id that is known to be older than the missing step; 0 for none.
+// newest is the highest known id that is older than the missing step; 0 if none is known.
 func newest(d autopost.Delivery) int64 {
 	var highest int64
 	older := slices.Clone(d.RenderMeta.Progress.ProviderMessageIDs)
@@ -122,19 +134,19 @@ func newest(d autopost.Delivery) int64 {
 	return highest
 }
 
-// wanted is what the step's messages look like together.
-func (s *sender) wanted(ctx context.Context, step autopost.Step) (adapter.Look, *autopost.Error) {
-	var want adapter.Look
-	texts := []string{s.call.Delivery.Said(step)}
+// wanted returns the look of the step's messages together.
+func (s *sender) wanted(ctx context.Context, step autopost.Step) (adapter.PostContent, *autopost.Error) {
+	var want adapter.PostContent
+	texts := []string{s.call.Delivery.StepText(step)}
 	if len(step.Items) > 0 {
 		items, failure := s.items(ctx, step)
 		if failure != nil {
-			return adapter.Look{}, failure
+			return adapter.PostContent{}, failure
 		}
 		texts = nil
 		for _, it := range items {
 			texts = append(texts, it.caption)
-			want.Media = append(want.Media, adapter.Shown{Kind: it.kind, ID: it.fileID})
+			want.Media = append(want.Media, adapter.PostMedium{Kind: it.kind, ID: it.fileID})
 		}
 	}
 	for i, text := range texts {
@@ -142,22 +154,22 @@ func (s *sender) wanted(ctx context.Context, step autopost.Step) (adapter.Look, 
 			texts[i] = adapter.Plain(text)
 		}
 	}
-	want.Text = adapter.Squeeze(strings.Join(texts, "\n"))
+	want.Text = adapter.NormalizeText(strings.Join(texts, "\n"))
 	return want, nil
 }
 
-// run gives the ids of the step's messages; none says that the chat ends without them.
+// run returns the ids of the step's messages; nil if the chat ends without them.
 func (p *probe) run(ctx context.Context) ([]string, *autopost.Error) {
 	others := adapter.Others(p.call.Delivery)
-	var unit []message // the newest messages, one after the other, that nobody else is known to have made
-	unclear, misses := int64(0), 0
+	var unit []message // the last messages with consecutive ids that no other delivery is known to have made
+	unclear, missing := int64(0), 0
 	for id, probes := p.after+1, 0; probes < maxProbes; id++ {
 		if slices.Contains(others, strconv.FormatInt(id, 10)) {
-			unit, misses = nil, 0
+			unit, missing = nil, 0
 			continue
 		}
 		probes++
-		m, there, failure := p.forwarded(ctx, id)
+		m, exists, failure := p.forwarded(ctx, id)
 		switch {
 		case failure != nil:
 			return nil, failure
@@ -167,9 +179,9 @@ func (p *probe) run(ctx context.Context) ([]string, *autopost.Error) {
 			unit = append(unit, *m)
 			unit = unit[max(0, len(unit)-p.size):]
 		}
-		misses++
-		if there {
-			misses = 0
+		missing++
+		if exists {
+			missing = 0
 		}
 		switch p.compare(unit) {
 		case adapter.Same:
@@ -178,18 +190,18 @@ func (p *probe) run(ctx context.Context) ([]string, *autopost.Error) {
 			unclear = id
 		case adapter.Different:
 		}
-		if misses < endAfter {
+		if missing < maxMissing {
 			continue
 		}
 		if unclear != 0 {
-			return nil, untold("message %d may be the post, or another's", unclear)
+			return nil, undecided("message %d may be the post, or another's", unclear)
 		}
 		return nil, nil
 	}
-	return nil, untold("the chat has had %d messages or more that nobody is known to have made", maxProbes)
+	return nil, undecided("the chat has %d messages or more of unknown origin", maxProbes)
 }
 
-// ids are those of the messages that end with this one.
+// ids returns the ids of the step's messages, of which last is the last.
 func (p *probe) ids(last int64) []string {
 	ids := make([]string, p.size)
 	for i := range ids {
@@ -198,27 +210,27 @@ func (p *probe) ids(last int64) []string {
 	return ids
 }
 
-// compare says whether messages that stand together are the step's.
-func (p *probe) compare(unit []message) adapter.Likeness {
+// compare compares consecutive messages with the step.
+func (p *probe) compare(unit []message) adapter.Match {
 	if len(unit) < p.size {
 		return adapter.Different
 	}
-	var look adapter.Look
+	var look adapter.PostContent
 	var texts []string
 	likeness := adapter.Same
 	for _, m := range unit {
 		texts = append(texts, m.Text+m.Caption)
 		if kind := m.kind(); kind != "" {
-			look.Media = append(look.Media, adapter.Shown{Kind: kind, ID: m.fileID(kind)})
+			look.Media = append(look.Media, adapter.PostMedium{Kind: kind, ID: m.fileID(kind)})
 		}
 		likeness = min(likeness, p.author(m.ForwardOrigin))
 	}
-	look.Text = adapter.Squeeze(strings.Join(texts, "\n"))
+	look.Text = adapter.NormalizeText(strings.Join(texts, "\n"))
 	return min(likeness, p.want.Compare(look, p.call.Delivery))
 }
 
-// author says whether a message may be ours by who made it, and when. A bot's id is the head of its token.
-func (p *probe) author(o origin) adapter.Likeness {
+// author compares the author and the time of a message with the call. A token begins with the bot's id.
+func (p *probe) author(o origin) adapter.Match {
 	bot, _, _ := strings.Cut(p.call.Secret.Reveal(), ":")
 	switch {
 	case time.Unix(o.Date, 0).Before(p.since.Truncate(time.Second)):
@@ -232,13 +244,13 @@ func (p *probe) author(o origin) adapter.Likeness {
 	return adapter.Different
 }
 
-// forwarded looks at one message by a copy that it deletes again. Nil is one that
-// cannot be ours; there is false where the id is nobody's.
-func (p *probe) forwarded(ctx context.Context, id int64) (m *message, there bool, failure *autopost.Error) {
-	if failure := p.rest(ctx); failure != nil {
+// forwarded reads one message by a copy, which it deletes. The message is nil if it cannot be the
+// post; exists is false if the id has no message.
+func (p *probe) forwarded(ctx context.Context, id int64) (m *message, exists bool, failure *autopost.Error) {
+	if failure := p.wait(ctx); failure != nil {
 		return nil, false, failure
 	}
-	p.pause = missPause
+	p.copied, p.pause = false, p.adapter.pauses.afterMiss
 	service := param{"chat_id", p.settings.ServiceChatID}
 	copies, failure := p.exchange(ctx, request{method: "forwardMessage", params: []param{
 		service, {"from_chat_id", p.from.ID}, {"message_id", id}, {"disable_notification", true},
@@ -247,22 +259,22 @@ func (p *probe) forwarded(ctx context.Context, id int64) (m *message, there bool
 	case failure == nil:
 	case failure.Code == codeNoMessage:
 		return nil, false, nil
-	case failure.Code == codeNotForwardable: // ours could be: it says so of joins, pins and the like
+	case failure.Code == codeNotForwardable: // a service message: a pin, a new member
 		return nil, true, nil
 	default:
 		return nil, false, failure
 	}
-	// A copy that cannot be deleted harms nobody, and its answer is not a message.
-	_, _ = p.exchange(ctx, request{method: "deleteMessage", params: []param{service, {"message_id", copies[0].MessageID}}}, nil)
-	p.pause = copyPause
+	// A copy that remains does no harm. The answer is not a message.
+	_, _ = p.exchange(ctx, request{method: "deleteMessage", params: []param{service, {"message_id", *copies[0].MessageID}}}, nil)
+	p.copied, p.pause = true, p.adapter.pauses.afterCopy
 	return &copies[0], true, nil
 }
 
-// rest keeps the calls apart.
-func (p *probe) rest(ctx context.Context) *autopost.Error {
-	if p.pause == copyPause {
+// wait waits for the pause after the last call, and extends the lease after each copy.
+func (p *probe) wait(ctx context.Context) *autopost.Error {
+	if p.copied {
 		if err := p.call.Renew(ctx); err != nil {
-			return untold("%s", p.hide.Text(err.Error()))
+			return undecided("%s", p.hide.Text(err.Error()))
 		}
 	}
 	timer := time.NewTimer(p.pause)
@@ -271,7 +283,7 @@ func (p *probe) rest(ctx context.Context) *autopost.Error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return untold("the time for it is over")
+		return undecided("the time for the search is over")
 	}
 }
 

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"autopost/internal/adapter"
 )
 
-// kinds maps a medium to its method and to the name of its parameter, which is also
-// the field of the answer that holds the file id, and the kind that the id is good for.
+// kinds maps a medium to its method and its name. The name is that of the parameter, of the answer's
+// field with the file id, and of the kind under which the id is cached.
 var kinds = map[autopost.MediaKind]struct{ method, name string }{
 	autopost.MediaImage:     {"sendPhoto", "photo"},
 	autopost.MediaVideo:     {"sendVideo", "video"},
@@ -20,8 +21,12 @@ var kinds = map[autopost.MediaKind]struct{ method, name string }{
 	autopost.MediaFile:      {"sendDocument", "document"},
 }
 
-// visual are the kinds that may be covered, and stand below their caption.
+// visual are the kinds that can have a spoiler and a caption above them.
 var visual = map[string]bool{"photo": true, "video": true, "animation": true}
+
+// scheduledPrefix begins our id of a message that Telegram accepted with message_id 0: it posts a video to
+// a large chat later, under an id that it does not state. The message is sent and never sent again.
+const scheduledPrefix = "scheduled-"
 
 // item is one medium of a step.
 type item struct {
@@ -29,31 +34,36 @@ type item struct {
 	method  string
 	kind    string
 	caption string
-	// fileID is Telegram's id; the content is uploaded when it is empty.
+	// fileID is Telegram's id; if it is empty, the call uploads the content.
 	fileID string
+	// size is that of a video that is uploaded; zero if the file does not state it.
+	size adapter.VideoSize
 }
 
-func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
+// step sends one step. If Telegram rejects a known file id, it uploads the content and sends again.
+func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (adapter.Receipt, *autopost.Error) {
 	if len(step.Items) == 0 {
-		return s.post(ctx, s.message(step, answers), nil)
+		return s.post(ctx, step, s.message(step, replyTo), nil)
 	}
 	items, failure := s.items(ctx, step)
 	if failure != nil {
 		return adapter.Receipt{}, failure
 	}
 	known := slices.ContainsFunc(items, func(it item) bool { return it.fileID != "" })
-	receipt, failure := s.post(ctx, s.media(step, items), items)
+	s.measure(ctx, items)
+	receipt, failure := s.post(ctx, step, s.media(step, items), items)
 	if failure == nil || !known || (failure.Code != autopost.CodeMediaExpired && failure.Code != codeURLFetch) {
 		return receipt, failure
 	}
-	// The answer does not say which id is meant.
+	// The answer does not state which id is meant.
 	for i := range items {
 		s.forget(ctx, &items[i])
 	}
-	return s.post(ctx, s.media(step, items), items)
+	s.measure(ctx, items)
+	return s.post(ctx, step, s.media(step, items), items)
 }
 
-// items are the media of a step, with Telegram's ids where they are known.
+// items returns the media of a step, with Telegram's ids as far as they are known.
 func (s *sender) items(ctx context.Context, step autopost.Step) ([]item, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
@@ -64,12 +74,12 @@ func (s *sender) items(ctx context.Context, step autopost.Step) ([]item, *autopo
 		kind, ok := kinds[medium.Type]
 		if !ok {
 			return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
-				"medium "+strconv.Itoa(index)+" is of no kind that Telegram has")
+				fmt.Sprintf("media[%d].type must be image, video, animation, audio or file, got %q", index, medium.Type))
 		}
 		items[i] = item{medium: medium, method: kind.method, kind: kind.name}
 		switch {
 		case i == 0 && step.Text:
-			items[i].caption = s.call.Delivery.Said(step)
+			items[i].caption = s.call.Delivery.StepText(step)
 		case i < len(step.Captions) && step.Captions[i] != nil:
 			items[i].caption = *step.Captions[i]
 		}
@@ -80,6 +90,7 @@ func (s *sender) items(ctx context.Context, step autopost.Step) ([]item, *autopo
 	return items, nil
 }
 
+// find looks up Telegram's id of an item.
 func (s *sender) find(ctx context.Context, it *item) *autopost.Error {
 	if it.medium.FileID != "" {
 		it.fileID = it.medium.FileID
@@ -90,8 +101,25 @@ func (s *sender) find(ctx context.Context, it *item) *autopost.Error {
 	return failure
 }
 
-// forget makes the item be uploaded. A failing cache does not matter here: the id of
-// the upload will overwrite the refused one.
+// measure reads the sizes of the videos that the call uploads: Telegram itself measures small files
+// only. Content that cannot be read is reported by the upload.
+func (s *sender) measure(ctx context.Context, items []item) {
+	for i := range items {
+		it := &items[i]
+		if it.fileID != "" || (it.kind != "video" && it.kind != "animation") {
+			continue
+		}
+		content, failure := adapter.Open(ctx, s.call.Media, it.medium, s.hide)
+		if failure != nil {
+			continue
+		}
+		it.size, _ = adapter.MeasureVideo(content)
+		_ = content.Close()
+	}
+}
+
+// forget drops the id of an item, so that its content is uploaded. An error of the cache is ignored: the
+// id of the upload replaces the old one.
 func (s *sender) forget(ctx context.Context, it *item) {
 	if it.fileID != "" && it.medium.FileID == "" {
 		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind)
@@ -99,39 +127,35 @@ func (s *sender) forget(ctx context.Context, it *item) {
 	it.fileID = ""
 }
 
-// request is one call to be made.
+// request is a call.
 type request struct {
 	method string
 	params []param
-	// uploads are indexes of the items whose content goes along, by the name of their part.
+	// uploads maps the name of a file part to the index of the item with its content.
 	uploads map[string]int
 }
 
-func (s *sender) message(step autopost.Step, answers string) request {
-	meta, text := s.call.Delivery.RenderMeta, s.call.Delivery.Said(step)
-	r := request{method: "sendMessage", params: s.start()}
+// message makes the request for a step without media. replyTo is the id of the message to reply to.
+func (s *sender) message(step autopost.Step, replyTo string) request {
+	meta, text := s.call.Delivery.RenderMeta, s.call.Delivery.StepText(step)
+	r := request{method: "sendMessage", params: slices.Clone(s.common)}
 	r.add("text", text)
 	r.parseMode(meta, text)
-	if id, err := strconv.ParseInt(answers, 10, 64); err == nil {
+	if id, err := strconv.ParseInt(replyTo, 10, 64); err == nil {
 		r.add("reply_parameters", replyParameters{MessageID: id, AllowSendingWithoutReply: true})
 	}
-	preview := s.settings.LinkPreview
-	if meta.DisablePreview {
-		preview = linkPreview{IsDisabled: true}
-	}
-	if preview != (linkPreview{}) {
-		r.add("link_preview_options", preview)
-	}
+	r.preview(s.preview(text))
 	r.buttons(adapter.Buttons(meta, step))
 	return r
 }
 
+// media makes the request for a step with media.
 func (s *sender) media(step autopost.Step, items []item) request {
 	if len(items) > 1 {
 		return s.album(items)
 	}
 	it := items[0]
-	r := request{method: it.method, params: s.start(), uploads: map[string]int{}}
+	r := request{method: it.method, params: slices.Clone(s.common), uploads: map[string]int{}}
 	if it.fileID != "" {
 		r.add(it.kind, it.fileID)
 	} else {
@@ -144,16 +168,18 @@ func (s *sender) media(step autopost.Step, items []item) request {
 	if s.settings.HasSpoiler && visual[it.kind] {
 		r.add("has_spoiler", true)
 	}
-	if s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != "" {
-		r.add("show_caption_above_media", true)
+	if it.caption != "" {
+		r.captionAbove(s.settings, it.kind)
 	}
+	r.size(it)
 	r.buttons(adapter.Buttons(s.call.Delivery.RenderMeta, step))
 	return r
 }
 
-// album has no buttons: sendMediaGroup knows no reply_markup.
+// album makes a request without buttons: sendMediaGroup has no reply_markup. All visual items have the
+// same caption position, else Telegram refuses the album.
 func (s *sender) album(items []item) request {
-	r := request{method: "sendMediaGroup", params: s.start(), uploads: map[string]int{}}
+	r := request{method: "sendMediaGroup", params: slices.Clone(s.common), uploads: map[string]int{}}
 	group := make([]inputMedia, len(items))
 	for i, it := range items {
 		group[i] = inputMedia{Type: it.kind, Media: it.fileID, Caption: it.caption}
@@ -161,7 +187,10 @@ func (s *sender) album(items []item) request {
 			group[i].ParseMode = s.call.Delivery.RenderMeta.ParseMode
 		}
 		group[i].HasSpoiler = s.settings.HasSpoiler && visual[it.kind]
-		group[i].ShowCaptionAboveMedia = s.settings.ShowCaptionAboveMedia && visual[it.kind] && it.caption != ""
+		group[i].ShowCaptionAboveMedia = s.settings.ShowCaptionAboveMedia && visual[it.kind]
+		if it.size != (adapter.VideoSize{}) {
+			group[i].Width, group[i].Height, group[i].Duration, group[i].SupportsStreaming = it.size.Width, it.size.Height, it.size.Seconds, true
+		}
 		if it.fileID == "" {
 			name := "f" + strconv.Itoa(i)
 			group[i].Media = "attach://" + name
@@ -172,9 +201,9 @@ func (s *sender) album(items []item) request {
 	return r
 }
 
-// post makes the call and keeps the ids of what was uploaded. A failing cache is no
-// failure of the post, it costs one more upload some day.
-func (s *sender) post(ctx context.Context, r request, items []item) (adapter.Receipt, *autopost.Error) {
+// post makes the call and caches the ids of uploads. An error of the cache is ignored: a later post
+// uploads again.
+func (s *sender) post(ctx context.Context, step autopost.Step, r request, items []item) (adapter.Receipt, *autopost.Error) {
 	messages, failure := s.exchange(ctx, r, items)
 	if failure != nil && failure.Moved != nil {
 		failure.Moved.From = s.chat
@@ -186,8 +215,12 @@ func (s *sender) post(ctx context.Context, r request, items []item) (adapter.Rec
 	if date := messages[0].Date; date > 0 {
 		receipt.SentAt = time.Unix(date, 0).UTC()
 	}
-	for _, m := range messages {
-		receipt.IDs = append(receipt.IDs, strconv.FormatInt(m.MessageID, 10))
+	for i, m := range messages {
+		id := strconv.FormatInt(*m.MessageID, 10)
+		if *m.MessageID == 0 {
+			id = fmt.Sprintf("%s%s-%s-%d", scheduledPrefix, s.call.Delivery.DeliveryID, step.Name, i)
+		}
+		receipt.IDs = append(receipt.IDs, id)
 	}
 	for _, i := range r.uploads {
 		if i >= len(messages) {

@@ -9,13 +9,12 @@ import (
 	"autopost"
 )
 
-// Updates implements autopost.Subscriber: what tells of rights and chats, and what
-// people say to the bot.
+// Updates implements autopost.Subscriber: changes of the bot's rights, messages and pressed buttons.
 func (*Adapter) Updates() []string {
 	return []string{"message", "channel_post", "callback_query", "my_chat_member"}
 }
 
-// Subscription implements autopost.Subscriber by getWebhookInfo. A bot has one webhook.
+// Subscription implements autopost.Subscriber with getWebhookInfo. A bot has one webhook.
 func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, _ string) (autopost.Subscription, *autopost.Error) {
 	var info struct {
 		URL              string   `json:"url"`
@@ -33,13 +32,13 @@ func (a *Adapter) Subscription(ctx context.Context, secret autopost.Secret, _ st
 	return s, nil
 }
 
-// Subscribe implements autopost.Subscriber by setWebhook. What waited for the webhook is pushed then.
+// Subscribe implements autopost.Subscriber with setWebhook. Telegram then pushes the waiting updates.
 func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want autopost.Subscription, hook autopost.Secret) *autopost.Error {
 	updates, err := json.Marshal(want.Updates)
 	if err != nil {
 		panic("telegram: encode a list of strings: " + err.Error())
 	}
-	return a.checker(secret, hook).tell(ctx, "setWebhook", url.Values{
+	return a.checker(secret, hook).post(ctx, "setWebhook", url.Values{
 		"url": {want.URL}, "allowed_updates": {string(updates)}, "secret_token": {hook.Reveal()},
 	})
 }

@@ -13,7 +13,7 @@ import (
 	simulator "autopost/internal/sim/telegram"
 )
 
-func TestAWebhookIsAskedAboutAndSet(t *testing.T) {
+func TestWebhookIsReadAndSet(t *testing.T) {
 	core := sim.NewCore(0)
 	server := simulator.New(core, simulator.Options{Limits: &simulator.Limits{}})
 	defer server.Close()
@@ -40,7 +40,7 @@ func TestAWebhookIsAskedAboutAndSet(t *testing.T) {
 	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/canary-hook-secret"}, hook)
 	require.Equal(t, autopost.Permanent, failure.Category)
 	require.Contains(t, failure.Message, "HTTPS")
-	failure = a.Subscribe(t.Context(), autopost.NewSecret("7001001:AAnobodysTokenAtAll00000000000000000"), want, hook)
-	require.NotContains(t, failure.String(), "nobodysToken")
+	failure = a.Subscribe(t.Context(), autopost.NewSecret("7001001:AAunknownToken000000000000000000000000"), want, hook)
+	require.NotContains(t, failure.String(), "unknownToken")
 	require.NotContains(t, failure.String(), "canary")
 }

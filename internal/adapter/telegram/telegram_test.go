@@ -2,6 +2,7 @@ package telegram_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,7 @@ import (
 	"autopost/internal/outbound"
 )
 
-// exchange sends a delivery to a server with a fixed answer and gives the body that it got.
+// exchange sends a delivery to a server with a fixed answer. It returns the body of the request.
 func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autopost.Outcome, []byte) {
 	t.Helper()
 	var body []byte
@@ -29,7 +30,7 @@ func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autop
 	require.NoError(t, err)
 	adapter, err := telegram.New(telegram.Config{BaseURL: server.URL + "/proxy/", Client: client})
 	require.NoError(t, err)
-	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: adaptertest.NewMaterials()})
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: adaptertest.NewMediaAccess()})
 	adaptertest.RequireSound(t, o, token)
 	client.CloseIdleConnections()
 	return o, body
@@ -85,7 +86,7 @@ func TestAlbumOfKnownIDs(t *testing.T) {
 	require.JSONEq(t, `{"chat_id":5,"media":[{"type":"video","media":"V","caption":"<b>a</b>"},{"type":"photo","media":"P","caption":"two"}]}`, string(body))
 }
 
-func TestAGivenIDThatIsRefusedAndHasNoContent(t *testing.T) {
+func TestRefusedFileIDWithoutContent(t *testing.T) {
 	d := text("5")
 	d.RenderMeta.Steps = []autopost.Step{{Name: "media-1", Items: []int{0}}}
 	d.Payload.Media = []autopost.Media{{Type: autopost.MediaImage, FileID: "P"}}
@@ -93,7 +94,7 @@ func TestAGivenIDThatIsRefusedAndHasNoContent(t *testing.T) {
 	require.Equal(t, autopost.CodeMediaMissingOrigin, o.Error.Code)
 }
 
-func TestAnswersThatAreNotPlain(t *testing.T) {
+func TestUnusualAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		code   string
@@ -104,11 +105,10 @@ func TestAnswersThatAreNotPlain(t *testing.T) {
 		"200 without a message":   {reply(200, `{"ok":true,"result":[]}`), autopost.CodeUnknownOutcome, false, 0},
 		"200 of a bare true":      {reply(200, `{"ok":true,"result":true}`), autopost.CodeUnknownOutcome, false, 0},
 		"200 html":                {reply(200, `<html>`), autopost.CodeUnknownOutcome, false, 0},
-		"200 that says no":        {reply(200, `{"ok":false,"error_code":403,"description":"Forbidden: x"}`), "tg_forbidden", true, 0},
-		"500 that says yes":       {reply(500, posted), autopost.CodeUnknownOutcome, false, 0},
+		"200 with an error":       {reply(200, `{"ok":false,"error_code":403,"description":"Forbidden: x"}`), "tg_forbidden", true, 0},
+		"500 with a message":      {reply(500, posted), autopost.CodeUnknownOutcome, false, 0},
 		"504 of a gateway's json": {reply(504, `{"error":"timeout"}`), autopost.CodeUnknownOutcome, false, 0},
 		"413 of a gateway":        {reply(413, `<html>`), autopost.CodeMediaTooLarge, true, 0},
-		"404 of something else":   {reply(404, `<html>`), "tg_bad_token_or_method", true, 0},
 		"429 of a gateway": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "12")
 			reply(429, "<html>")(w, r)
@@ -124,7 +124,43 @@ func TestAnswersThatAreNotPlain(t *testing.T) {
 	}
 }
 
-func TestMigrationTellsTheNewChat(t *testing.T) {
+// Only Telegram's own form may stop a bot or a channel.
+func TestPageOfAProxyIsNotTelegramsAnswer(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 404, 405, 407, 451} {
+		for _, body := range []string{"<html>chat not found</html>", "", `{"error":"Unauthorized"}`, `{"ok":"false","error_code":401,"description":"Unauthorized"}`} {
+			o, _ := exchange(t, text("5"), reply(status, body))
+			require.Equal(t, "TRANSIENT/platform tg_gateway", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "%d %s", status, body)
+			require.True(t, o.Error.Known, "nothing was sent")
+		}
+	}
+}
+
+// An album fails with the error of one item; other items may be posted.
+func TestRateLimitInsideAnAlbumIsUnknown(t *testing.T) {
+	o, _ := exchange(t, text("5"), reply(400, `{"ok":false,"error_code":400,"description":"Bad Request: failed to send message #2 with the error message \"Too Many Requests: retry after 14\""}`))
+	require.Equal(t, autopost.CodeUnknownOutcome, o.Error.Code)
+	require.Equal(t, autopost.Transient, o.Error.Category)
+	require.Equal(t, autopost.ScopeChannel, o.Error.Scope)
+	require.False(t, o.Error.Known)
+	require.EqualValues(t, 14_000, o.Error.RetryAfterMS)
+}
+
+// An error may match two rows, for it may wrap or quote another text.
+func TestTheMostSevereReasonWins(t *testing.T) {
+	for description, code := range map[string]string{
+		`failed to send message #1 with the error message \"CHAT_WRITE_FORBIDDEN\"`:                                "tg_no_rights",
+		`failed to send message #1 with the error message \"CHANNEL_PRIVATE: wrong file_id\"`:                      "tg_chat_not_found",
+		`failed to send message #3 with the error message \"FROZEN_METHOD_INVALID\": not enough rights`:            "tg_frozen",
+		`message to be replied not found: have no write access to the chat`:                                        "tg_no_rights",
+		`failed to send message #2 with the error message \"MEDIA_INVALID\", wrong file_id`:                        "media_rejected",
+		`can't parse entities: Unsupported start tag \"frozen_method_invalid\" at byte offset 0 in chat not found`: "validation_failed",
+	} {
+		o, _ := exchange(t, text("5"), reply(400, `{"ok":false,"error_code":400,"description":"Bad Request: `+description+`"}`))
+		require.Equal(t, code, o.Error.Code, description)
+	}
+}
+
+func TestMigrationNamesTheNewChat(t *testing.T) {
 	o, _ := exchange(t, text("5"), reply(400, `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1009876543210}}`))
 	require.Equal(t, "tg_chat_migrated", o.Error.Code)
 	var raw struct {
@@ -136,7 +172,7 @@ func TestMigrationTellsTheNewChat(t *testing.T) {
 	require.EqualValues(t, -1009876543210, raw.Parameters.MigrateTo)
 }
 
-func TestNewRefusesWhatIsNoAddress(t *testing.T) {
+func TestNewRejectsInvalidURLs(t *testing.T) {
 	for _, base := range []string{"api.telegram.org", "ftp://api.telegram.org", "http://", ":"} {
 		_, err := telegram.New(telegram.Config{BaseURL: base})
 		require.Error(t, err, base)

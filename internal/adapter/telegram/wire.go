@@ -14,17 +14,18 @@ import (
 	"autopost/internal/adapter"
 )
 
-// param is a parameter of a method, in the order in which it goes out.
+// param is a parameter of a method.
 type param struct {
 	name  string
 	value any
 }
 
 type linkPreview struct {
-	IsDisabled       bool `json:"is_disabled,omitempty"`
-	PreferSmallMedia bool `json:"prefer_small_media,omitempty"`
-	PreferLargeMedia bool `json:"prefer_large_media,omitempty"`
-	ShowAboveText    bool `json:"show_above_text,omitempty"`
+	IsDisabled       bool   `json:"is_disabled,omitempty"`
+	URL              string `json:"url,omitempty"`
+	PreferSmallMedia bool   `json:"prefer_small_media,omitempty"`
+	PreferLargeMedia bool   `json:"prefer_large_media,omitempty"`
+	ShowAboveText    bool   `json:"show_above_text,omitempty"`
 }
 
 type replyParameters struct {
@@ -40,13 +41,16 @@ type inputMedia struct {
 
 	HasSpoiler            bool `json:"has_spoiler,omitempty"`
 	ShowCaptionAboveMedia bool `json:"show_caption_above_media,omitempty"`
+
+	Width             int  `json:"width,omitempty"`
+	Height            int  `json:"height,omitempty"`
+	Duration          int  `json:"duration,omitempty"`
+	SupportsStreaming bool `json:"supports_streaming,omitempty"`
 }
 
 type keyboard struct {
 	InlineKeyboard [][]autopost.Button `json:"inline_keyboard"`
 }
-
-func (s *sender) start() []param { return slices.Clone(s.common) }
 
 func (r *request) add(name string, value any) { r.params = append(r.params, param{name, value}) }
 
@@ -62,9 +66,37 @@ func (r *request) buttons(rows [][]autopost.Button) {
 	}
 }
 
-// message is what an answer tells of a message made.
+func (r *request) preview(options linkPreview) {
+	if options != (linkPreview{}) {
+		r.add("link_preview_options", options)
+	}
+}
+
+func (r *request) captionAbove(channel settings, kind string) {
+	if channel.ShowCaptionAboveMedia && visual[kind] {
+		r.add("show_caption_above_media", true)
+	}
+}
+
+// size adds the size of an uploaded video. An animation has no supports_streaming.
+func (r *request) size(it item) {
+	if it.size == (adapter.VideoSize{}) {
+		return
+	}
+	r.add("width", it.size.Width)
+	r.add("height", it.size.Height)
+	if it.size.Seconds > 0 {
+		r.add("duration", it.size.Seconds)
+	}
+	if it.kind == "video" {
+		r.add("supports_streaming", true)
+	}
+}
+
+// message is a message in an answer.
 type message struct {
-	MessageID int64  `json:"message_id"`
+	// MessageID is 0 if Telegram posts the message later.
+	MessageID *int64 `json:"message_id"`
 	Date      int64  `json:"date"`
 	Photo     []file `json:"photo"`
 	Video     file   `json:"video"`
@@ -77,7 +109,7 @@ type message struct {
 	ForwardOrigin origin `json:"forward_origin"`
 }
 
-// origin is where a forwarded message comes from.
+// origin is the author of a forwarded message and the time when it was posted.
 type origin struct {
 	Type string `json:"type"`
 	Date int64  `json:"date"`
@@ -96,9 +128,9 @@ type file struct {
 	FileID string `json:"file_id"`
 }
 
-// kind is that of the message's medium; "" for a text.
+// kind is the kind of the message's medium; "" for a text.
 func (m message) kind() string {
-	for _, kind := range []string{"photo", "animation", "video", "audio", "document"} { // an animation is a document, too
+	for _, kind := range []string{"photo", "animation", "video", "audio", "document"} { // an animation also has a document
 		if m.fileID(kind) != "" {
 			return kind
 		}
@@ -106,7 +138,7 @@ func (m message) kind() string {
 	return ""
 }
 
-// fileID is empty when Telegram made something else of the upload.
+// fileID is the id of the medium; "" if it is of another kind. Telegram may convert an upload.
 func (m message) fileID(kind string) string {
 	switch kind {
 	case "photo":
@@ -125,6 +157,7 @@ func (m message) fileID(kind string) string {
 	return ""
 }
 
+// exchange makes a call and returns the messages that it made.
 func (s *sender) exchange(ctx context.Context, r request, items []item) ([]message, *autopost.Error) {
 	answer, failure := s.ask(ctx, r, items)
 	if failure != nil {
@@ -133,12 +166,12 @@ func (s *sender) exchange(ctx context.Context, r request, items []item) ([]messa
 	return read(answer, s.hide)
 }
 
+// ask makes a call and returns the answer.
 func (s *sender) ask(ctx context.Context, r request, items []item) (adapter.Answer, *autopost.Error) {
 	target := s.adapter.base.JoinPath("bot"+url.PathEscape(s.call.Secret.Reveal()), r.method)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
 	if err != nil {
-		// The error quotes the URL.
-		return adapter.Answer{}, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeBadToken, "the token makes no address")
+		return adapter.Answer{}, badToken()
 	}
 	if failure := s.attach(ctx, req, r, items); failure != nil {
 		return adapter.Answer{}, failure
@@ -146,7 +179,7 @@ func (s *sender) ask(ctx context.Context, r request, items []item) (adapter.Answ
 	return adapter.Exchange(s.adapter.client, req, s.hide)
 }
 
-// attach makes the body: JSON, or a form where content goes along.
+// attach sets the body: JSON, or a form if the call uploads content.
 func (s *sender) attach(ctx context.Context, req *http.Request, r request, items []item) *autopost.Error {
 	if len(r.uploads) == 0 {
 		params := make(map[string]any, len(r.params))
@@ -178,7 +211,7 @@ func (s *sender) attach(ctx context.Context, req *http.Request, r request, items
 	return nil
 }
 
-// encode writes JSON. What the adapter encodes has no value that JSON lacks.
+// encode returns JSON. It panics if value cannot be JSON, which no value of this package is.
 func encode(value any) []byte {
 	out, err := json.Marshal(value)
 	if err != nil {

@@ -11,26 +11,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"autopost"
 	"autopost/internal/adapter"
 )
 
-// DefaultBaseURL is X's own.
+// DefaultBaseURL is the base URL of the real API.
 const DefaultBaseURL = "https://api.x.com"
 
 const (
-	// reservedLength is what of X's 280 a post may have; a channel's max_weighted_length says otherwise.
+	// reservedLength is the longest post by weight, ten less than X's limit. A channel's
+	// max_weighted_length replaces it.
 	reservedLength = 270
 	maxAltText     = 1000 // characters
-	// settleTime is how long a timeline may be behind, as far as it was seen.
+	// settleTime is the observed delay of timelines.
 	settleTime = time.Minute
 )
 
 // Config configures an adapter.
 type Config struct {
-	// BaseURL is where /2 begins; [DefaultBaseURL] when empty.
+	// BaseURL is the address above /2; [DefaultBaseURL] when empty.
 	BaseURL string
 	// Client makes the calls. Required.
 	Client adapter.Doer
@@ -40,9 +42,11 @@ type Config struct {
 type Adapter struct {
 	base   *url.URL
 	client adapter.Doer
+	// old is true after X understood only the old names of fields.
+	old atomic.Bool
 }
 
-// New makes an adapter, without effect on the outside.
+// New returns an adapter. It makes no request.
 func New(cfg Config) (*Adapter, error) {
 	base, err := adapter.Base(cmp.Or(cfg.BaseURL, DefaultBaseURL))
 	if err != nil {
@@ -68,7 +72,7 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	return outcome
 }
 
-// sender sends one delivery, or looks for it.
+// sender makes the calls of one delivery.
 type sender struct {
 	adapter  *Adapter
 	call     autopost.Call
@@ -78,13 +82,13 @@ type sender struct {
 	used     autopost.Used
 }
 
-// What X asks a price for, besides a post.
+// The names under which paid calls are counted. Posts are counted by the database.
 const (
 	useMetadata  = "media_metadata"
 	useOwnedRead = "owned_read"
 )
 
-// settings are those of a channel that mean something to X.
+// settings are the channel settings that the adapter reads.
 type settings struct {
 	MadeWithAI            bool   `json:"made_with_ai"`
 	PaidPartnership       bool   `json:"paid_partnership"`
@@ -92,15 +96,15 @@ type settings struct {
 	ShareWithFollowers    bool   `json:"share_with_followers"`
 	CommunityID           string `json:"community_id"`
 	ReplySettings         string `json:"reply_settings"`
-	// MaxWeightedLength is how long a post of this account may be, in X's weights.
+	// MaxWeightedLength is the longest post of the account, by weight.
 	MaxWeightedLength int `json:"max_weighted_length"`
 }
 
-// everyone may answer where nobody says otherwise: X has no word for it.
+// everyone is our name for X's default, an absent reply_settings.
 const everyone = "everyone"
 
-// under is what holds for a post that says something of itself.
-func (s settings) under(post autopost.Post) settings {
+// withPost returns the settings for a post. The fields of the post take precedence.
+func (s settings) withPost(post autopost.Post) settings {
 	if post.MadeWithAI != nil {
 		s.MadeWithAI = *post.MadeWithAI
 	}
@@ -116,13 +120,13 @@ func (s settings) under(post autopost.Post) settings {
 
 var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "verified"}
 
-// account is a user's id or name.
+// account matches the id or the name of a user.
 var account = regexp.MustCompile(`^(?:[0-9]{1,19}|@?[A-Za-z0-9_]{1,15})$`)
 
-// postID is that of a post.
+// postID matches the id of a post.
 var postID = regexp.MustCompile(`^[0-9]{1,19}$`)
 
-// authorised is a sender that can call the API for an account.
+// authorised returns a sender that has a credential and no target.
 func (a *Adapter) authorised(call autopost.Call) (*sender, *autopost.Error) {
 	signer, secrets, failure := readCredential(call.Secret)
 	if failure != nil {
@@ -131,25 +135,26 @@ func (a *Adapter) authorised(call autopost.Call) (*sender, *autopost.Error) {
 	return &sender{adapter: a, call: call, signer: signer, hide: adapter.Hide(secrets...)}, nil
 }
 
+// sender returns a sender for a delivery. It checks the target and the settings.
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
 	s, failure := a.authorised(call)
 	if failure != nil {
 		return nil, failure
 	}
 	if !account.MatchString(call.Delivery.TargetID) {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "x_account_invalid", "the target is neither the id nor the name of an account")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "x_account_invalid", "the target must be the id or the name of an account")
 	}
 	if raw := call.Delivery.Settings; len(raw) > 0 {
 		if err := json.Unmarshal(raw, &s.settings); err != nil {
 			return nil, s.misconfigured(err.Error())
 		}
 	}
-	s.settings = s.settings.under(call.Delivery.RenderMeta.Post)
+	s.settings = s.settings.withPost(call.Delivery.RenderMeta.Post)
 	switch {
 	case !slices.Contains(replySettings, s.settings.ReplySettings):
-		return nil, s.misconfigured("reply_settings is none of " + strings.Join(replySettings[1:], ", "))
+		return nil, s.misconfigured("reply_settings must be one of everyone, " + strings.Join(replySettings[1:], ", "))
 	case s.settings.MaxWeightedLength < 0:
-		return nil, s.misconfigured("max_weighted_length is negative: write how long a post may be, or leave it out")
+		return nil, s.misconfigured("max_weighted_length must be positive: set the longest post of the account, or remove it")
 	case s.settings.MaxWeightedLength == 0:
 		s.settings.MaxWeightedLength = reservedLength
 	}
@@ -164,11 +169,11 @@ func invalid(format string, args ...any) *autopost.Error {
 	return adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf(format, args...))
 }
 
-// check finds what X would refuse before anything is sent: a thread is not to break off in the middle.
+// check refuses before the first call what X would refuse later, so that no thread ends in the middle.
 func (s *sender) check() *autopost.Error {
 	for _, step := range s.call.Delivery.RenderMeta.Steps {
 		if length := weight(s.text(step)); length > s.settings.MaxWeightedLength {
-			return invalid("step %s has a weighted length of %d, at most %d is taken: shorten it, or give the channel a long_text strategy",
+			return invalid("step %s has a weighted length of %d, the limit is %d: shorten it, or set long_text for the channel",
 				step.Name, length, s.settings.MaxWeightedLength)
 		}
 		if strings.TrimSpace(s.text(step)) == "" && len(step.Items) == 0 {
@@ -179,7 +184,7 @@ func (s *sender) check() *autopost.Error {
 			if failure != nil {
 				return failure
 			}
-			if failure := taken(fmt.Sprintf("media[%d]", index), medium); failure != nil {
+			if failure := checkMedium(fmt.Sprintf("media[%d]", index), medium); failure != nil {
 				return failure
 			}
 		}
@@ -187,21 +192,21 @@ func (s *sender) check() *autopost.Error {
 	return nil
 }
 
-// taken says why X would refuse a medium; nil when it would not.
-func taken(name string, medium autopost.Media) *autopost.Error {
+// checkMedium returns the reason why X would refuse a medium; nil if there is none.
+func checkMedium(name string, medium autopost.Media) *autopost.Error {
 	if len(categories[medium.Type]) == 0 {
-		return invalid("%s is of no kind that X has: give an image, a video or an animation", name)
+		return invalid("%s must be an image, a video or an animation", name)
 	}
 	if n := len([]rune(medium.Alt)); n > maxAltText {
-		return invalid("%s.alt has %d characters, X takes at most %d: shorten it", name, n, maxAltText)
+		return invalid("%s.alt must have at most %[3]d characters, got %[2]d: shorten it", name, n, maxAltText)
 	}
 	return nil
 }
 
-// text is what a step says: its part of the text, else its media's captions, for X shows none.
+// text is the text of a step. A step without text gets the captions of its media: X has no captions.
 func (s *sender) text(step autopost.Step) string {
 	if step.Text {
-		return s.call.Delivery.Said(step)
+		return s.call.Delivery.StepText(step)
 	}
 	var captions []string
 	for _, caption := range step.Captions {
@@ -212,13 +217,13 @@ func (s *sender) text(step autopost.Step) string {
 	return strings.Join(captions, "\n\n")
 }
 
-// request makes a call of the API, signed. body is JSON, or nil.
+// request builds a signed request. body is JSON, or nil.
 func (s *sender) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, *autopost.Error) {
 	target := s.adapter.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL is not valid")
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -227,17 +232,17 @@ func (s *sender) request(ctx context.Context, method, path string, query url.Val
 	return req, nil
 }
 
-// get reads the data of a call that changes nothing.
+// get reads the answer of a GET request into into.
 func (s *sender) get(ctx context.Context, path string, query url.Values, into any) *autopost.Error {
 	req, failure := s.request(ctx, http.MethodGet, path, query, nil)
 	if failure != nil {
 		return failure
 	}
-	return s.answered(req, into)
+	return s.exchange(req, into)
 }
 
-// answered makes a call that posts nothing, so that every failure of it is definite.
-func (s *sender) answered(req *http.Request, into any) *autopost.Error {
+// exchange makes a call that creates no post. Its failures are definite.
+func (s *sender) exchange(req *http.Request, into any) *autopost.Error {
 	answer, failure := adapter.Exchange(s.adapter.client, req, s.hide)
 	switch {
 	case failure != nil:

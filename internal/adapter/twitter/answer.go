@@ -20,32 +20,45 @@ const (
 	codeLimited      = "x_429"
 	codeCapped       = "x_usage_capped"
 	codeNoCredits    = "x_no_credits"
-	// codeCallFailed: a call that posts nothing brought no answer of use. An upload begins anew in the next attempt.
-	codeCallFailed    = "x_call_failed"
+	codeDailyLimit   = "x_daily_limit"
+	codeAutomated    = "x_automated"
+	// codeCallFailed: a call that creates no post got no usable answer. The next attempt repeats an upload.
+	codeCallFailed = "x_call_failed"
+	// codeUnclear: the timeline does not show whether the post exists.
+	codeUnclear       = "x_unclear"
 	codeUploadLost    = "x_upload_session_lost"
 	codeMediaNotReady = "x_media_not_ready"
 )
 
-// The waits for failures to which X states none: a quarter of an hour is its usual
-// window, a used-up month or an empty purse is for people.
+// The waits for failures for which X states none. rateWindow is its usual window.
 const (
-	quarter      = 15 * time.Minute
-	wait402      = time.Hour
-	waitCapped   = 6 * time.Hour
-	waitNotReady = 5 * time.Second
-	leastWait    = time.Second
-	stranger     = "something that is not X"
+	rateWindow     = 15 * time.Minute
+	waitNoCredits  = time.Hour
+	waitCapped     = 6 * time.Hour
+	waitDailyLimit = 3 * time.Hour
+	waitAutomated  = 2 * time.Hour
+	waitNotReady   = 5 * time.Second
+	leastWait      = time.Second
 )
 
-// rules are X's refusals for the calls that this adapter makes. The words are those of
-// all its three forms of an error; the first row that fits counts.
+// noCredits are the words of refusals about money. Some have only the type.
+var noCredits = []string{"spendcapreached", "creditsdepleted", "type credits."}
+
+// rules classify X's refusals by the words of all three forms of its errors. The first matching row
+// applies.
 var rules = []adapter.Rule{
+	{Status: 402, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeNoCredits},
+	{Status: 403, Contains: noCredits, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeNoCredits},
+	{Status: 429, Contains: noCredits, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeNoCredits},
 	{Status: 429, Contains: []string{"usage-capped", "usagecapexceeded"},
 		Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeCapped},
 	{Status: 429, Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: codeLimited},
-	{Status: 402, Category: autopost.Transient, Scope: autopost.ScopePlatform, Code: codeNoCredits},
 	{Status: 403, Contains: []string{"duplicate content", "is a duplicate", "code 187."},
 		Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: codeDuplicate},
+	{Status: 403, Contains: []string{"over daily status update limit", "code 185."},
+		Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: codeDailyLimit},
+	{Status: 403, Contains: []string{"might be automated", "code 226."},
+		Category: autopost.Transient, Scope: autopost.ScopeChannel, Code: codeAutomated},
 	{Status: 403, Contains: []string{"suspended", "temporarily locked", "code 64.", "code 326."},
 		Category: autopost.Permanent, Scope: autopost.ScopeChannel, Code: "x_suspended"},
 	{Status: 403, Contains: []string{"client-forbidden", "client-not-enrolled", "unsupported authentication", "unsupported-authentication", "oauth1-permissions", "oauth1 app permissions", "scope"},
@@ -60,13 +73,15 @@ var rules = []adapter.Rule{
 	{Status: 409, Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: "x_conflict"},
 }
 
-// problem is any of X's forms of an error.
+// problem is an error in any of X's three forms.
 type problem struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
-	Errors []struct {
+	// ResetDate is the UTC day from which X takes calls again, of a spending limit.
+	ResetDate string `json:"reset_date"`
+	Errors    []struct {
 		Code       int                        `json:"code"`
 		Message    string                     `json:"message"`
 		Detail     string                     `json:"detail"`
@@ -74,19 +89,19 @@ type problem struct {
 	} `json:"errors"`
 }
 
-// message is what a person reads: the most particular of X's words.
+// message is the most specific text of the error.
 func (p problem) message() string {
 	for _, e := range p.Errors {
-		if said := cmp.Or(e.Message, e.Detail); said != "" {
-			return said
+		if text := cmp.Or(e.Message, e.Detail); text != "" {
+			return text
 		}
 	}
 	return cmp.Or(p.Detail, p.Title)
 }
 
-// words are all by which an error may be told.
+// words are all texts, codes and names by which rules recognise the error.
 func (p problem) words() string {
-	words := []string{p.Title, p.Detail, path.Base(p.Type), p.Reason}
+	words := []string{p.Title, p.Detail, path.Base(p.Type), "type " + path.Base(p.Type) + ".", p.Reason}
 	for _, e := range p.Errors {
 		words = append(words, e.Message, e.Detail, fmt.Sprintf("code %d.", e.Code))
 		for name := range e.Parameters {
@@ -96,13 +111,16 @@ func (p problem) words() string {
 	return strings.Join(words, "\n")
 }
 
-// refused classifies an answer that made nothing.
+// refused classifies an answer after which no post exists.
 func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	var p problem
 	if json.Unmarshal(answer.Body, &p) != nil {
 		p = problem{}
 	}
-	message := cmp.Or(p.message(), fmt.Sprintf("status %d from %s", answer.Status, stranger))
+	message := cmp.Or(p.message(), fmt.Sprintf("status %d with an unknown body", answer.Status))
+	if !isFromX(answer) {
+		return adapter.Gateway("x", answer.Status).Error(answer, message, hide)
+	}
 	failure := adapter.Classify(rules, "x", answer.Status, p.words()).Error(answer, message, hide)
 	switch failure.Code {
 	case codeLimited:
@@ -114,20 +132,60 @@ func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	case codeCapped:
 		failure.RetryAfterMS = waitCapped.Milliseconds()
 	case codeNoCredits:
-		failure.RetryAfterMS = wait402.Milliseconds()
+		failure.RetryAfterMS = p.untilCredits(clock(answer.Header)).Milliseconds()
+	case codeDailyLimit:
+		failure.RetryAfterMS = waitDailyLimit.Milliseconds()
+	case codeAutomated:
+		failure.RetryAfterMS = waitAutomated.Milliseconds()
 	case codeMediaNotReady:
 		failure.RetryAfterMS = waitNotReady.Milliseconds()
 	}
 	return failure
 }
 
-// untilReset is how long the latest of the used-up windows lasts, by X's own clock
-// where it tells; app says that the day of the whole app is among them.
-func untilReset(header http.Header) (wait time.Duration, app bool) {
+// isFromX reports whether a refusal is X's own: a JSON object with one of the members of X's errors.
+// A rate limit, a refused size and a server error count by their status alone.
+func isFromX(answer adapter.Answer) bool {
+	if answer.Status >= 500 || answer.Status == http.StatusTooManyRequests || answer.Status == http.StatusRequestEntityTooLarge {
+		return true
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(answer.Body, &object) != nil {
+		return false
+	}
+	for _, member := range []string{"title", "detail", "errors", "error", "data"} {
+		if _, ok := object[member]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// untilCredits is the time from now until the spending limit's reset date begins in UTC; an hour where
+// X states no date, or one that is past or more than a year away.
+func (p problem) untilCredits(now time.Time) time.Duration {
+	for _, form := range []string{time.DateOnly, time.RFC3339} {
+		reset, err := time.Parse(form, p.ResetDate)
+		if wait := reset.Sub(now); err == nil && wait > 0 && wait < 366*24*time.Hour {
+			return wait
+		}
+	}
+	return waitNoCredits
+}
+
+// clock is X's time as the answer states it, else ours.
+func clock(header http.Header) time.Time {
 	now, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
-		now = time.Now()
+		return time.Now()
 	}
+	return now
+}
+
+// untilReset is the time until the latest reset of all exhausted windows, by X's clock if it states
+// one. app reports that the daily window of the whole app is exhausted.
+func untilReset(header http.Header) (wait time.Duration, app bool) {
+	now := clock(header)
 	for _, window := range []string{"x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour"} {
 		reset, err := strconv.ParseInt(header.Get(window+"-reset"), 10, 64)
 		if err != nil || header.Get(window+"-remaining") != "0" {
@@ -136,11 +194,10 @@ func untilReset(header http.Header) (wait time.Duration, app bool) {
 		wait = max(wait, time.Unix(reset, 0).Sub(now), leastWait)
 		app = app || window == "x-app-limit-24hour"
 	}
-	return cmp.Or(wait, quarter), app
+	return cmp.Or(wait, rateWindow), app
 }
 
-// created reads the answer to POST /2/tweets. What a server error made of the post
-// nobody knows, whatever it says.
+// created reads the answer to POST /2/tweets. A server error leaves the outcome unknown.
 func created(answer adapter.Answer, hide adapter.Redactor) (adapter.Receipt, *autopost.Error) {
 	var made struct {
 		Data struct {
@@ -151,25 +208,25 @@ func created(answer adapter.Answer, hide adapter.Redactor) (adapter.Receipt, *au
 	case answer.Status >= 300 && answer.Status < 500:
 		return adapter.Receipt{}, refused(answer, hide)
 	case answer.Status < 300 && json.Unmarshal(answer.Body, &made) == nil && made.Data.ID != "":
-		// The answer says nothing of the time; when it was given is within a second of it.
+		// The answer has no time; its Date header differs by less than a second.
 		at, err := http.ParseTime(answer.Header.Get("Date"))
 		if err != nil {
 			at = time.Time{}
 		}
 		return adapter.Receipt{IDs: []string{made.Data.ID}, SentAt: at}, nil
 	}
-	failure := adapter.Unknown(fmt.Sprintf("status %d does not say whether there is a post", answer.Status))
+	failure := adapter.Unknown(fmt.Sprintf("status %d does not show whether the post exists", answer.Status))
 	failure.Raw = hide.Raw(answer.Body)
 	return adapter.Receipt{}, failure
 }
 
-// unreadable is a success, of a call that posts nothing, whose answer cannot be read.
+// unreadable is the failure of a call that creates no post, with a successful status and an unknown body.
 func unreadable(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	rule := adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeCallFailed}
-	return rule.Error(answer, fmt.Sprintf("status %d from %s", answer.Status, stranger), hide)
+	return rule.Error(answer, fmt.Sprintf("status %d with an unknown body", answer.Status), hide)
 }
 
-// definite turns what would be an unknown outcome of a post into a failure of a call that posts nothing.
+// definite changes an unknown outcome to a failure. It is for calls that create no post.
 func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
 		failure.Known, failure.Code = true, codeCallFailed

@@ -8,7 +8,7 @@ import (
 	"autopost"
 )
 
-func TestCheckSaysForWhichAccountACredentialSpeaks(t *testing.T) {
+func TestCheckReturnsTheAccountOfACredential(t *testing.T) {
 	b := newBench(t)
 	targets := []string{account, "nyx", "@NYX", "43", "no name"}
 	standing, failure := newAdapter(t, b.url).Check(t.Context(), autopost.NewSecret(signed), targets)
@@ -24,13 +24,13 @@ func TestCheckSaysForWhichAccountACredentialSpeaks(t *testing.T) {
 	}
 	require.Len(t, standing.Rights, len(targets))
 	require.Equal(t, []string{account, "nyx", "@NYX"}, may)
-	require.Contains(t, standing.Rights[3].Reason, "speaks for @nyx, id 42")
+	require.Contains(t, standing.Rights[3].Reason, "belongs to @nyx, id 42")
 	for _, entry := range b.core.Log.Entries() {
-		require.Equal(t, "GET /2/users/me", entry.Method, "nothing is changed there")
+		require.Equal(t, "GET /2/users/me", entry.Method, "a check changes nothing")
 	}
 	require.Len(t, b.core.Log.Entries(), 1)
 
-	_, failure = newAdapter(t, b.url).Check(t.Context(), autopost.NewSecret("canary of nobody"), targets)
+	_, failure = newAdapter(t, b.url).Check(t.Context(), autopost.NewSecret("canary of another"), targets)
 	require.Equal(t, "x_unauthorized", failure.Code)
 	require.NotContains(t, failure.String(), "canary")
 }

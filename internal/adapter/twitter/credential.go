@@ -17,7 +17,7 @@ import (
 	"autopost/internal/adapter"
 )
 
-// signer lets a request speak for an account.
+// signer authenticates requests as an account.
 type signer interface {
 	sign(req *http.Request)
 }
@@ -27,12 +27,12 @@ type bearer string
 
 func (b bearer) sign(req *http.Request) { req.Header.Set("Authorization", "Bearer "+string(b)) }
 
-// keys are the four of OAuth 1.0a.
+// keys are the four secrets of OAuth 1.0a.
 type keys struct {
 	consumer, consumerSecret, token, tokenSecret string
 }
 
-// sign signs method, address and query. Bodies of JSON and of parts are not part of it.
+// sign signs the method, the address and the query. OAuth 1.0a does not sign JSON and multipart bodies.
 func (k keys) sign(req *http.Request) {
 	params := map[string]string{
 		"oauth_consumer_key": k.consumer, "oauth_token": k.token, "oauth_signature_method": "HMAC-SHA1", "oauth_version": "1.0",
@@ -60,25 +60,25 @@ func (k keys) signature(method string, address *url.URL, params map[string]strin
 	slices.Sort(pairs)
 	bare := url.URL{Scheme: address.Scheme, Host: strings.ToLower(address.Host), Path: address.Path, RawPath: address.RawPath}
 	mac := hmac.New(sha1.New, []byte(escape(k.consumerSecret)+"&"+escape(k.tokenSecret)))
-	// Writing to a hash does not fail.
+	// Writing to a hash never fails.
 	_, _ = mac.Write([]byte(method + "&" + escape(bare.String()) + "&" + escape(strings.Join(pairs, "&"))))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// escape leaves letters, digits and -._~ alone, as OAuth 1.0a wants it.
+// escape encodes all characters except letters, digits and -._~, as OAuth 1.0a requires.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// readCredential reads the secret of an account: an object with the four keys of OAuth 1.0a
-// or with an access_token of OAuth 2.0, or such a token bare. It returns what of it must not be shown.
+// readCredential reads the secret of an account: an object with the four keys of OAuth 1.0a, an object
+// with an access_token of OAuth 2.0, or the token alone. It also returns the parts to redact.
 func readCredential(secret autopost.Secret) (signer, []autopost.Secret, *autopost.Error) {
 	text := strings.TrimSpace(secret.Reveal())
 	parts := []autopost.Secret{secret}
 	if text == "" {
-		return nil, nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no token")
+		return nil, nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "the credential is empty")
 	}
 	if !strings.HasPrefix(text, "{") {
 		if !printable(text) {
-			return nil, nil, unusable("the token has characters that no header may hold")
+			return nil, nil, unusable("the token has characters that a header must not have")
 		}
 		return bearer(text), parts, nil
 	}
@@ -91,7 +91,7 @@ func readCredential(secret autopost.Secret) (signer, []autopost.Secret, *autopos
 		RefreshToken      string `json:"refresh_token"`
 	}
 	if json.Unmarshal([]byte(text), &given) != nil {
-		return nil, nil, unusable("the credential is no JSON object of strings")
+		return nil, nil, unusable("the credential must be a JSON object of strings")
 	}
 	for _, part := range []string{given.ConsumerKey, given.ConsumerSecret, given.AccessToken, given.AccessTokenSecret, given.ClientSecret, given.RefreshToken} {
 		if part != "" {
@@ -100,11 +100,11 @@ func readCredential(secret autopost.Secret) (signer, []autopost.Secret, *autopos
 	}
 	switch {
 	case given.AccessToken == "" || !printable(given.AccessToken):
-		return nil, nil, unusable("access_token is missing or no token: link the account anew")
+		return nil, nil, unusable("access_token is missing or not valid: link the account again")
 	case given.ConsumerKey == "":
 		return bearer(given.AccessToken), parts, nil
 	case given.ConsumerSecret == "" || given.AccessTokenSecret == "":
-		return nil, nil, unusable("beside consumer_key, consumer_secret and access_token_secret are needed")
+		return nil, nil, unusable("consumer_key needs consumer_secret and access_token_secret")
 	}
 	return keys{given.ConsumerKey, given.ConsumerSecret, given.AccessToken, given.AccessTokenSecret}, parts, nil
 }

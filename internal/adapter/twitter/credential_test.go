@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The example of X's own documentation of how to sign.
-func TestSignatureIsThatOfTheDocumentation(t *testing.T) {
+// The example is from X's documentation of signatures.
+func TestSignatureEqualsTheDocumentedExample(t *testing.T) {
 	k := keys{
 		consumer: "xvz1evFS4wEEPTGEFPHBog", consumerSecret: "kAcSOqF21Fu85e7zjz7ZN2U4ZRhfV3WpwPAoE3Z7kBw",
 		token: "370773112-GmHxMAgYyLbNEtIKZeRNFsMKPR9EyMZeS9weJAEb", tokenSecret: "LswwdoUaIvS8ltyTt5jkRh4J50vUPVVHtR2YPi5kE",
@@ -24,7 +24,7 @@ func TestSignatureIsThatOfTheDocumentation(t *testing.T) {
 	}))
 }
 
-func TestEverySignatureIsItsOwn(t *testing.T) {
+func TestSignaturesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.x.com/2/users/me", nil)

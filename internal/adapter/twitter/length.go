@@ -1,53 +1,66 @@
 package twitter
 
 import (
-	"fmt"
-	"regexp"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// The weights of X's counter: a link counts 23 whatever it is, an emoji sequence 2,
-// a character of the smaller alphabets and usual punctuation 1, any other 2.
+// The weights of X's counter. Characters of smaller alphabets and usual punctuation count 1.
 const (
 	linkWeight  = 23
 	heavyWeight = 2
 )
 
-// emoji is one sequence that X shows as a single picture: a flag, a keycap, or
-// pictures joined, each with its variation, skin tone and tags.
-var emoji = regexp.MustCompile(fmt.Sprintf(`^(?:[\x{1F1E6}-\x{1F1FF}]{2}|[0-9#*]\x{FE0F}?\x{20E3}|[©®]\x{FE0F}|%[1]s(?:\x{200D}%[1]s)*)`,
-	`[‼⁉™ℹ↔-↙↩↪⌚-⏿Ⓜ▪▫▶◀◻-➿⤴⤵⬅-⭕〰〽㊗㊙\x{1F000}-\x{1F1E5}\x{1F200}-\x{1F3FA}\x{1F400}-\x{1FAFF}][\x{FE0F}\x{1F3FB}-\x{1F3FF}]*[\x{E0020}-\x{E007F}]*`))
-
 // weight is the length of a text as X counts it.
 func weight(text string) int {
 	text = norm.NFC.String(text)
-	sum, at := 0, 0
-	for _, link := range links(text) {
-		sum += weightOfWords(text[at:link.from]) + linkWeight
-		at = link.to
+	units := utf16.Encode([]rune(text))
+	pictures := emojiAt(text)
+	found := map[int]int{}
+	for _, link := range links(units) {
+		found[link.from] = link.to
 	}
-	return sum + weightOfWords(text[at:])
-}
-
-func weightOfWords(text string) int {
 	sum := 0
-	for text != "" {
-		r, size := utf8.DecodeRuneInString(text)
-		if picture := emoji.FindString(text); picture != "" {
-			sum += heavyWeight
-			text = text[len(picture):]
-			continue
+	for at := 0; at < len(units); {
+		end, size := at+1, heavyWeight
+		switch link, picture := found[at], pictures[at]; {
+		case link > 0:
+			end, size = link, linkWeight
+		case picture > 0:
+			end = picture
+		case end < len(units) && utf16.DecodeRune(rune(units[at]), rune(units[end])) != utf8.RuneError:
+			end++ // both halves of a character
+		case isLight(rune(units[at])):
+			size = 1
 		}
-		if isLight(r) {
-			sum++
-		} else {
-			sum += heavyWeight
-		}
-		text = text[size:]
+		sum += size
+		at = end
 	}
 	return sum
+}
+
+// emojiAt are the ends of emoji sequences by their beginnings, in UTF-16 code units.
+func emojiAt(text string) map[int]int {
+	found := map[int]int{}
+	unit, at := 0, 0
+	width := func(to int) int {
+		n := 0
+		for at < to {
+			r, size := utf8.DecodeRuneInString(text[at:])
+			n += utf16.RuneLen(r)
+			at += size
+		}
+		return n
+	}
+	for _, place := range emoji.FindAllStringIndex(text, -1) {
+		unit += width(place[0])
+		end := unit + width(place[1])
+		found[unit] = end
+		unit = end
+	}
+	return found
 }
 
 func isLight(r rune) bool {

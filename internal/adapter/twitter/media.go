@@ -18,12 +18,12 @@ const (
 	categoryImage = "tweet_image"
 	categoryGIF   = "tweet_gif"
 	categoryVideo = "tweet_video"
-	// processing is added to a category: the id of what X still works on.
+	// processing marks, behind a category, the cached id of a medium that X still processes.
 	processing = " processing"
 )
 
-// categories are X's kinds of a medium, as they may be. Only an animation has two,
-// which the content tells.
+// categories are the possible categories of each kind of medium. The content type of an animation
+// decides between its two.
 var categories = map[autopost.MediaKind][]string{
 	autopost.MediaImage:     {categoryImage},
 	autopost.MediaVideo:     {categoryVideo},
@@ -34,13 +34,13 @@ var categories = map[autopost.MediaKind][]string{
 type item struct {
 	medium   autopost.Media
 	category string
-	// id names the uploaded content; it is uploaded when empty.
+	// id is X's id of the content; empty before the upload.
 	id string
-	// known says that the id was there before this attempt.
+	// known reports that the id is from an earlier attempt.
 	known bool
 }
 
-// kind is under what an id is kept: an alternative text belongs to an id.
+// kind is the cache key of an id. X attaches the alternative text to the id, so the key depends on it.
 func (it item) kind() string {
 	if it.medium.Alt == "" || it.category == categoryVideo {
 		return it.category
@@ -49,19 +49,19 @@ func (it item) kind() string {
 	return it.category + " " + hex.EncodeToString(sum[:8])
 }
 
-// Upload implements autopost.Uploader. It waits until X has worked on the content, as
-// far as the time goes; what is not ready then is gone on with by the next call.
+// Upload implements autopost.Uploader. It waits until X has processed the content or the time of the
+// call ends. The next call continues the wait.
 func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.Uploaded, *autopost.Error) {
 	s, failure := a.authorised(autopost.Call{Secret: upload.Secret, Media: upload.Media})
 	if failure == nil {
-		failure = taken("the medium", upload.Medium)
+		failure = checkMedium("the medium", upload.Medium)
 	}
 	if failure != nil {
 		return autopost.Uploaded{}, failure
 	}
-	it, failure := s.find(ctx, upload.Medium)
+	it, failure := s.findMedium(ctx, upload.Medium)
 	if failure == nil && !it.known {
-		failure = s.materialise(ctx, &it)
+		failure = s.prepare(ctx, &it)
 	}
 	if failure != nil {
 		return autopost.Uploaded{Used: s.used}, failure
@@ -69,7 +69,8 @@ func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.
 	return autopost.Uploaded{FileID: it.id, Kind: it.kind(), Used: s.used}, nil
 }
 
-func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
+// findMedium looks up the cached id of a medium.
+func (s *sender) findMedium(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
 	it := item{medium: medium, id: medium.FileID}
 	for _, category := range categories[medium.Type] {
 		if it.id != "" {
@@ -86,8 +87,8 @@ func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopo
 	return it, nil
 }
 
-// forget makes an item whose id was there before be uploaded. A failing cache does not
-// matter here: the id of the upload will overwrite the refused one.
+// forget removes a refused id, so that the medium is uploaded again. An error of the cache is ignored:
+// the new upload replaces the id.
 func (s *sender) forget(ctx context.Context, it *item) {
 	if !it.known {
 		return
@@ -98,9 +99,8 @@ func (s *sender) forget(ctx context.Context, it *item) {
 	it.id, it.known = "", false
 }
 
-// materialise gives an item an id that can be posted: of an upload that X was still at
-// work on, else of a new one. Whatever happens, nothing has been posted.
-func (s *sender) materialise(ctx context.Context, it *item) *autopost.Error {
+// prepare gives an item an id: that of an upload in processing, else of a new upload.
+func (s *sender) prepare(ctx context.Context, it *item) *autopost.Error {
 	for _, category := range categories[it.medium.Type] {
 		if category == categoryImage {
 			break
@@ -118,10 +118,10 @@ func (s *sender) materialise(ctx context.Context, it *item) *autopost.Error {
 	if failure != nil {
 		return failure
 	}
-	return s.settle(ctx, it, up)
+	return s.finish(ctx, it, up)
 }
 
-// resume goes on waiting for an earlier upload. One that X has lost is forgotten.
+// resume continues to wait for an earlier upload. It forgets an upload that X no longer has.
 func (s *sender) resume(ctx context.Context, it *item, id string) *autopost.Error {
 	up, failure := s.status(ctx, id)
 	if failure != nil {
@@ -130,16 +130,16 @@ func (s *sender) resume(ctx context.Context, it *item, id string) *autopost.Erro
 		}
 		return failure
 	}
-	failure = s.settle(ctx, it, up)
+	failure = s.finish(ctx, it, up)
 	if failure == nil || failure.Code != codeMediaNotReady {
 		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind()+processing)
 	}
 	return failure
 }
 
-// settle waits until X has worked on an upload, as far as the call's time goes; what
-// is not ready then is remembered for the next attempt. A failing cache costs one more upload.
-func (s *sender) settle(ctx context.Context, it *item, up upload) *autopost.Error {
+// finish waits until X has processed an upload. An upload that is not ready in time is kept for the next
+// attempt. An error of the cache costs one more upload.
+func (s *sender) finish(ctx context.Context, it *item, up upload) *autopost.Error {
 	up, failure := s.await(ctx, up)
 	if failure != nil {
 		if failure.Code == codeMediaNotReady {
@@ -157,7 +157,7 @@ func (s *sender) settle(ctx context.Context, it *item, up upload) *autopost.Erro
 	return nil
 }
 
-// upload is what X says of an upload.
+// upload is an upload in X's answers.
 type upload struct {
 	ID               string `json:"id"`
 	ExpiresAfterSecs int64  `json:"expires_after_secs"`
@@ -171,7 +171,7 @@ type upload struct {
 	} `json:"processing_info"`
 }
 
-// expires is when the id is not to be used any more: a little before X forgets it.
+// expires is the end of the use of the id, a little before X forgets it.
 func (u upload) expires() time.Time {
 	life := time.Duration(u.ExpiresAfterSecs) * time.Second
 	return time.Now().Add(life - min(life/10, 5*time.Minute))
@@ -181,14 +181,14 @@ func (u upload) working() bool {
 	return u.ProcessingInfo != nil && (u.ProcessingInfo.State == "pending" || u.ProcessingInfo.State == "in_progress")
 }
 
-// callReserve is what of the call's time is left for the post itself.
+// callReserve is the time of a call that is kept for the post itself.
 const callReserve = 5 * time.Second
 
-// await asks for the state of an upload as often as X says, while there is time.
+// await polls the state of an upload at X's interval while the time of the call lasts.
 func (s *sender) await(ctx context.Context, up upload) (upload, *autopost.Error) {
 	for up.working() {
 		pause := max(leastWait, time.Duration(up.ProcessingInfo.CheckAfterSecs)*time.Second)
-		notReady := adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeMediaNotReady, "X still works on the medium")
+		notReady := adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeMediaNotReady, "X still processes the medium")
 		notReady.RetryAfterMS = pause.Milliseconds()
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < pause+callReserve {
 			return up, notReady
@@ -207,9 +207,9 @@ func (s *sender) await(ctx context.Context, up upload) (upload, *autopost.Error)
 		up = next
 	}
 	if up.ProcessingInfo != nil && up.ProcessingInfo.State == "failed" {
-		said := up.ProcessingInfo.Error
-		failure := adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, s.hide.Text("X could not use the medium: "+said.Name+" "+said.Message))
-		if strings.Contains(said.Name, "Internal") {
+		problem := up.ProcessingInfo.Error
+		failure := adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, s.hide.Text("X could not process the medium: "+problem.Name+" "+problem.Message))
+		if strings.Contains(problem.Name, "Internal") {
 			failure.Category, failure.Code = autopost.Transient, codeCallFailed
 		}
 		return up, failure
@@ -242,10 +242,10 @@ func (s *sender) describe(ctx context.Context, id, alt string) *autopost.Error {
 		return failure
 	}
 	s.used = s.used.Add(useMetadata, 1)
-	return uploadFailure(s.answered(req, nil))
+	return uploadFailure(s.exchange(req, nil))
 }
 
-// uploadFailure says of a 404 what it means here: the upload is gone and is to begin anew.
+// uploadFailure classifies a 404 of an upload: X no longer has it, and the next attempt repeats it.
 func uploadFailure(failure *autopost.Error) *autopost.Error {
 	if failure != nil && failure.Code == "x_404" {
 		failure.Category, failure.Scope, failure.Code = autopost.Transient, autopost.ScopeDelivery, codeUploadLost

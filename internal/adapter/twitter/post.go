@@ -11,9 +11,10 @@ import (
 	"autopost/internal/adapter"
 )
 
-// newPost is the body of POST /2/tweets, as far as it is used here.
+// newPost has the fields of POST /2/tweets that the adapter uses.
 type newPost struct {
-	Text                  string     `json:"text,omitempty"`
+	// Text is always sent: X's backend rejects a post without the field.
+	Text                  string     `json:"text"`
 	Media                 *postMedia `json:"media,omitempty"`
 	Reply                 *postReply `json:"reply,omitempty"`
 	ReplySettings         string     `json:"reply_settings,omitempty"`
@@ -32,6 +33,7 @@ type postReply struct {
 	To string `json:"in_reply_to_tweet_id"`
 }
 
+// step makes the post of one step.
 func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (adapter.Receipt, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
@@ -39,36 +41,36 @@ func (s *sender) step(ctx context.Context, step autopost.Step, answers string) (
 		if failure != nil {
 			return adapter.Receipt{}, failure
 		}
-		if items[i], failure = s.find(ctx, medium); failure != nil {
+		if items[i], failure = s.findMedium(ctx, medium); failure != nil {
 			return adapter.Receipt{}, failure
 		}
 	}
 	known := slices.ContainsFunc(items, func(it item) bool { return it.known })
 	receipt, failure := s.post(ctx, step, items, answers)
 	if failure != nil && known && failure.Code == autopost.CodeMediaExpired {
-		// The answer does not say which id is meant.
+		// The answer does not name the refused id.
 		for i := range items {
 			s.forget(ctx, &items[i])
 		}
 		receipt, failure = s.post(ctx, step, items, answers)
 	}
 	if failure != nil && failure.Code == codeDuplicate && s.call.Delivery.UnknownOutcomes > 0 {
-		return s.probably(ctx, step, answers, failure)
+		return s.resolveDuplicate(ctx, step, answers, failure)
 	}
 	return receipt, failure
 }
 
-// probably asks whether what X calls a duplicate is this very post, made by a call whose
-// answer was lost. Where the timeline does not show it yet, it is asked again later.
-func (s *sender) probably(ctx context.Context, step autopost.Step, answers string, duplicate *autopost.Error) (adapter.Receipt, *autopost.Error) {
-	if found, failure := s.look(ctx, step, answers); failure == nil && found.id != "" {
+// resolveDuplicate searches for the post that X reports as a duplicate: usually an earlier call created
+// it, and its answer was lost. If the timeline does not show it yet, the next attempt searches again.
+func (s *sender) resolveDuplicate(ctx context.Context, step autopost.Step, answers string, duplicate *autopost.Error) (adapter.Receipt, *autopost.Error) {
+	if found, failure := s.findPost(ctx, step, answers); failure == nil && found.id != "" {
 		return adapter.Receipt{IDs: []string{found.id}, SentAt: found.at}, nil
 	}
 	duplicate.Category, duplicate.RetryAfterMS = autopost.Transient, settleTime.Milliseconds()
 	return adapter.Receipt{}, duplicate
 }
 
-// post uploads what has no id yet and makes the post.
+// post uploads the media without an id and makes the post.
 func (s *sender) post(ctx context.Context, step autopost.Step, items []item, answers string) (adapter.Receipt, *autopost.Error) {
 	body := newPost{
 		Text: s.text(step), MadeWithAI: s.settings.MadeWithAI, PaidPartnership: s.settings.PaidPartnership,
@@ -77,12 +79,12 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, ans
 	if answers != "" {
 		body.Reply = &postReply{answers}
 	} else {
-		// Who may answer, and where, is said by the first post of a thread.
+		// The first post of a thread decides who may reply, and its community.
 		body.ReplySettings, body.CommunityID = s.settings.ReplySettings, s.settings.CommunityID
 	}
 	for i := range items {
 		if items[i].id == "" {
-			if failure := s.materialise(ctx, &items[i]); failure != nil {
+			if failure := s.prepare(ctx, &items[i]); failure != nil {
 				return adapter.Receipt{}, failure
 			}
 		}
@@ -102,9 +104,9 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, ans
 	return created(answer, s.hide)
 }
 
-// Delete implements autopost.Deleter: every post of a thread, the last first, so that no
-// answer stands without what it answers. What is not there any more is passed over. An
-// edit would make a post with another id, for some accounts and an hour: it is not offered.
+// Delete implements autopost.Deleter. It deletes the posts of a thread from the last to the first, so
+// that no reply loses its parent, and ignores posts that do not exist. The adapter offers no edits: X
+// gives an edited post a new id, and only some accounts may edit.
 func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Error {
 	s, failure := a.sender(call)
 	if failure != nil {
@@ -140,7 +142,7 @@ func (s *sender) remove(ctx context.Context, id string) *autopost.Error {
 		} `json:"data"`
 	}
 	switch {
-	case answer.Status == http.StatusNotFound:
+	case answer.Status == http.StatusNotFound && isFromX(answer):
 		return nil
 	case answer.Status >= 300:
 		return refused(answer, s.hide)
@@ -153,7 +155,7 @@ func (s *sender) remove(ctx context.Context, id string) *autopost.Error {
 func encode(value any) []byte {
 	out, err := json.Marshal(value)
 	if err != nil {
-		panic("twitter: encode a request: " + err.Error()) // the types have no value that JSON lacks
+		panic("twitter: encode a request: " + err.Error()) // impossible for these types
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package twitter_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,23 +12,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/sim"
 	simx "autopost/internal/sim/twitter"
 )
 
-// ask looks for a delivery whose last call began at the given time.
-func (b *bench) ask(t *testing.T, d autopost.Delivery, since time.Time) (autopost.Verdict, []autopost.Acknowledged) {
+// reconcile runs Reconcile for a delivery whose last call began at the given time.
+func (b *bench) reconcile(t *testing.T, d autopost.Delivery, since time.Time) (autopost.Verdict, []autopost.Acknowledged) {
 	t.Helper()
 	d.UnknownOutcomes, d.LastCallAt = 1, &since
 	var emitted []autopost.Acknowledged
-	v := newAdapter(t, b.url).Reconcile(t.Context(), autopost.Call{
+	a := b.adapter
+	if a == nil {
+		a = newAdapter(t, b.url)
+	}
+	v := a.Reconcile(t.Context(), autopost.Call{
 		Delivery: d, Secret: autopost.NewSecret(signed), Media: b.media,
 		Emit: func(_ context.Context, a autopost.Acknowledged) error { emitted = append(emitted, a); return nil },
 	})
 	return v, emitted
 }
 
-// lost sends a delivery whose answer, or, where taken is false, whose request is lost.
+// lost sends a delivery and loses the answer, or the request if taken is false.
 func (b *bench) lost(t *testing.T, d autopost.Delivery, taken bool) time.Time {
 	t.Helper()
 	effect := sim.EffectReset
@@ -43,14 +50,13 @@ func (b *bench) lost(t *testing.T, d autopost.Delivery, taken bool) time.Time {
 	return began
 }
 
-// texts are what posts say, in all ways in which X shows them otherwise than they were sent.
+// texts are texts that X shows in another form than it received them.
 var texts = []string{
 	"plain %d", "1 < 2 & 3 > %d &amp; so on", "see https://example.com/a?b=%d&c=1 and example.org, end", "http://example.com/%d", "example.com/%d and https://example.com/%[1]d",
 	"Привет, e\u0301t\u00e9 №%d", "👩‍👩‍👧 %d 漢字", "two\n\nparagraphs  of %d ", "“%d” @nyx #tag $TAG",
 }
 
-// Of lost answers, all are found, with the very id, and what was never taken is absent.
-func TestEveryLostAnswerIsResolvedRightly(t *testing.T) {
+func TestReconcileFindsEveryPostWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	found, absent := 0, 0
@@ -65,7 +71,7 @@ func TestEveryLostAnswerIsResolvedRightly(t *testing.T) {
 		}
 		taken := n%3 != 0
 		since := b.lost(t, d, taken)
-		v, _ := b.ask(t, d, since)
+		v, _ := b.reconcile(t, d, since)
 		require.Nil(t, v.Error, "%q", d.RenderedText)
 		require.Equal(t, taken, v.Found, "%q", d.RenderedText)
 		require.Equal(t, !taken, v.Absent)
@@ -82,20 +88,20 @@ func TestEveryLostAnswerIsResolvedRightly(t *testing.T) {
 	t.Logf("%d lost answers found, %d lost requests absent, none wrong", found, absent)
 }
 
-func TestATimelineThatIsBehindSaysAbsentUntilItHasSettled(t *testing.T) {
+func TestAPostIsAbsentUntilTheTimelineShowsIt(t *testing.T) {
 	b := newBench(t)
 	b.server.SetSettle(time.Hour)
 	d := saying("late")
 	since := b.lost(t, d, true)
-	v, _ := b.ask(t, d, since)
+	v, _ := b.reconcile(t, d, since)
 	require.True(t, v.Absent)
 	b.server.SetSettle(0)
-	v, _ = b.ask(t, d, since)
+	v, _ = b.reconcile(t, d, since)
 	require.True(t, v.Found)
 	require.Equal(t, time.Minute, newAdapter(t, b.url).SettleTime())
 }
 
-func TestWhatOnlyLooksAlikeIsNotFound(t *testing.T) {
+func TestReconcileIgnoresSimilarPosts(t *testing.T) {
 	b := newBench(t)
 	plain := saying("the text https://example.com/a")
 	pictured := b.showing(plain.RenderedText, autopost.MediaImage)
@@ -113,20 +119,20 @@ func TestWhatOnlyLooksAlikeIsNotFound(t *testing.T) {
 				require.NoError(t, b.media.Keep(t.Context(), d.Payload.Media[i].BlobRef, "tweet_image", "1880028106020515840", time.Time{}), medium)
 			}
 		}
-		v, _ := b.ask(t, d, since)
+		v, _ := b.reconcile(t, d, since)
 		require.True(t, v.Absent, name)
 	}
-	v, _ := b.ask(t, pictured, since.Add(2*time.Minute))
-	require.True(t, v.Absent, "an earlier post is another one's")
-	v, _ = b.ask(t, pictured, since)
+	v, _ := b.reconcile(t, pictured, since.Add(2*time.Minute))
+	require.True(t, v.Absent, "an earlier post belongs to another delivery")
+	v, _ = b.reconcile(t, pictured, since)
 	require.True(t, v.Found)
 	known := pictured
 	known.LastProviderMessageID = &v.ProviderMessageID
-	v, _ = b.ask(t, known, since)
-	require.True(t, v.Absent, "what is known to be another delivery's")
+	v, _ = b.reconcile(t, known, since)
+	require.True(t, v.Absent, "the post is known to be of another delivery")
 }
 
-func TestAThreadGoesOnAfterThePartThatIsFound(t *testing.T) {
+func TestAThreadContinuesAfterTheFoundPart(t *testing.T) {
 	b := newBench(t)
 	d := saying("")
 	d.RenderMeta.Steps = []autopost.Step{
@@ -138,30 +144,30 @@ func TestAThreadGoesOnAfterThePartThatIsFound(t *testing.T) {
 	id := b.server.Posts(account)[0].ID
 	d.RenderMeta.Progress.Steps = map[string][]string{"text-1": {id}}
 	since := b.lost(t, d, true)
-	v, emitted := b.ask(t, d, since)
-	require.Equal(t, autopost.Verdict{Used: autopost.Used{"owned_read": 2}}, v, "the rest is to be sent")
+	v, emitted := b.reconcile(t, d, since)
+	require.Equal(t, autopost.Verdict{Used: autopost.Used{"owned_read": 2}}, v, "Send sends the rest")
 	second := b.server.Posts(account)[1].ID
 	require.Equal(t, []autopost.Acknowledged{{Step: "text-2", IDs: []string{second}}}, emitted)
 
 	d.RenderMeta.Progress.Steps = map[string][]string{"text-1": {id}, "text-2": {second}}
 	since = b.lost(t, d, true)
-	v, emitted = b.ask(t, d, since)
+	v, emitted = b.reconcile(t, d, since)
 	require.True(t, v.Found)
-	require.Empty(t, emitted, "the last is told by the verdict")
-	require.Equal(t, id, v.ProviderMessageID, "the first of the whole")
+	require.Empty(t, emitted, "the verdict has the last part")
+	require.Equal(t, id, v.ProviderMessageID, "the id of the first part")
 	third := b.server.Posts(account)[2]
 	require.Equal(t, second, third.ReplyTo)
 	require.JSONEq(t, fmt.Sprintf(`{"ids":[%q,%q,%q],"steps":{"text-1":[%[1]q],"text-2":[%[2]q],"text-3":[%[3]q]}}`, id, second, third.ID), string(v.Raw))
 }
 
-func TestADuplicateAfterAnUnknownOutcomeIsAskedFor(t *testing.T) {
+func TestADuplicateAfterAnUnknownOutcomeIsResolved(t *testing.T) {
 	b := newBench(t)
 	d := saying("once")
 	since := b.lost(t, d, true)
 	posted := b.server.Posts(account)[0].ID
 
 	o := send(t, b.url, b.media, d)
-	require.Equal(t, "PERMANENT/delivery x_duplicate", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "without one it is somebody else's")
+	require.Equal(t, "PERMANENT/delivery x_duplicate", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "without an unknown outcome it is another post")
 	d.UnknownOutcomes, d.LastCallAt = 1, &since
 	o = send(t, b.url, b.media, d)
 	require.True(t, o.OK, "%v", o.Error)
@@ -169,12 +175,12 @@ func TestADuplicateAfterAnUnknownOutcomeIsAskedFor(t *testing.T) {
 
 	b.server.SetSettle(time.Hour)
 	o = send(t, b.url, b.media, d)
-	require.Equal(t, "TRANSIENT/delivery x_duplicate", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "the timeline is behind")
+	require.Equal(t, "TRANSIENT/delivery x_duplicate", fmt.Sprintf("%s/%s %s", o.Error.Category, o.Error.Scope, o.Error.Code), "the timeline lags")
 	require.EqualValues(t, 60_000, o.Error.RetryAfterMS)
 	require.Len(t, b.server.Posts(account), 1)
 }
 
-func TestWhatCannotBeToldIsSaid(t *testing.T) {
+func TestReconcileReportsWhyItIsUnclear(t *testing.T) {
 	b := newBench(t)
 	d := saying("a")
 	since := b.lost(t, d, true)
@@ -186,7 +192,7 @@ func TestWhatCannotBeToldIsSaid(t *testing.T) {
 	} {
 		b.core.Faults.Clear()
 		b.fault(t, f)
-		v, _ := b.ask(t, d, since)
+		v, _ := b.reconcile(t, d, since)
 		require.False(t, v.Found || v.Absent)
 		require.Equal(t, name, v.Error.Code)
 	}
@@ -194,37 +200,37 @@ func TestWhatCannotBeToldIsSaid(t *testing.T) {
 
 	bare := b.showing("", autopost.MediaImage)
 	bare.RenderMeta.Steps[0].Text = false
-	v, _ := b.ask(t, bare, since)
+	v, _ := b.reconcile(t, bare, since)
 	require.False(t, v.Found || v.Absent)
-	require.Contains(t, v.Error.Message, "cannot be told from others")
+	require.Contains(t, v.Error.Message, "cannot be identified")
 
 	d.LastCallAt = nil
 	v = newAdapter(t, b.url).Reconcile(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(signed), Media: b.media})
-	require.Contains(t, v.Error.Message, "does not say when")
+	require.Contains(t, v.Error.Message, "has no time of its last call")
 	d.LastCallAt = &since
 	d.RenderMeta.Progress.Steps = map[string][]string{"text": {"1"}}
 	v = newAdapter(t, b.url).Reconcile(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(signed), Media: b.media})
 	require.Contains(t, v.Error.Message, "no step that is not acknowledged")
 }
 
-func TestAnAccountByItsNameIsAskedWhoItIs(t *testing.T) {
+func TestANamedAccountIsResolvedToItsID(t *testing.T) {
 	b := newBench(t)
 	d := saying("a")
 	d.TargetID = "@nyx"
 	since := b.lost(t, d, true)
-	v, _ := b.ask(t, d, since)
+	v, _ := b.reconcile(t, d, since)
 	require.True(t, v.Found)
 	require.Equal(t, 1, b.calls("GET /2/users/me"))
 }
 
-func TestALookGoesThroughAllPages(t *testing.T) {
+func TestASearchReadsAllPages(t *testing.T) {
 	b := newBench(t)
 	d := saying("the first of very many")
 	since := b.lost(t, d, true)
 	for n := range 230 {
 		require.True(t, send(t, b.url, b.media, saying(fmt.Sprint("post ", n))).OK)
 	}
-	v, _ := b.ask(t, d, since)
+	v, _ := b.reconcile(t, d, since)
 	require.True(t, v.Found)
 	require.Equal(t, 3, b.calls("GET /2/users/{id}/tweets"))
 	charged := 0
@@ -234,5 +240,116 @@ func TestALookGoesThroughAllPages(t *testing.T) {
 			charged++
 		}
 	}
-	require.Equal(t, 231, charged, "a read is paid for by the post")
+	require.Equal(t, 231, charged, "each read post is billed")
+}
+
+// calledWith reconciles a delivery and returns the parameters for fields of its requests, in order.
+func calledWith(t *testing.T, b *bench, d autopost.Delivery, since time.Time) (autopost.Verdict, []string) {
+	t.Helper()
+	b.core.Log.Reset()
+	b.names = nil
+	v, _ := b.reconcile(t, d, since)
+	return v, b.names
+}
+
+func TestASearchUsesTheVocabularyThatXUnderstands(t *testing.T) {
+	for name, c := range map[string]struct {
+		newNames, oldNames simx.Treatment
+		first, then        []string // names of fields in the requests of the first search, and of a later one
+	}{
+		"both":                 {simx.Understood, simx.Understood, []string{"post.fields"}, []string{"post.fields"}},
+		"the new, old refused": {simx.Understood, simx.Refused, []string{"post.fields"}, []string{"post.fields"}},
+		"the old, new refused": {simx.Refused, simx.Understood, []string{"post.fields", "tweet.fields"}, []string{"tweet.fields"}},
+		"the old, new ignored": {simx.Ignored, simx.Understood, []string{"post.fields", "tweet.fields"}, []string{"tweet.fields"}},
+		"the new, old ignored": {simx.Understood, simx.Ignored, []string{"post.fields"}, []string{"post.fields"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBenchWith(t, published.XWithOldFields(t))
+			b.server.SetVocabularies(c.newNames, c.oldNames)
+			b.adapter = newAdapter(t, b.url)
+			d := saying("see https://example.com/a and https://example.com/b")
+			since := b.lost(t, d, true)
+			v, names := calledWith(t, b, d, since)
+			require.True(t, v.Found, "%v", v.Error)
+			require.Equal(t, c.first, names)
+			v, names = calledWith(t, b, saying("another"), since)
+			require.True(t, v.Absent, "%v", v.Error)
+			require.Equal(t, c.then, names, "the vocabulary is remembered")
+
+			// X swaps the vocabularies.
+			b.server.SetVocabularies(c.oldNames, c.newNames)
+			v, _ = calledWith(t, b, d, since)
+			require.True(t, v.Found, "%v", v.Error)
+		})
+	}
+}
+
+func TestAnAnswerWithoutTimesNeverSaysAbsent(t *testing.T) {
+	b := newBenchWith(t, published.XWithOldFields(t))
+	b.server.SetVocabularies(simx.Ignored, simx.Ignored)
+	d := saying("see https://example.com/a")
+	since := b.lost(t, d, true)
+	for _, wanted := range []autopost.Delivery{d, saying("another")} {
+		v, _ := b.reconcile(t, wanted, since)
+		require.False(t, v.Absent)
+		require.False(t, v.Found)
+		require.Equal(t, "x_unclear", v.Error.Code)
+		require.Equal(t, 2, v.Used["owned_read"], "X bills both searches")
+	}
+	b.server.SetVocabularies(simx.Refused, simx.Refused)
+	v, _ := b.reconcile(t, d, since)
+	require.Equal(t, autopost.Verdict{Error: v.Error}, v)
+	require.Equal(t, "x_unclear", v.Error.Code)
+}
+
+func TestALongPostIsFoundByItsNote(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		b := newBenchWith(t, published.XWithOldFields(t))
+		if old {
+			b.server.SetVocabularies(simx.Ignored, simx.Understood)
+		}
+		require.NoError(t, b.server.AddUser(simx.User{ID: account, Username: "nyx", MaxLength: 4000}))
+		long := strings.Repeat("слово ", 100) + "https://example.com/a & example.org, end"
+		for _, d := range []autopost.Delivery{saying(long), b.showing(long+".", autopost.MediaImage)} {
+			d.Settings = []byte(`{"max_weighted_length":4000}`)
+			since := b.lost(t, d, true)
+			v, _ := b.reconcile(t, d, since)
+			require.True(t, v.Found, "%v", v.Error)
+			d.RenderedText += "!"
+			v, _ = b.reconcile(t, d, since)
+			require.True(t, v.Absent, "an equal beginning is not enough")
+		}
+	}
+}
+
+func TestAReplyIsFoundByItsThreadWhereXNamesNoParent(t *testing.T) {
+	for name, c := range map[string]struct {
+		post  string
+		found bool
+	}{
+		"parent":           {`"conversation_id":"7","referenced_posts":[{"type":"replied_to","id":"8"}]`, true},
+		"parent, old name": {`"conversation_id":"7","referenced_tweets":[{"type":"replied_to","id":"8"}]`, true},
+		"another parent":   {`"conversation_id":"7","referenced_posts":[{"type":"replied_to","id":"9"}]`, false},
+		"thread alone":     {`"conversation_id":"7"`, true},
+		"another thread":   {`"conversation_id":"6"`, false},
+		"no reply":         {`"conversation_id":"100"`, false},
+		"a quote":          {`"conversation_id":"7","referenced_posts":[{"type":"quoted","id":"8"}]`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now().UTC()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprintf(w, `{"data":[{"id":"100","text":"third","created_at":%q,%s}],"meta":{"result_count":1}}`, now.Format(time.RFC3339), c.post)
+			}))
+			t.Cleanup(server.Close)
+			d := saying("")
+			d.RenderMeta.Steps = []autopost.Step{
+				{Name: "a", Text: true, Body: "first"}, {Name: "b", Text: true, Body: "second", ReplyTo: "a"}, {Name: "c", Text: true, Body: "third", ReplyTo: "b"},
+			}
+			d.RenderMeta.Progress.Steps = map[string][]string{"a": {"7"}, "b": {"8"}}
+			d.UnknownOutcomes, d.LastCallAt = 1, &now
+			v := newAdapter(t, server.URL).Reconcile(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(signed)})
+			require.Equal(t, c.found, v.Found, "%v", v.Error)
+			require.Equal(t, !c.found, v.Absent)
+		})
+	}
 }

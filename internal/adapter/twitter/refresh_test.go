@@ -17,7 +17,7 @@ import (
 	simulator "autopost/internal/sim/twitter"
 )
 
-// refreshers are a simulated X, a refresher that speaks to it, and the secret of an account.
+// refreshers returns a simulator, a refresher for it, and the secret of an account.
 func refreshers(t *testing.T) (*sim.Core, *simulator.Server, adapter.TokenEndpoint, autopost.Secret) {
 	t.Helper()
 	core := sim.NewCore(0)
@@ -45,7 +45,7 @@ func fields(t *testing.T, s autopost.Secret) map[string]any {
 	return out
 }
 
-func TestRefreshTakesTheNewTokensAndKeepsTheRest(t *testing.T) {
+func TestRefreshReplacesTheTokensAndKeepsTheRest(t *testing.T) {
 	_, _, refresher, secret := refreshers(t)
 	renewed, failure := refresher.Refresh(t.Context(), secret)
 	require.Nil(t, failure)
@@ -61,12 +61,12 @@ func TestRefreshTakesTheNewTokensAndKeepsTheRest(t *testing.T) {
 	_, failure = refresher.Refresh(t.Context(), renewed.Secret)
 	require.Nil(t, failure)
 	_, failure = refresher.Refresh(t.Context(), secret)
-	require.Equal(t, "x_token_revoked", failure.Code, "a refresh token is good for one use")
+	require.Equal(t, "x_token_revoked", failure.Code, "a refresh token is valid once")
 	require.Equal(t, autopost.Permanent, failure.Category)
 	require.Equal(t, autopost.ScopeChannel, failure.Scope)
 }
 
-func TestRefreshFailuresTellNoSecret(t *testing.T) {
+func TestRefreshFailuresContainNoSecret(t *testing.T) {
 	core, server, refresher, secret := refreshers(t)
 	wrong := fields(t, secret)
 	wrong["client_secret"] = "canary-wrong"
@@ -74,7 +74,7 @@ func TestRefreshFailuresTellNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	_, failure := refresher.Refresh(t.Context(), autopost.NewSecret(string(text)))
 	require.Equal(t, "x_unauthorized", failure.Code)
-	tell := func(failure *autopost.Error) {
+	mustHide := func(failure *autopost.Error) {
 		out, err := json.Marshal(failure)
 		require.NoError(t, err)
 		require.NotContains(t, string(out), "canary")
@@ -82,20 +82,33 @@ func TestRefreshFailuresTellNoSecret(t *testing.T) {
 			require.NotContains(t, string(out), wrong[name])
 		}
 	}
-	tell(failure)
+	mustHide(failure)
 	require.NoError(t, core.Faults.Add(sim.Fault{Platform: simulator.Platform, Effect: sim.EffectStatus, Status: 503, RetryAfter: 7, To: 1}))
 	_, failure = refresher.Refresh(t.Context(), secret)
 	require.Equal(t, autopost.CodeCredentialUnavailable, failure.Code)
 	require.Equal(t, autopost.Transient, failure.Category)
-	require.True(t, failure.Known, "nothing was posted")
-	tell(failure)
+	require.True(t, failure.Known, "the outcome is known")
+	mustHide(failure)
 	server.Disconnect("42")
 	_, failure = refresher.Refresh(t.Context(), secret)
 	require.Equal(t, "x_token_revoked", failure.Code)
-	tell(failure)
+	mustHide(failure)
 	_, failure = refresher.Refresh(t.Context(), autopost.NewSecret("canary-bare"))
 	require.Equal(t, autopost.CodeCredentialMissing, failure.Code)
-	tell(failure)
+	mustHide(failure)
+}
+
+func TestASpendingLimitDelaysTheRenewal(t *testing.T) {
+	_, server, refresher, secret := refreshers(t)
+	until := time.Now().UTC().Add(72 * time.Hour).Truncate(24 * time.Hour)
+	server.SetSpendCap("app", until)
+	_, failure := refresher.Refresh(t.Context(), secret)
+	require.Equal(t, "x_no_credits", failure.Code)
+	require.Equal(t, autopost.Transient, failure.Category)
+	require.Greater(t, failure.RetryAfterMS, (24 * time.Hour).Milliseconds())
+	server.SetSpendCap("app", time.Time{})
+	_, failure = refresher.Refresh(t.Context(), secret)
+	require.Nil(t, failure, "the refusal did not use up the refresh token")
 }
 
 func TestRenewal(t *testing.T) {

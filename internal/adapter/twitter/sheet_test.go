@@ -11,8 +11,8 @@ import (
 	"autopost/internal/sim"
 )
 
-// fallen brings about a row of the sheet's table of errors, by a fault of one call.
-type fallen func(t *testing.T, fault sim.Fault) *autopost.Error
+// provoke causes an error of the sheet's table by a fault of one call.
+type provoke func(t *testing.T, fault sim.Fault) *autopost.Error
 
 func posting(t *testing.T, fault sim.Fault) *autopost.Error {
 	b := newBench(t)
@@ -21,7 +21,7 @@ func posting(t *testing.T, fault sim.Fault) *autopost.Error {
 	return send(t, b.url, b.media, saying("news")).Error
 }
 
-func uploading(method string) fallen {
+func uploading(method string) provoke {
 	return func(t *testing.T, fault sim.Fault) *autopost.Error {
 		b := newBench(t)
 		fault.Method = method
@@ -32,7 +32,7 @@ func uploading(method string) fallen {
 
 func spoiled(t *testing.T, _ sim.Fault) *autopost.Error {
 	b := newBench(t)
-	return send(t, b.url, &film{Materials: b.media, size: 1 << 10, kind: "image/gif"}, b.showing("a", autopost.MediaAnimation)).Error
+	return send(t, b.url, &film{MediaAccess: b.media, size: 1 << 10, kind: "image/gif"}, b.showing("a", autopost.MediaAnimation)).Error
 }
 
 func renewing(t *testing.T, _ sim.Fault) *autopost.Error {
@@ -46,16 +46,23 @@ func answer(status int, code, description string) sim.Fault {
 	return sim.Fault{Effect: sim.EffectStatus, Status: status, Code: code, Description: description}
 }
 
-// Every row of the sheet's table of errors comes to what the sheet says.
-func TestTheSheetsErrorsAreAllMet(t *testing.T) {
+// page is a proxy's page instead of X's answer.
+func page(status int) sim.Fault { return sim.Fault{Effect: sim.EffectGarbage, Status: status} }
+
+func TestErrorsAreClassifiedAsInTheSheet(t *testing.T) {
 	rows := []struct {
 		http, match string
-		by          fallen
+		by          provoke
 		faults      []sim.Fault
 	}{
 		{"429", "code 88", posting, []sim.Fault{answer(429, "code-88", "Rate limit exceeded"), answer(429, "rate-limited", "Too Many Requests"), answer(429, "rate-limit-exceeded", "")}},
 		{"429", "`usage-capped`", posting, []sim.Fault{answer(429, "usage-capped", "Usage cap exceeded: Monthly product cap")}},
 		{"402", "`credits`", posting, []sim.Fault{answer(402, "credits", ""), answer(402, "credits-depleted", "")}},
+		{"403", "`SpendCapReached`", posting, []sim.Fault{answer(403, "spend-cap", ""), answer(402, "spend-cap", ""), answer(429, "spend-cap", ""), answer(403, "credits", "No."), answer(429, "credits", "No.")}},
+		{"403", "`User is over daily", posting, []sim.Fault{answer(403, "daily-limit", ""), answer(403, "not-permitted", "User is over daily status update limit")}},
+		{"403", "`looks like it might", posting, []sim.Fault{answer(403, "automated", "")}},
+		{"4xx (not 413, 429), body not of X's form", "–", posting, []sim.Fault{page(400), page(401), page(403), page(404), page(407)}},
+		{"4xx (not 413, 429), body not of X's form", "–", uploading(finalize), []sim.Fault{page(401), page(404)}},
 		{"403", "`duplicate content`", posting, []sim.Fault{answer(403, "duplicate", ""), answer(403, "code-187", "Status is a duplicate.")}},
 		{"403", "`user-suspended`", posting, []sim.Fault{answer(403, "user-suspended", "No."), answer(403, "code-64", "Your account is suspended"), answer(403, "code-326", "Log in")}},
 		{"403", "`client-forbidden`", posting, []sim.Fault{answer(403, "client-forbidden", ""), answer(403, "unsupported-authentication", ""), answer(403, "oauth1-permissions", "")}},
@@ -94,7 +101,7 @@ func TestTheSheetsErrorsAreAllMet(t *testing.T) {
 		}
 	}
 	for n, cells := range table {
-		require.True(t, met[n], "nothing meets the row %v", cells)
+		require.True(t, met[n], "no case covers the row %v", cells)
 	}
 	t.Logf("%d of %d rows", len(met), len(table))
 }

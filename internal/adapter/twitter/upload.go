@@ -12,12 +12,11 @@ import (
 	"autopost/internal/adapter"
 )
 
-// chunkSize is under X's five megabytes a chunk; a thousand chunks hold more than it takes.
+// chunkSize is below X's limit of 5 MB for a chunk. A thousand chunks exceed X's limit for a file.
 const chunkSize = 4 << 20
 
-// upload begins an upload, sends the content in chunks and ends it. An upload that
-// breaks off is not gone on with: a chunk whose answer was lost may be there or not,
-// and X takes none twice.
+// upload uploads the content in chunks. An interrupted upload is not resumed: X refuses a repeated chunk,
+// and it is unknown whether X has a chunk whose answer was lost.
 func (s *sender) upload(ctx context.Context, it *item) (upload, *autopost.Error) {
 	content, failure := adapter.Open(ctx, s.call.Media, it.medium, s.hide)
 	if failure != nil {
@@ -31,13 +30,13 @@ func (s *sender) upload(ctx context.Context, it *item) (upload, *autopost.Error)
 	var got struct {
 		Data upload `json:"data"`
 	}
-	if failure := s.ask(ctx, "2/media/upload/initialize", map[string]any{
+	if failure := s.postJSON(ctx, "2/media/upload/initialize", map[string]any{
 		"media_type": content.ContentType, "total_bytes": content.Size, "media_category": it.category,
 	}, &got); failure != nil {
 		return upload{}, failure
 	}
 	if got.Data.ID == "" {
-		return upload{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeCallFailed, "the upload has no id")
+		return upload{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeCallFailed, "the answer of X has no upload id")
 	}
 	at := "2/media/upload/" + got.Data.ID
 	for n, left := 0, content.Size; left > 0; n++ {
@@ -47,12 +46,12 @@ func (s *sender) upload(ctx context.Context, it *item) (upload, *autopost.Error)
 		}
 		left -= size
 	}
-	failure = s.ask(ctx, at+"/finalize", nil, &got)
+	failure = s.postJSON(ctx, at+"/finalize", nil, &got)
 	return got.Data, failure
 }
 
-// ask makes one of the calls of an upload; a nil body is none.
-func (s *sender) ask(ctx context.Context, path string, body, into any) *autopost.Error {
+// postJSON makes one call of an upload. body may be nil.
+func (s *sender) postJSON(ctx context.Context, path string, body, into any) *autopost.Error {
 	var encoded io.Reader
 	if body != nil {
 		encoded = bytes.NewReader(encode(body))
@@ -61,7 +60,7 @@ func (s *sender) ask(ctx context.Context, path string, body, into any) *autopost
 	if failure != nil {
 		return failure
 	}
-	return uploadFailure(s.answered(req, into))
+	return uploadFailure(s.exchange(req, into))
 }
 
 // append sends the next size bytes of the content as chunk number n.
@@ -75,20 +74,20 @@ func (s *sender) append(ctx context.Context, at string, n int, content *autopost
 	form.Field("segment_index", strconv.Itoa(n))
 	form.File("media", &autopost.Content{ReadSeekCloser: part, Size: size, ContentType: "application/octet-stream", Filename: content.Filename})
 	form.Attach(req)
-	failure = uploadFailure(s.answered(req, nil))
+	failure = uploadFailure(s.exchange(req, nil))
 	// The transport may still be reading after an early answer; it closes the body in any case.
 	<-part.closed
 	return failure
 }
 
-// chunk is a part of a content that is read on after it.
+// chunk is a part of the content. The next chunk continues the same reader.
 type chunk struct {
 	io.ReadSeeker
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Close lets go of the part and leaves the content open.
+// Close ends the use of the part and leaves the content open.
 func (c *chunk) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return nil

@@ -24,9 +24,9 @@ const (
 	status     = "GET /2/media/upload"
 )
 
-// film is one long video, of which it tells how often it was opened.
+// film is a long video that counts how often it is opened.
 type film struct {
-	*adaptertest.Materials
+	*adaptertest.MediaAccess
 	size    int
 	kind    string
 	opened  int
@@ -49,28 +49,28 @@ func (open) Close() error { return nil }
 
 func (f *film) Keep(ctx context.Context, blobRef, kind, id string, at time.Time) error {
 	f.keptFor = append(f.keptFor, at)
-	return f.Materials.Keep(ctx, blobRef, kind, id, at)
+	return f.MediaAccess.Keep(ctx, blobRef, kind, id, at)
 }
 
-func TestAVideoGoesInChunksAndIsWaitedFor(t *testing.T) {
+func TestAVideoIsUploadedInChunksAndProcessed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.server.SetProcessing(1500 * time.Millisecond)
-	long := &film{Materials: b.media, size: 9 << 20, kind: "video/mp4"}
+	long := &film{MediaAccess: b.media, size: 9 << 20, kind: "video/mp4"}
 	o := send(t, b.url, long, b.showing("a film", autopost.MediaVideo))
 	require.True(t, o.OK, "%v", o.Error)
 	require.Equal(t, 3, b.calls(appendPart))
 	require.Positive(t, b.calls(status))
 	post := b.server.Posts(account)[0]
-	require.Equal(t, sim.Digest(long.content()), post.Media[0].Digest, "the very bytes")
+	require.Equal(t, sim.Digest(long.content()), post.Media[0].Digest, "equal bytes")
 	require.Equal(t, "video", post.Media[0].Kind)
-	require.WithinRange(t, long.keptFor[0], time.Now().Add(23*time.Hour), time.Now().Add(24*time.Hour), "a little less than X keeps it")
+	require.WithinRange(t, long.keptFor[0], time.Now().Add(23*time.Hour), time.Now().Add(24*time.Hour), "a little less than X's lifetime")
 	for _, e := range b.core.Log.Entries() {
 		require.Empty(t, e.Notes, e.Method)
 	}
 }
 
-func TestWhatXStillWorksOnIsNotUploadedAgain(t *testing.T) {
+func TestAVideoInProcessingIsNotUploadedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.server.SetProcessing(3 * time.Second)
@@ -87,10 +87,10 @@ func TestWhatXStillWorksOnIsNotUploadedAgain(t *testing.T) {
 	before := len(b.core.Log.Entries())
 	d.RenderedText = "the film again"
 	require.True(t, send(t, b.url, b.media, d).OK)
-	require.Len(t, b.core.Log.Entries(), before+1, "then its id is there to be reused")
+	require.Len(t, b.core.Log.Entries(), before+1, "the id is cached")
 }
 
-func TestAnUploadThatXHasLostBeginsAnewInTheNextAttempt(t *testing.T) {
+func TestTheNextAttemptRepeatsALostUpload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.server.SetProcessing(3 * time.Second)
@@ -152,7 +152,7 @@ func TestAFailedUploadIsDefinite(t *testing.T) {
 			require.Equal(t, c.scope, o.Error.Scope)
 			require.Zero(t, b.calls(create))
 			require.Zero(t, b.media.OpenContents())
-			require.True(t, send(t, b.url, b.media, d).OK, "the next attempt begins anew")
+			require.True(t, send(t, b.url, b.media, d).OK, "the next attempt starts again")
 		})
 	}
 }
@@ -164,10 +164,10 @@ func TestAlternativeTexts(t *testing.T) {
 	require.True(t, send(t, b.url, b.media, d).OK)
 	d.RenderedText = "two"
 	require.True(t, send(t, b.url, b.media, d).OK)
-	require.Equal(t, 1, b.calls(describe), "the words stay with the id")
+	require.Equal(t, 1, b.calls(describe), "the id keeps its alternative text")
 	d.RenderedText, d.Payload.Media[0].Alt = "three", "a square that is red"
 	require.True(t, send(t, b.url, b.media, d).OK)
-	require.Equal(t, 3, b.calls(initialize), "other words are another id: the first may still be shown")
+	require.Equal(t, 3, b.calls(initialize), "another alternative text needs another id")
 	posts := b.server.Posts(account)
 	require.Equal(t, [][]string{{"a red square", ""}, {"a red square", ""}, {"a square that is red", ""}},
 		[][]string{posts[0].AltTexts, posts[1].AltTexts, posts[2].AltTexts})
@@ -178,26 +178,27 @@ func TestAlternativeTexts(t *testing.T) {
 	require.Equal(t, 2, b.calls(describe))
 }
 
-func TestAMediumThatXCannotUse(t *testing.T) {
+func TestAMediumThatXCannotProcess(t *testing.T) {
 	b := newBench(t)
 	d := b.showing("a", autopost.MediaAnimation)
-	o := send(t, b.url, &film{Materials: b.media, size: 1 << 10, kind: "image/gif"}, d)
+	o := send(t, b.url, &film{MediaAccess: b.media, size: 1 << 10, kind: "image/gif"}, d)
 	require.Equal(t, "media_rejected", o.Error.Code)
 	require.Equal(t, autopost.Permanent, o.Error.Category)
 	require.Contains(t, o.Error.Message, "InvalidMedia")
 }
 
-func TestAnEarlyAnswerToAChunkDoesNotLeaveItBeingRead(t *testing.T) {
+func TestAnEarlyAnswerEndsTheReadOfAChunk(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/2/media/upload/initialize" {
 			_, _ = io.WriteString(w, `{"data":{"id":"7"}}`)
 			return
 		}
-		w.WriteHeader(http.StatusNotFound) // without reading what is being sent
+		w.WriteHeader(http.StatusNotFound) // before the body is read
+		_, _ = io.WriteString(w, `{"title":"Not Found"}`)
 	}))
 	t.Cleanup(server.Close)
 	b := newBench(t)
-	o := send(t, server.URL, &film{Materials: b.media, size: 9 << 20, kind: "video/mp4"}, b.showing("a", autopost.MediaVideo))
+	o := send(t, server.URL, &film{MediaAccess: b.media, size: 9 << 20, kind: "video/mp4"}, b.showing("a", autopost.MediaVideo))
 	require.NotNil(t, o.Error)
 	require.True(t, o.Error.Known)
 	require.Contains(t, []string{"x_upload_session_lost", "x_call_failed"}, o.Error.Code)

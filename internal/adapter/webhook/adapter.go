@@ -7,25 +7,26 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter"
-	"autopost/internal/outbound/signed"
+	"autopost/internal/outbound"
 )
 
-// Platform is the row of autopost.platforms that this adapter speaks for.
+// Platform is the key of the platform's row in autopost.platforms.
 const Platform autopost.Platform = "webhook"
 
-// maxInline bounds the setting inline_media_bytes: a call is held in memory whole.
+// maxInline is the maximum of the setting inline_media_bytes: a call is kept in memory.
 const maxInline = 1 << 20
 
 // Config configures an adapter.
 type Config struct {
-	// Client makes the calls. The addresses are tenants' own, so it is to guard them. Required.
+	// Client makes the calls. It must be a guarded client, because tenants choose the addresses.
+	// Required.
 	Client adapter.Doer
 }
 
-// Adapter sends deliveries to the addresses that channels name. It is safe for concurrent use.
+// Adapter sends deliveries to the channels' addresses. It is safe for concurrent use.
 type Adapter struct{ client adapter.Doer }
 
-// New makes an adapter, without effect on the outside.
+// New returns an adapter. It has no effects.
 func New(cfg Config) *Adapter { return &Adapter{client: cfg.Client} }
 
 // Platform implements autopost.Adapter.
@@ -45,22 +46,23 @@ type sender struct {
 	client adapter.Doer
 	call   autopost.Call
 	hide   adapter.Redactor
-	key    signed.Key
+	key    outbound.SigningKey
 	inline int64
 }
 
-// prepare finds what is wrong before anything leaves. None of it mends itself, and all of it is the channel's.
+// prepare checks the channel's secret, target and settings before anything is sent. All its failures
+// are permanent and concern the channel.
 func (s *sender) prepare() *autopost.Error {
 	if s.call.Secret.IsZero() {
-		return misconfigured(autopost.CodeCredentialMissing, "there is no signing secret")
+		return misconfigured(autopost.CodeCredentialMissing, "the signing secret is missing")
 	}
 	var err error
-	if s.key, err = signed.ReadKey(s.call.Secret); err != nil {
+	if s.key, err = outbound.ReadSigningKey(s.call.Secret); err != nil {
 		return misconfigured("webhook_secret_invalid", err.Error())
 	}
 	target, err := url.Parse(s.call.Delivery.TargetID)
 	if err != nil || (target.Scheme != "https" && target.Scheme != "http") || target.Host == "" || target.User != nil || target.Fragment != "" {
-		return misconfigured("webhook_target_invalid", "the target is not an https address without user and fragment")
+		return misconfigured("webhook_target_invalid", "the target must be an https address without user and fragment")
 	}
 	settings := struct {
 		InlineMediaBytes int64 `json:"inline_media_bytes"`
@@ -69,7 +71,7 @@ func (s *sender) prepare() *autopost.Error {
 		err = json.Unmarshal(raw, &settings)
 	}
 	if err != nil || settings.InlineMediaBytes < 0 || settings.InlineMediaBytes > maxInline {
-		return misconfigured(autopost.CodeValidationFailed, "settings.inline_media_bytes is no whole number from 0 to 1048576")
+		return misconfigured(autopost.CodeValidationFailed, "settings.inline_media_bytes must be a whole number from 0 to 1048576")
 	}
 	s.inline = settings.InlineMediaBytes
 	return nil

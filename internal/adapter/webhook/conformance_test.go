@@ -20,7 +20,7 @@ import (
 
 const (
 	secret = "whsec_Y2FuYXJ5LXNpZ25pbmcta2V5LXRoYXQtc3RheXMtYXQtaG9tZQ=="
-	// host stands for the address of the simulator, which differs from test to test.
+	// host is a placeholder for the simulator's address.
 	host = "https://receiver.test"
 )
 
@@ -35,7 +35,7 @@ func harness() adaptertest.Harness {
 	}
 	return adaptertest.Harness{
 		Secret: secret, Target: host + "/news", Schema: schema, Read: read,
-		World: func(t *testing.T) (*sim.Core, http.Handler) {
+		Simulator: func(t *testing.T) (*sim.Core, http.Handler) {
 			core := sim.NewCore(0)
 			receiver := simwebhook.New(core, simwebhook.Options{})
 			require.NoError(t, receiver.AddEndpoint("news", secret))
@@ -45,7 +45,7 @@ func harness() adaptertest.Harness {
 			return at{webhook.New(webhook.Config{Client: client}), baseURL}, nil
 		},
 		TextMethod: http.MethodPost, AlbumMethod: http.MethodPost, MediaMethods: methods,
-		NoUploads: true, HostOfItsOwn: true, AnyBody: true, BadSettings: `{"inline_media_bytes":"all"}`,
+		NoUploads: true, OwnHost: true, AnyBody: true, BadSettings: `{"inline_media_bytes":"all"}`,
 		Definite5xx: row(503, 7, autopost.Transient, autopost.ScopeChannel, "webhook_5xx"),
 		Rows: []adaptertest.Row{
 			row(400, 0, autopost.Permanent, autopost.ScopeDelivery, "validation_failed"),
@@ -72,7 +72,7 @@ func row(status, retryAfter int, category autopost.Category, scope autopost.Scop
 	}
 }
 
-// at sends what is for host to another address: here the target is the address.
+// at replaces host by another address: for this platform the target is the address.
 type at struct {
 	*webhook.Adapter
 	baseURL string
@@ -83,7 +83,7 @@ func (a at) Send(ctx context.Context, call autopost.Call) autopost.Outcome {
 	return a.Adapter.Send(ctx, call)
 }
 
-// post is an event as docs/webhook.md tells it to receivers, without a line of the adapter's.
+// post is an event as docs/webhook.md describes it, independent of the adapter's type.
 type post struct {
 	ID, Type, Created, Channel, Text, HTML, Link string
 	Part, Parts                                  int
@@ -110,7 +110,7 @@ func schema(r *http.Request, body []byte) error {
 	return nil
 }
 
-// read shows an event as a receiver would show the post.
+// read fills a log entry from an event, as a receiver would show the post.
 func read(e *sim.Entry) {
 	var p post
 	if json.Unmarshal([]byte(e.Text), &p) != nil {

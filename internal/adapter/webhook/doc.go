@@ -1,6 +1,5 @@
-// Package webhook sends posts to any address that takes webhooks signed as Standard
-// Webhooks (https://www.standardwebhooks.com) asks: the platform of those who have none.
-// What a receiver gets and may answer is told in docs/webhook.md.
+// Package webhook sends posts to any address that accepts webhooks signed as Standard Webhooks
+// (https://www.standardwebhooks.com). docs/webhook.md describes requests and answers.
 //
-// It is also the adapter to read first: docs/extend/adapter.md goes through it line by line.
+// Read this adapter first: docs/extend/adapter.md explains it line by line.
 package webhook

@@ -16,25 +16,24 @@ import (
 	"autopost/internal/adapter"
 )
 
-// event is the body of a call. It is made of the delivery alone, so that a repetition
-// says byte for byte what the first call said.
+// event is the body of a call. It depends only on the delivery, so a repeated call has the same bytes.
 type event struct {
-	// ID is also the header webhook-id: whoever has seen it has the post.
+	// ID is also the header webhook-id. A receiver that knows the id has the post.
 	ID   string `json:"id"`
 	Type string `json:"type"`
-	// Created is when the delivery was made.
+	// Created is the creation time of the delivery.
 	Created time.Time `json:"created,omitzero"`
 	Channel string    `json:"channel"`
-	// Part counts from 1 where a post takes several calls, of which there are Parts.
+	// Part is the number of the call, from 1, if a post needs several calls; Parts is their count.
 	Part  int `json:"part,omitempty"`
 	Parts int `json:"parts,omitempty"`
-	// Text is plain; HTML is the same with its markup, where it has any.
+	// Text is plain text. HTML is the same text with markup, if it has any.
 	Text    string              `json:"text"`
 	HTML    string              `json:"html,omitempty"`
 	Link    string              `json:"link,omitempty"`
 	Media   []medium            `json:"media,omitempty"`
 	Buttons [][]autopost.Button `json:"buttons,omitempty"`
-	// ReplyTo is what the receiver called the part that this one answers.
+	// ReplyTo is the receiver's id of the part to which this one replies.
 	ReplyTo string `json:"reply_to,omitempty"`
 }
 
@@ -45,7 +44,7 @@ type medium struct {
 	SHA256      string             `json:"sha256"`
 	Caption     string             `json:"caption,omitempty"`
 	Alt         string             `json:"alt,omitempty"`
-	// Content goes along where the channel asks for it and it is no larger than that.
+	// Content is set if it is not larger than the channel's inline_media_bytes.
 	Content []byte `json:"content,omitempty"`
 }
 
@@ -56,12 +55,12 @@ var (
 	tags = regexp.MustCompile(`<[^>]*>`)
 )
 
-// event makes the body of a step. The first has the delivery's own id.
-func (s *sender) event(ctx context.Context, step autopost.Step, answers string) (event, *autopost.Error) {
+// event returns the body of a step. The first step has the delivery's id.
+func (s *sender) event(ctx context.Context, step autopost.Step, replyTo string) (event, *autopost.Error) {
 	delivery := s.call.Delivery
 	e := event{
-		ID: delivery.DeliveryID, Type: "post", Channel: delivery.ChannelID, Text: delivery.Said(step), Link: delivery.Payload.Link,
-		Buttons: adapter.Buttons(delivery.RenderMeta, step), ReplyTo: answers,
+		ID: delivery.DeliveryID, Type: "post", Channel: delivery.ChannelID, Text: delivery.StepText(step), Link: delivery.Payload.Link,
+		Buttons: adapter.Buttons(delivery.RenderMeta, step), ReplyTo: replyTo,
 	}
 	if id, err := uuid.Parse(delivery.DeliveryID); err == nil && id.Version() == 7 {
 		seconds, nanoseconds := id.Time().UnixTime()
@@ -75,7 +74,7 @@ func (s *sender) event(ctx context.Context, step autopost.Step, answers string) 
 		e.ID += "-" + strconv.Itoa(e.Part)
 	}
 	if delivery.RenderMeta.ParseMode == "HTML" && e.Text != "" {
-		// In rendered text every < and > that is no tag's is escaped.
+		// In rendered text, every < and > outside tags is escaped.
 		e.HTML, e.Text = e.Text, html.UnescapeString(tags.ReplaceAllString(e.Text, ""))
 	}
 	for _, index := range step.Items {
@@ -88,14 +87,14 @@ func (s *sender) event(ctx context.Context, step autopost.Step, answers string) 
 	return e, nil
 }
 
-// medium describes one medium by what lies in the media origin, and reads it where it goes along.
+// medium describes one medium of the media store, with its content if it is small enough.
 func (s *sender) medium(ctx context.Context, index int) (medium, *autopost.Error) {
 	item, failure := adapter.Item(s.call.Delivery, index)
 	if failure != nil {
 		return medium{}, failure
 	}
 	if !slices.Contains(kinds, item.Type) {
-		return medium{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the medium is of no kind that is known here")
+		return medium{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the kind of the medium is unknown")
 	}
 	content, failure := adapter.Open(ctx, s.call.Media, item, s.hide)
 	if failure != nil {

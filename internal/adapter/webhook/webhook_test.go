@@ -25,13 +25,13 @@ import (
 
 const deliveryID = "01989f3a-7c1e-7a2b-8d3e-0123456789ab"
 
-// bench is a receiver, reached as the daemon reaches it.
+// bench is a receiver and the adapter with the daemon's client.
 type bench struct {
 	receiver *simwebhook.Server
 	core     *sim.Core
 	url      string
 	adapter  *webhook.Adapter
-	media    *adaptertest.Materials
+	media    *adaptertest.MediaAccess
 }
 
 func guarded(allow ...netip.Prefix) *webhook.Adapter {
@@ -41,7 +41,7 @@ func guarded(allow ...netip.Prefix) *webhook.Adapter {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	core := sim.NewCore(0)
-	b := &bench{core: core, receiver: simwebhook.New(core, simwebhook.Options{}), media: adaptertest.NewMaterials()}
+	b := &bench{core: core, receiver: simwebhook.New(core, simwebhook.Options{}), media: adaptertest.NewMediaAccess()}
 	require.NoError(t, b.receiver.AddEndpoint("news", secret))
 	server := httptest.NewServer(b.receiver)
 	t.Cleanup(server.Close)
@@ -57,7 +57,7 @@ func (b *bench) send(t *testing.T, d autopost.Delivery) autopost.Outcome {
 	return send(t, b.adapter, d, b.media)
 }
 
-func send(t *testing.T, a *webhook.Adapter, d autopost.Delivery, media autopost.Materials) autopost.Outcome {
+func send(t *testing.T, a *webhook.Adapter, d autopost.Delivery, media autopost.MediaAccess) autopost.Outcome {
 	t.Helper()
 	o := a.Send(t.Context(), autopost.Call{
 		Delivery: d, Secret: autopost.NewSecret(secret), Media: media,
@@ -73,8 +73,8 @@ func text() autopost.Delivery {
 	}
 }
 
-// What docs/webhook.md shows is what is sent, and what is sent again is the same.
-func TestAPostIsSaidTheSameWayAgain(t *testing.T) {
+// The adapter sends what docs/webhook.md shows, and repeats it unchanged.
+func TestRepeatedCallHasTheSameBody(t *testing.T) {
 	b := newBench(t)
 	d := text()
 	d.RenderedText, d.RenderMeta.ParseMode = "<b>Q&amp;A</b> at <a href=\"https://example.org/?a=1&amp;b=2\">ours</a>: 1 &lt; 2", "HTML"
@@ -97,10 +97,10 @@ func TestAPostIsSaidTheSameWayAgain(t *testing.T) {
 	require.JSONEq(t, string(shown[1]), string(events[0].Body))
 
 	require.Equal(t, o.ProviderMessageID, b.send(t, d).ProviderMessageID)
-	require.Equal(t, []string{"webhook-id was seen before"}, b.core.Log.Entries()[1].Notes, "and the body is the same")
+	require.Equal(t, []string{"webhook-id was seen before"}, b.core.Log.Entries()[1].Notes, "the body is the same")
 }
 
-func TestPartsOfAPostHaveIdsOfTheirOwn(t *testing.T) {
+func TestPartsOfAPostHaveOwnIDs(t *testing.T) {
 	b := newBench(t)
 	d := text()
 	d.RenderMeta.Steps = []autopost.Step{{Name: "text-1", Text: true, Body: "One"}, {Name: "text-2", Text: true, Body: "Two", ReplyTo: "text-1"}}
@@ -113,7 +113,7 @@ func TestPartsOfAPostHaveIdsOfTheirOwn(t *testing.T) {
 	require.Equal(t, []any{"Two", 2, 2, deliveryID}, []any{second.Text, second.Part, second.Parts, second.ReplyTo})
 }
 
-func TestSmallMediaGoAlongWhereTheChannelAsks(t *testing.T) {
+func TestSmallMediaAreInlineIfTheChannelAsks(t *testing.T) {
 	b := newBench(t)
 	d := media(b.media, autopost.MediaImage, autopost.MediaFile, autopost.MediaVideo)
 	d.Settings = json.RawMessage(`{"inline_media_bytes": 40015}`)
@@ -124,11 +124,11 @@ func TestSmallMediaGoAlongWhereTheChannelAsks(t *testing.T) {
 		require.Equal(t, d.Payload.Media[i].BlobRef, "sha256:"+sim.Digest(m.Content))
 	}
 	require.Equal(t, int64(40015), p.Media[1].Size)
-	require.Empty(t, p.Media[2].Content, "larger than that")
+	require.Empty(t, p.Media[2].Content, "too large to be inline")
 }
 
-// media is a post of media alone, with new content in the origin.
-func media(origin *adaptertest.Materials, kinds ...autopost.MediaKind) autopost.Delivery {
+// media returns a post without text, with new content in the media store.
+func media(origin *adaptertest.MediaAccess, kinds ...autopost.MediaKind) autopost.Delivery {
 	d := text()
 	step := autopost.Step{Name: "media-1"}
 	for i, kind := range kinds {
@@ -139,11 +139,11 @@ func media(origin *adaptertest.Materials, kinds ...autopost.MediaKind) autopost.
 	return d
 }
 
-// short is an origin whose contents end before they should.
-type short struct{ *adaptertest.Materials }
+// short is a media store whose contents end early.
+type short struct{ *adaptertest.MediaAccess }
 
 func (s short) Open(ctx context.Context, blobRef string) (*autopost.Content, error) {
-	content, err := s.Materials.Open(ctx, blobRef)
+	content, err := s.MediaAccess.Open(ctx, blobRef)
 	if err == nil {
 		content.Size++
 	}
@@ -160,7 +160,7 @@ func TestContentThatEndsEarlyIsNotSent(t *testing.T) {
 	require.Empty(t, b.core.Log.Entries())
 }
 
-func TestAnIDThatTellsNoTimeMakesNone(t *testing.T) {
+func TestIDWithoutTimeGivesNoCreated(t *testing.T) {
 	b := newBench(t)
 	for _, id := range []string{"d-1", "6b1f3d3e-8a57-4c53-9b0a-5b0e6a1f0c11"} {
 		d := text()
@@ -172,7 +172,7 @@ func TestAnIDThatTellsNoTimeMakesNone(t *testing.T) {
 	}
 }
 
-// answering is a receiver that says one thing only.
+// answering is a receiver that always returns the same answer.
 func answering(t *testing.T, status int, header http.Header, body string) autopost.Outcome {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +189,7 @@ func answering(t *testing.T, status int, header http.Header, body string) autopo
 	return send(t, guarded(netip.MustParsePrefix("127.0.0.0/8")), d, nil)
 }
 
-func TestAnyTwoHundredTakesThePost(t *testing.T) {
+func TestAny2xxAcceptsThePost(t *testing.T) {
 	for body, id := range map[string]string{
 		``: deliveryID, `ok`: deliveryID, `{"id": "r-1", "more": []}`: "r-1", `{"id": 7}`: deliveryID, `{"id": ""}`: deliveryID, `[]`: deliveryID, `null`: deliveryID,
 		`{"id": "r-` + secret + `"}`: "r-[redacted]",
@@ -201,7 +201,7 @@ func TestAnyTwoHundredTakesThePost(t *testing.T) {
 	require.Equal(t, deliveryID, answering(t, http.StatusNoContent, nil, "").ProviderMessageID)
 }
 
-func TestWhatIsKnownOfARefusal(t *testing.T) {
+func TestClassesOfRefusals(t *testing.T) {
 	wait := func(value string) http.Header {
 		return http.Header{"Retry-After": {value}, "Date": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
 	}
@@ -230,7 +230,7 @@ func TestWhatIsKnownOfARefusal(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAChannelIsItsOwn(t *testing.T) {
+func TestInvalidChannelIsAPermanentFailureOfTheChannel(t *testing.T) {
 	b := newBench(t)
 	for target, code := range map[string]string{
 		"receiver.test/a": "webhook_target_invalid", "ftp://receiver.test/": "webhook_target_invalid", "https://": "webhook_target_invalid",

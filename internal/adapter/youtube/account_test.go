@@ -16,8 +16,7 @@ import (
 	simyoutube "autopost/internal/sim/youtube"
 )
 
-// Whoever renews sends again: the session is asked, and what is done is not done again.
-func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
+func TestARenewedTokenContinuesTheUpload(t *testing.T) {
 	for _, c := range []struct {
 		at          string
 		nth, starts int
@@ -31,11 +30,11 @@ func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
 			tokens := b.count("POST /token")
 			b.expireAt(c.at, c.nth)
 			b.failed(b.send(d), "PERMANENT/channel yt_unauthorized")
-			require.Equal(t, tokens, b.count("POST /token"), "the adapter asks nobody for another")
+			require.Equal(t, tokens, b.count("POST /token"), "the adapter does not renew tokens")
 			b.renew()
 			o := b.send(d)
 			require.True(t, o.OK, "%v", o.Error)
-			require.Empty(t, b.told(o).Unread)
+			require.Empty(t, b.stored(o).Unread)
 			v := b.only(d)
 			require.NotEmpty(t, v.Thumbnail.Digest)
 			require.Len(t, v.Captions, 1)
@@ -46,12 +45,12 @@ func TestARefusedTokenEndsTheCallAndARenewedOneGoesOn(t *testing.T) {
 					sent += e.BytesIn
 				}
 			}
-			require.EqualValues(t, 600*kib, sent, "no byte is taken twice")
+			require.EqualValues(t, 600*kib, sent, "no byte is sent twice")
 		})
 	}
 }
 
-// expireAt ends the lives of all tokens at the nth call of a method from now.
+// expireAt expires all tokens at the nth call of a method from now.
 func (b *bench) expireAt(method string, nth int) {
 	b.t.Helper()
 	b.reverse(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -64,20 +63,18 @@ func (b *bench) expireAt(method string, nth int) {
 	})
 }
 
-// What is published stays so, though its state cannot be read.
-func TestATokenThatExpiresAfterTheVideoTakesNothingBack(t *testing.T) {
+func TestATokenThatExpiresAfterTheUploadDoesNotFailThePost(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	b.expireAt("GET /youtube/v3/videos", 1)
 	o := b.send(d)
 	require.True(t, o.OK, "%v", o.Error)
 	b.only(d)
-	require.Equal(t, "yt_unauthorized", b.told(o).Unread)
-	require.Equal(t, "public", b.told(o).Privacy, "as the end of the upload told")
+	require.Equal(t, "yt_unauthorized", b.stored(o).Unread)
+	require.Equal(t, "public", b.stored(o).Privacy, "from the last answer of the upload")
 }
 
-// The line breaks, and the session's answer is that the token is good no more.
-func TestARefusalBehindABrokenLineIsTold(t *testing.T) {
+func TestARefusalAfterABrokenConnectionIsReported(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectReset, To: 1})
@@ -89,7 +86,7 @@ func TestARefusalBehindABrokenLineIsTold(t *testing.T) {
 	require.Equal(t, 1, b.count(start))
 }
 
-func TestTheAccountIsAskedForOnceWhateverItsTokens(t *testing.T) {
+func TestTheAccountIsRequestedOncePerGrant(t *testing.T) {
 	b := newBench(t)
 	for n := range 3 {
 		b.progress = map[string][]string{}
@@ -100,10 +97,10 @@ func TestTheAccountIsAskedForOnceWhateverItsTokens(t *testing.T) {
 	b.grant(simyoutube.ScopeAll)
 	b.progress = map[string][]string{}
 	require.True(t, b.send(b.show(310*kib)).OK)
-	require.Equal(t, 2, b.count("GET /youtube/v3/channels"), "another grant may be another channel's")
+	require.Equal(t, 2, b.count("GET /youtube/v3/channels"), "another grant may belong to another channel")
 }
 
-func TestManyDeliveriesAtOnce(t *testing.T) {
+func TestConcurrentDeliveries(t *testing.T) {
 	b := newBench(t)
 	calls := make([]autopost.Call, 8)
 	for i := range calls {
@@ -123,7 +120,7 @@ func TestManyDeliveriesAtOnce(t *testing.T) {
 	require.Len(t, b.server.Videos(channelID), len(calls))
 }
 
-func TestCredentialsThatAreNone(t *testing.T) {
+func TestInvalidCredentials(t *testing.T) {
 	for _, secret := range []string{
 		"a token", `[]`, `{}`, `{"client_id":"c","client_secret":"s","refresh_token":"r"}`, `{"access_token":1}`, `{"access_token":"a b"}`,
 	} {
@@ -137,7 +134,7 @@ func TestCredentialsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestACredentialOfAnotherChannelUploadsNothing(t *testing.T) {
+func TestACredentialOfAnotherChannelIsRefusedBeforeTheUpload(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	d.TargetID = "UCmore-channel"
@@ -145,18 +142,18 @@ func TestACredentialOfAnotherChannelUploadsNothing(t *testing.T) {
 	require.Zero(t, b.count(start))
 }
 
-func TestTheRightToUploadIsEnough(t *testing.T) {
+func TestTheUploadScopeIsEnough(t *testing.T) {
 	b := newBench(t)
 	b.grant(simyoutube.ScopeUpload)
 	d := b.show(300 * kib)
 	o := b.send(d)
 	require.True(t, o.OK, "%v", o.Error)
 	b.only(d)
-	require.Equal(t, "yt_insufficient_permissions", b.told(o).Unread)
-	require.Equal(t, "public", b.told(o).Privacy, "as the end of the upload told")
+	require.Equal(t, "yt_insufficient_permissions", b.stored(o).Unread)
+	require.Equal(t, "public", b.stored(o).Privacy, "from the last answer of the upload")
 }
 
-func TestQuotasRestUntilTheirDayTurns(t *testing.T) {
+func TestQuotasWaitForTheirNextDay(t *testing.T) {
 	for name, quotas := range map[string]simyoutube.Quotas{"uploads": {Units: 10_000, Uploads: 1}, "units": {Units: 1, Uploads: 100}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -173,12 +170,12 @@ func TestQuotasRestUntilTheirDayTurns(t *testing.T) {
 			turn := time.Now().Add(wait - time.Minute).In(zone)
 			require.Equal(t, "00:00", turn.Add(5*time.Second).Format("15:04"))
 			require.Less(t, wait, 26*time.Hour)
-			require.Equal(t, name == "units", len(b.server.Videos(channelID)) == 2, "uploads have a quota of their own")
+			require.Equal(t, name == "units", len(b.server.Videos(channelID)) == 2, "uploads have a separate quota")
 		})
 	}
 }
 
-func TestAddressesAreChecked(t *testing.T) {
+func TestBaseURLsAreChecked(t *testing.T) {
 	for _, cfg := range []youtube.Config{{BaseURL: "ftp://a"}, {BaseURL: "x"}, {PartBytes: 1000}} {
 		_, err := youtube.New(cfg)
 		require.Error(t, err)

@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// DefaultBaseURL serves the API and its uploads.
+	// DefaultBaseURL is the base URL of the API and of its uploads.
 	DefaultBaseURL = "https://www.googleapis.com"
 
-	// blockBytes is what all parts of an upload but the last are a multiple of.
+	// blockBytes divides the size of every part of an upload except the last.
 	blockBytes = 256 << 10
-	// defaultPart fits the time of one call on a line of 150 KB/s.
+	// defaultPart takes less than the time of one call at 150 KB/s.
 	defaultPart = 8 << 20
-	// defaultSettle is how long the list of uploads may lag.
+	// defaultSettle is the observed delay of the list of uploads.
 	defaultSettle = 30 * time.Second
-	// defaultWatch is how long a video's processing is watched: it may take hours, and
-	// the post is published without it.
+	// defaultWatch bounds the polls of a new video's state. Processing may take hours, and the post is
+	// published before it ends.
 	defaultWatch = 10 * time.Second
 )
 
 // Config configures an adapter.
 type Config struct {
-	// BaseURL is where /youtube/v3 and /upload/youtube/v3 begin; [DefaultBaseURL] when empty.
+	// BaseURL is the address above /youtube/v3 and /upload/youtube/v3; [DefaultBaseURL] when empty.
 	BaseURL string
 	// Client makes the calls. Required.
 	Client adapter.Doer
-	// PartBytes is how much of a video goes into one request, a multiple of 256 KiB; 8 MiB when 0.
+	// PartBytes is the size of one part of a video, a multiple of 256 KiB; 8 MiB when 0.
 	PartBytes int64
-	// Settle is how long the list of uploads may lag; 30 s when 0.
+	// Settle is the delay of the list of uploads; 30 s when 0.
 	Settle time.Duration
-	// Watch is how long the processing of a new video is watched; 10 s when 0.
+	// Watch bounds the polls of a new video's state; 10 s when 0.
 	Watch time.Duration
 }
 
@@ -47,11 +47,11 @@ type Config struct {
 type Adapter struct {
 	cfg  Config
 	base *url.URL
-	// accounts are those that were asked for, by the digest of what lasts of the credential.
+	// accounts caches the account of each credential, by the digest of its lasting part.
 	accounts sync.Map
 }
 
-// New makes an adapter, without effect on the outside.
+// New returns an adapter. It makes no request.
 func New(cfg Config) (*Adapter, error) {
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
 	cfg.PartBytes = cmp.Or(cfg.PartBytes, defaultPart)
@@ -62,7 +62,7 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("youtube base URL: %w", err)
 	}
 	if cfg.PartBytes < 0 || cfg.PartBytes%blockBytes != 0 {
-		return nil, fmt.Errorf("youtube part of %d bytes is no multiple of 256 KiB", cfg.PartBytes)
+		return nil, fmt.Errorf("youtube part size must be a multiple of 256 KiB, got %d bytes", cfg.PartBytes)
 	}
 	return &Adapter{cfg: cfg, base: base}, nil
 }
@@ -86,36 +86,38 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 	return s.conclude(ctx, outcome)
 }
 
-// sender sends one delivery.
+// sender makes the calls of one delivery.
 type sender struct {
 	*Adapter
 	call autopost.Call
 	key  key
 	hide adapter.Redactor
-	// sessions are those of this delivery, the newest last.
+	// sessions are the upload sessions of the delivery, the newest last.
 	sessions []*session
-	// uploaded is the video as the end of its upload told of it; nil when that was in an earlier attempt.
+	// uploaded is the video from the last answer of its upload; nil if an earlier attempt uploaded it.
 	uploaded *video
 }
 
-var channelForm = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
+// channelID matches the id of a channel.
+var channelID = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
 
+// sender returns a sender for a delivery. It checks the target and reads the recorded sessions.
 func (a *Adapter) sender(call autopost.Call) (*sender, *autopost.Error) {
-	s, failure := a.speaker(call)
+	s, failure := a.authorised(call)
 	if failure != nil {
 		return nil, failure
 	}
-	if !channelForm.MatchString(call.Delivery.TargetID) {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target is no channel id: it begins with UC")
+	if !channelID.MatchString(call.Delivery.TargetID) {
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, "yt_channel_invalid", "the target must be a channel id, which begins with UC")
 	}
 	s.recall()
 	return s, nil
 }
 
-// speaker can make calls with the credential, whatever for.
-func (a *Adapter) speaker(call autopost.Call) (*sender, *autopost.Error) {
+// authorised returns a sender that has a credential and no target.
+func (a *Adapter) authorised(call autopost.Call) (*sender, *autopost.Error) {
 	if call.Secret.IsZero() {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "there is no credential")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, autopost.CodeCredentialMissing, "the credential is empty")
 	}
 	key, err := readKey(call.Secret)
 	if err != nil {
@@ -135,19 +137,19 @@ func (s *sender) step(ctx context.Context, step autopost.Step, _ string) (adapte
 		return s.extra(ctx, step)
 	}
 	return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
-		fmt.Sprintf("YouTube has no step %q", step.Name))
+		fmt.Sprintf("unknown step %q", step.Name))
 }
 
-// medium is the one medium of a step.
+// medium is the only medium of a step.
 func (s *sender) medium(step autopost.Step) (autopost.Media, *autopost.Error) {
 	if len(step.Items) != 1 {
 		return autopost.Media{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
-			fmt.Sprintf("step %s names %d media, not one", step.Name, len(step.Items)))
+			fmt.Sprintf("step %s must have one medium, got %d", step.Name, len(step.Items)))
 	}
 	return adapter.Item(s.call.Delivery, step.Items[0])
 }
 
-// planned is a step of the delivery by its name; its zero value when there is none.
+// planned is a step of the delivery by its name; an empty step if there is none.
 func (s *sender) planned(name string) autopost.Step {
 	for _, step := range s.call.Delivery.RenderMeta.Steps {
 		if step.Name == name {

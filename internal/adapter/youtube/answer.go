@@ -1,11 +1,14 @@
 package youtube
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // quotas end at midnight in California, wherever this runs
+	_ "time/tzdata" // quotas end at midnight in California, also on hosts without a zone database
 	"unicode"
 
 	"autopost"
@@ -13,72 +16,94 @@ import (
 )
 
 const (
-	// codeUsageCapped: a daily quota of the Google project is used up. The name tells the
-	// database that the platform is up.
+	// codeUsageCapped: a daily quota of the Google project is exhausted. By this name the database knows
+	// that the platform works.
 	codeUsageCapped    = "yt_usage_capped"
 	codeRateLimited    = "yt_rate_limited"
-	codeUploadLimit    = "yt_upload_limit_exceeded"
-	codeThumbnailLimit = "yt_upload_rate_limit_exceeded"
+	codeServingLimited = "yt_serving_rate_limited"
+	codeAborted        = "yt_aborted"
 	codeUnauthorized   = "yt_unauthorized"
 	codeForbidden      = "yt_forbidden"
 	codeCaptionExists  = "yt_caption_exists"
+	codeAlreadyListed  = "yt_video_already_in_playlist"
 	codeNoScope        = "yt_insufficient_permissions"
-	// codeInterrupted: a call was cut off. What it did is asked for before anything is done again.
+	// codeInterrupted: a call was interrupted. The next attempt asks for its result first.
 	codeInterrupted = "yt_interrupted"
 	codeSessionLost = "yt_session_lost"
-	// codeVideoNotFound: not there yet, or not any more.
+	// codeVideoNotFound: YouTube does not show the video yet, or it was deleted.
 	codeVideoNotFound = "yt_video_not_found"
-	// codeDegraded: the video is there, and is not as public as was asked for.
+	// codeDegraded: the video is uploaded and less public than requested.
 	codeDegraded = "degraded_private"
 )
 
-// waits are the least pauses for limits to which YouTube states none.
-var waits = map[string]time.Duration{
-	codeRateLimited:    time.Second,
-	codeUploadLimit:    24 * time.Hour,
-	codeThumbnailLimit: time.Hour,
+// severity orders the reasons of one answer: the most severe one decides.
+type severity int
+
+const (
+	aboutDelivery severity = iota
+	aboutLimit
+	aboutChannel
+	aboutProject
+)
+
+// rule is one row of YouTube's table of reasons.
+type rule struct {
+	adapter.Rule
+	severity severity
+	// wait is the least pause before the next attempt; 0 leaves it to the retry policy.
+	wait time.Duration
 }
 
-// rules are YouTube's reasons. Its statuses do not tell: one reason comes with
-// several, and a quota with that of missing rights.
-var rules = func() map[string]adapter.Rule {
-	table := map[string]adapter.Rule{}
-	add := func(category autopost.Category, scope autopost.Scope, code string, reasons ...string) {
+// rules classify YouTube's reasons. The statuses do not: one reason has several, and a quota has the
+// status of missing rights.
+var rules = func() map[string]rule {
+	table := map[string]rule{}
+	class := func(of severity, category autopost.Category, scope autopost.Scope, code string) rule {
+		return rule{Rule: adapter.Rule{Category: category, Scope: scope, Code: code}, severity: of}
+	}
+	// add enters the reasons of a class. A class without a code gets the code of the reason.
+	add := func(of rule, reasons ...string) {
 		for _, reason := range reasons {
-			rule := adapter.Rule{Category: category, Scope: scope, Code: code}
-			if code == "" {
-				rule.Code = codeOf(reason)
-			}
-			table[reason] = rule
+			row := of
+			row.Code = cmp.Or(of.Code, codeOf(reason))
+			table[reason] = row
 		}
 	}
+	after := func(wait time.Duration, of rule) rule {
+		of.wait = wait
+		return of
+	}
 	const permanent, transient = autopost.Permanent, autopost.Transient
-	add(transient, autopost.ScopePlatform, codeUsageCapped, "quotaExceeded", "dailyLimitExceeded")
-	add(transient, autopost.ScopePlatform, codeRateLimited, "rateLimitExceeded", "userRateLimitExceeded")
-	add(transient, autopost.ScopePlatform, "yt_5xx", "backendError", "internalError")
-	add(transient, autopost.ScopeChannel, "", "uploadLimitExceeded", "uploadRateLimitExceeded")
-	add(transient, autopost.ScopeDelivery, "", "videoNotFound")
-	add(permanent, autopost.ScopeChannel, codeUnauthorized, "authError", "unauthorized", "required", "invalidCredentials")
-	add(permanent, autopost.ScopeChannel, "", "youtubeSignupRequired",
+	const platform, channel, delivery = autopost.ScopePlatform, autopost.ScopeChannel, autopost.ScopeDelivery
+	add(class(aboutProject, permanent, platform, ""), "accessNotConfigured", "SERVICE_DISABLED", "API_KEY_SERVICE_BLOCKED", "CONSUMER_SUSPENDED")
+	add(class(aboutChannel, permanent, channel, codeUnauthorized), "authError", "unauthorized", "required", "invalidCredentials")
+	add(class(aboutChannel, permanent, channel, ""), "youtubeSignupRequired",
 		"insufficientPermissions", "forbidden", "channelClosed", "channelSuspended", "accountDelegationForbidden",
 		"authenticatedUserAccountSuspended", "authenticatedUserAccountClosed", "authenticatedUserNotChannel")
-	add(permanent, autopost.ScopePlatform, "", "accessNotConfigured", "SERVICE_DISABLED", "API_KEY_SERVICE_BLOCKED")
-	add(permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
+	add(class(aboutLimit, transient, platform, codeUsageCapped), "quotaExceeded", "dailyLimitExceeded")
+	add(after(24*time.Hour, class(aboutLimit, transient, channel, "")), "uploadLimitExceeded")
+	add(after(time.Hour, class(aboutLimit, transient, channel, "")), "uploadRateLimitExceeded")
+	add(class(aboutLimit, transient, platform, codeRateLimited), "rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED")
+	add(class(aboutLimit, transient, platform, codeServingLimited), "servingLimitExceeded", "concurrentLimitExceeded")
+	add(class(aboutLimit, transient, platform, "yt_5xx"), "backendError", "internalError")
+	add(class(aboutDelivery, transient, delivery, codeAborted), "aborted", "SERVICE_UNAVAILABLE")
+	add(class(aboutDelivery, transient, delivery, ""), "videoNotFound")
+	add(class(aboutDelivery, permanent, delivery, autopost.CodeValidationFailed),
 		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails",
 		"invalidFilename", "defaultLanguageNotSet", "invalidVideoGameRating")
-	add(permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected, "mediaBodyRequired")
-	add(permanent, autopost.ScopeDelivery, "",
+	add(class(aboutDelivery, permanent, delivery, autopost.CodeMediaRejected), "mediaBodyRequired")
+	add(class(aboutDelivery, permanent, delivery, ""),
 		"forbiddenPrivacySetting", "forbiddenLicenseSetting", "forbiddenEmbedSetting", "failedPrecondition", "processingFailure",
 		"invalidImage", "imageFormatUnsupported", "imageTooTall", "imageTooWide", "captionExists",
 		"playlistNotFound", "playlistItemsNotAccessible", "playlistContainsMaximumNumberOfVideos", "playlistOperationUnsupported", "videoAlreadyInPlaylist")
 	return table
 }()
 
-// codeOf makes our code of a reason: "channelClosed" is yt_channel_closed.
+// codeOf returns our code for a reason: yt_channel_closed for "channelClosed".
 func codeOf(reason string) string {
 	var code strings.Builder
 	code.WriteString("yt_")
-	after := 'A' // no dash before the first letter, nor between capitals
+	after := 'A' // no underscore before the first letter and between capitals
 	for _, r := range reason {
 		if unicode.IsUpper(r) && unicode.IsLower(after) {
 			code.WriteByte('_')
@@ -89,61 +114,89 @@ func codeOf(reason string) string {
 	return code.String()
 }
 
-// reply is any refusal of the API.
+// reply is the body of a refusal.
 type reply struct {
 	Error struct {
-		Message string `json:"message"`
-		Errors  []struct {
-			Reason string `json:"reason"`
-		} `json:"errors"`
-		Details []struct {
-			Reason string `json:"reason"`
-		} `json:"details"`
+		Message string   `json:"message"`
+		Errors  []reason `json:"errors"`
+		Details []reason `json:"details"`
 	} `json:"error"`
 }
 
-// reasons are what an answer gives, the first first.
-func (r reply) reasons() []string {
-	var out []string
-	for _, e := range r.Error.Errors {
-		out = append(out, e.Reason)
-	}
-	for _, d := range r.Error.Details {
-		out = append(out, d.Reason)
-	}
-	return out
+// reason is one reason of a refusal. Of the details, only those of type google.rpc.ErrorInfo have one.
+type reason struct {
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	Metadata struct {
+		QuotaLimit string `json:"quota_limit"`
+	} `json:"metadata"`
 }
 
-// refused classifies an answer that made nothing.
+// reasons are those of the answer's errors, then those of its details.
+func (r reply) reasons() []reason { return slices.Concat(r.Error.Errors, r.Error.Details) }
+
+// isDaily reports whether a limit is the bucket of a day and not that of a minute.
+func (r reply) isDaily() bool {
+	for _, given := range r.reasons() {
+		if strings.Contains(strings.ToLower(given.Message), "per day") || strings.Contains(given.Metadata.QuotaLimit, "PerDay") {
+			return true
+		}
+	}
+	return strings.Contains(strings.ToLower(r.Error.Message), "per day")
+}
+
+// refused classifies an answer after which no video was created or changed.
 func refused(answer adapter.Answer, hide adapter.Redactor) *autopost.Error {
 	var r reply
 	if json.Unmarshal(answer.Body, &r) != nil {
 		r = reply{}
 	}
-	rule := adapter.Baseline("yt", answer.Status)
+	decisive := rule{Rule: adapter.Baseline("yt", answer.Status), severity: -1}
 	if answer.Status >= 200 && answer.Status < 300 {
-		rule = adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeInterrupted}
+		decisive.Rule = adapter.Rule{Category: autopost.Transient, Scope: autopost.ScopeDelivery, Code: codeInterrupted}
 	}
 	words := fmt.Sprintf("status %d without a reason", answer.Status)
-	for i, reason := range r.reasons() {
+	if !isFromGoogle(answer) {
+		decisive.Rule = adapter.Gateway("yt", answer.Status)
+	}
+	for i, given := range r.reasons() {
 		if i == 0 {
-			words = reason + ": " + r.Error.Message
+			words = given.Reason + ": " + r.Error.Message
 		}
-		if known, ok := rules[reason]; ok {
-			rule = known
-			break
+		known, ok := rules[given.Reason]
+		if given.Reason == "required" && answer.Status == http.StatusBadRequest {
+			// A parameter is missing; with 401 it is the credential.
+			known = rule{Rule: adapter.Rule{Category: autopost.Permanent, Scope: autopost.ScopeDelivery, Code: autopost.CodeValidationFailed}}
+		}
+		if ok && known.severity > decisive.severity {
+			decisive, words = known, given.Reason+": "+r.Error.Message
 		}
 	}
-	failure := rule.Error(answer, words, hide)
-	failure.RetryAfterMS = max(failure.RetryAfterMS, waits[failure.Code].Milliseconds())
+	if decisive.Code == codeRateLimited && r.isDaily() {
+		decisive.Code = codeUsageCapped
+	}
+	failure := decisive.Error(answer, words, hide)
+	failure.RetryAfterMS = max(failure.RetryAfterMS, decisive.wait.Milliseconds())
 	if failure.Code == codeUsageCapped {
-		failure.RetryAfterMS = max(failure.RetryAfterMS, untilQuotaDay(time.Now()).Milliseconds())
+		failure.RetryAfterMS = max(failure.RetryAfterMS, untilQuotaDay(clock(answer.Header)).Milliseconds())
 	}
 	return failure
 }
 
-// definite turns what would be an unknown outcome of a message into a failure that may
-// pass: nothing was made, or what was made is asked for.
+// isFromGoogle reports whether a refusal is Google's own: a JSON object with an error. A rate limit, a
+// refused size and a server error count by their status alone, and so does a success.
+func isFromGoogle(answer adapter.Answer) bool {
+	switch {
+	case answer.Status < 300, answer.Status >= 500, answer.Status == http.StatusTooManyRequests, answer.Status == http.StatusRequestEntityTooLarge:
+		return true
+	}
+	var object struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(answer.Body, &object) == nil && object.Error != nil
+}
+
+// definite changes an unknown outcome to a transient failure: the next attempt asks for the result first.
 func definite(failure *autopost.Error) *autopost.Error {
 	if !failure.Known {
 		failure.Known, failure.Code, failure.Scope = true, codeInterrupted, autopost.ScopeDelivery
@@ -151,15 +204,24 @@ func definite(failure *autopost.Error) *autopost.Error {
 	return failure
 }
 
+// clock is Google's time as the answer states it, else ours.
+func clock(header http.Header) time.Time {
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return time.Now()
+	}
+	return now
+}
+
 var california = func() *time.Location {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {
-		panic("youtube: " + err.Error()) // the zone is in the program
+		panic("youtube: " + err.Error()) // impossible: the zone is embedded
 	}
 	return zone
 }()
 
-// untilQuotaDay is how long it is to the next midnight in California and a minute.
+// untilQuotaDay is the time until one minute after the next midnight in California.
 func untilQuotaDay(now time.Time) time.Duration {
 	local := now.In(california)
 	midnight := time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, california)

@@ -11,14 +11,14 @@ import (
 	"autopost/internal/adapter"
 )
 
-// do makes a call as the account. A token that is refused is renewed by whoever gave it.
+// do makes a request as the account. The caller renews a refused token.
 func (s *sender) do(req *http.Request) (adapter.Answer, *autopost.Error) {
 	req.Header.Set("Authorization", "Bearer "+s.key.AccessToken)
 	s.hide = adapter.Hide(append(s.key.secrets(s.call.Secret), s.addresses()...)...)
 	return adapter.Exchange(s.cfg.Client, req, s.hide)
 }
 
-// addresses are the secrets that the sessions' addresses are, whole and by their id.
+// addresses are the addresses of the sessions and their ids, as secrets.
 func (s *sender) addresses() []autopost.Secret {
 	var out []autopost.Secret
 	for _, u := range s.sessions {
@@ -30,7 +30,7 @@ func (s *sender) addresses() []autopost.Secret {
 	return out
 }
 
-// at is an address of the API.
+// at returns an address of the API.
 func (s *sender) at(query url.Values, path ...string) string {
 	target := s.base.JoinPath(path...)
 	target.RawQuery = query.Encode()
@@ -40,12 +40,12 @@ func (s *sender) at(query url.Values, path ...string) string {
 func newRequest(ctx context.Context, method, target string) (*http.Request, *autopost.Error) {
 	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL is not valid")
 	}
 	return req, nil
 }
 
-// list reads a list of the API into out.
+// list reads a list of resources into out.
 func (s *sender) list(ctx context.Context, what string, query url.Values, out any) *autopost.Error {
 	req, failure := newRequest(ctx, http.MethodGet, s.at(query, "youtube/v3", what))
 	if failure != nil {
@@ -61,7 +61,7 @@ func (s *sender) list(ctx context.Context, what string, query url.Values, out an
 	return nil
 }
 
-// snippet is that part of a video that is written whole or not at all.
+// snippet is the part of a video with its texts. An update deletes every field that is missing.
 type snippet struct {
 	Title                string   `json:"title"`
 	Description          string   `json:"description"`
@@ -71,8 +71,8 @@ type snippet struct {
 	DefaultAudioLanguage string   `json:"defaultAudioLanguage,omitempty"`
 }
 
-// Edit implements autopost.Editor: title and description, by 51 units of the day's quota.
-// An update replaces the whole snippet, so the rest of it is read first and stays.
+// Edit implements autopost.Editor. It changes title and description for 51 units of the daily quota.
+// An update replaces the whole snippet, so Edit reads the snippet first and keeps its other fields.
 func (a *Adapter) Edit(ctx context.Context, call autopost.Call) *autopost.Error {
 	s, id, failure := a.about(call)
 	if failure != nil {
@@ -87,20 +87,19 @@ func (a *Adapter) Edit(ctx context.Context, call autopost.Call) *autopost.Error 
 		return failure
 	}
 	if len(found.Items) == 0 {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, codeVideoNotFound, "the channel has no such video any more")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, codeVideoNotFound, "the channel no longer has the video")
 	}
 	changed := found.Items[0].Snippet
 	want := s.metadata().Snippet
 	changed.Title, changed.Description = want.Title, want.Description
 	body, err := json.Marshal(map[string]any{"id": id, "snippet": changed})
 	if err != nil {
-		panic("youtube: encode a snippet: " + err.Error()) // the type has no value that JSON lacks
+		panic("youtube: encode a snippet: " + err.Error()) // impossible for this type
 	}
 	return s.change(ctx, http.MethodPut, url.Values{"part": {"snippet"}}, body)
 }
 
-// Delete implements autopost.Deleter, by 50 units. A video that is not there any more is
-// deleted.
+// Delete implements autopost.Deleter, for 50 units. A missing video counts as deleted.
 func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Error {
 	s, id, failure := a.about(call)
 	if failure != nil {
@@ -113,7 +112,7 @@ func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Erro
 	return failure
 }
 
-// about can make calls about the video of a delivery.
+// about returns a sender and the id of the delivery's video.
 func (a *Adapter) about(call autopost.Call) (*sender, string, *autopost.Error) {
 	s, failure := a.sender(call)
 	if failure != nil {
@@ -126,12 +125,12 @@ func (a *Adapter) about(call autopost.Call) (*sender, string, *autopost.Error) {
 	return s, ids[0], nil
 }
 
-// change makes a call about a video whose answer is of no interest but for whether it is a refusal.
+// change updates or deletes a video.
 func (s *sender) change(ctx context.Context, method string, query url.Values, body []byte) *autopost.Error {
 	target := s.at(query, "youtube/v3/videos")
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
-		return adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL makes no address")
+		return adapter.Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeValidationFailed, "the base URL is not valid")
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json; charset=UTF-8")

@@ -29,18 +29,18 @@ const (
 	kib       = 1 << 10
 )
 
-// bench is a channel on a simulated platform, and an adapter that speaks for it.
+// bench is a simulator with a channel, and an adapter with its credential.
 type bench struct {
 	t       *testing.T
 	core    *sim.Core
 	server  *simyoutube.Server
-	media   *adaptertest.Materials
+	media   *adaptertest.MediaAccess
 	base    string
 	cfg     youtube.Config
 	adapter *youtube.Adapter
 	secret  string
 	refresh string
-	// progress is what was emitted, as the database would keep it; emit may refuse.
+	// progress has the emitted steps, as the database keeps them. emit may return an error.
 	progress map[string][]string
 	emit     func(step string) error
 	renewals int
@@ -48,15 +48,21 @@ type bench struct {
 
 func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 	t.Helper()
+	return newBenchWith(t, published.YouTube(t), project...)
+}
+
+// newBenchWith checks requests against a given description.
+func newBenchWith(t *testing.T, schema published.Schema, project ...simyoutube.Project) *bench {
+	t.Helper()
 	core := sim.NewCore(0)
-	b := &bench{t: t, core: core, server: simyoutube.New(core, simyoutube.Options{}), media: adaptertest.NewMaterials(), progress: map[string][]string{}}
+	b := &bench{t: t, core: core, server: simyoutube.New(core, simyoutube.Options{}), media: adaptertest.NewMediaAccess(), progress: map[string][]string{}}
 	p := simyoutube.Project{ID: "p", ClientID: "client", ClientSecret: "hush-hush-client"}
 	if len(project) > 0 {
 		p.Unaudited = project[0].Unaudited
 	}
 	require.NoError(t, b.server.AddProject(p))
 	require.NoError(t, b.server.AddChannel(simyoutube.Channel{ID: channelID, Title: "Demo", Playlists: []string{"PLshow"}}))
-	listener := httptest.NewServer(published.Inspect(t, mounted(b.server), nil))
+	listener := httptest.NewServer(published.Inspect(t, mounted(b.server), schema))
 	t.Cleanup(listener.Close)
 	t.Cleanup(listener.CloseClientConnections)
 	b.base = listener.URL
@@ -66,7 +72,7 @@ func newBench(t *testing.T, project ...simyoutube.Project) *bench {
 	return b
 }
 
-// grant gives the adapter a fresh credential.
+// grant sets a new credential.
 func (b *bench) grant(scopes string) {
 	b.t.Helper()
 	refresh, err := b.server.Grant("p", channelID, scopes)
@@ -76,7 +82,7 @@ func (b *bench) grant(scopes string) {
 	b.renew()
 }
 
-// renew puts another access token into the credential.
+// renew replaces the access token.
 func (b *bench) renew() {
 	b.t.Helper()
 	renewed, failure := youtube.NewRefresher(b.base+"/google/token", b.cfg.Client).Refresh(b.t.Context(), autopost.NewSecret(b.secret))
@@ -84,7 +90,7 @@ func (b *bench) renew() {
 	b.secret = renewed.Secret.Reveal()
 }
 
-// connect makes the adapter anew, as another process would have it.
+// connect replaces the adapter, like a restart of the process.
 func (b *bench) connect(base string) {
 	b.t.Helper()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
@@ -95,7 +101,7 @@ func (b *bench) connect(base string) {
 	require.NoError(b.t, err)
 }
 
-// film is a content that the platform takes for a video.
+// film returns a valid video of a size.
 func film(size int) []byte {
 	head := "\x00\x00\x00\x18ftypisom"
 	out := []byte(head + strings.Repeat(".", size-len(head)))
@@ -105,7 +111,7 @@ func film(size int) []byte {
 	return out
 }
 
-// show is a delivery of a video of this size.
+// show returns a delivery of a video of a size.
 func (b *bench) show(size int) autopost.Delivery {
 	d := plain(b.media)
 	d.DeliveryID, d.TargetID = "0190-delivery", channelID
@@ -141,7 +147,7 @@ func (b *bench) call(d autopost.Delivery) autopost.Call {
 	}
 }
 
-// send makes one attempt, with what earlier ones have emitted.
+// send makes one attempt with the recorded steps of earlier ones.
 func (b *bench) send(d autopost.Delivery) autopost.Outcome {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
@@ -158,10 +164,10 @@ func (b *bench) sendContext(ctx context.Context, d autopost.Delivery) autopost.O
 	return o
 }
 
-// keepsSecrets checks that neither the credential nor a session's address is told.
-func (b *bench) keepsSecrets(told any) {
+// keepsSecrets checks that a value contains no credential and no session address.
+func (b *bench) keepsSecrets(value any) {
 	b.t.Helper()
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(value)
 	require.NoError(b.t, err)
 	for _, secret := range []string{"hush-hush-client", b.refresh, url.QueryEscape(b.refresh), "AEnB2U", "ya29."} {
 		require.NotContains(b.t, string(text), secret)
@@ -173,7 +179,7 @@ func (b *bench) fault(f sim.Fault) {
 	require.NoError(b.t, b.core.Faults.Add(f))
 }
 
-// methods are the calls that arrived, tokens and who-is-it aside.
+// methods are the received calls except those for tokens and the account.
 func (b *bench) methods() []string {
 	var out []string
 	for _, e := range b.core.Log.Entries() {
@@ -186,17 +192,17 @@ func (b *bench) methods() []string {
 
 func (b *bench) count(method string) int { return len(b.core.Log.Entries(sim.Filter{Method: method})) }
 
-// only is the one video of the channel, whose content is d's.
+// only returns the only video of the channel and checks its content.
 func (b *bench) only(d autopost.Delivery) simyoutube.Video {
 	b.t.Helper()
 	videos := b.server.Videos(channelID)
 	require.Len(b.t, videos, 1)
-	require.Equal(b.t, d.Payload.Media[0].BlobRef, "sha256:"+videos[0].Media.Digest, "the very bytes")
+	require.Equal(b.t, d.Payload.Media[0].BlobRef, "sha256:"+videos[0].Media.Digest, "equal bytes")
 	return videos[0]
 }
 
-// toldRaw is the part of an outcome that is kept.
-type toldRaw struct {
+// storedRaw is the stored part of an outcome.
+type storedRaw struct {
 	IDs          []string            `json:"ids"`
 	Steps        map[string][]string `json:"steps"`
 	URL          string              `json:"url"`
@@ -209,9 +215,9 @@ type toldRaw struct {
 	Refused      map[string]string   `json:"refused"`
 }
 
-func (b *bench) told(o autopost.Outcome) toldRaw {
+func (b *bench) stored(o autopost.Outcome) storedRaw {
 	b.t.Helper()
-	var out toldRaw
+	var out storedRaw
 	require.NoError(b.t, json.Unmarshal(o.Raw, &out))
 	return out
 }
@@ -223,7 +229,7 @@ func (b *bench) failed(o autopost.Outcome, class string) {
 	require.True(b.t, o.Error.Known)
 }
 
-// reverse puts a handler before the platform.
+// reverse sets a handler in front of the simulator.
 func (b *bench) reverse(before func(w http.ResponseWriter, r *http.Request) bool) {
 	b.t.Helper()
 	platform := mounted(b.server)
@@ -238,7 +244,7 @@ func (b *bench) reverse(before func(w http.ResponseWriter, r *http.Request) bool
 
 func sorted(steps map[string][]string) []string { return slices.Sorted(maps.Keys(steps)) }
 
-// released lets the platform answer that a video is as it was to be.
+// released answers that the video is public.
 func released(b *bench, id string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/youtube/v3/videos" {

@@ -15,34 +15,32 @@ const (
 	codeNoChannel    = "yt_no_channel"
 )
 
-// account is the channel that a credential speaks for, and its list of uploads.
+// account is the channel of a credential and the playlist of its uploads.
 type account struct{ channel, title, uploads string }
 
-// isNot says that a target is another channel. One that is too short to be a channel's
-// whole id cannot be compared.
+// isNot reports that a target is another channel. A target that is shorter than a channel id is not compared.
 func (a account) isNot(target string) bool {
 	return len(target) == len(a.channel) && target != a.channel
 }
 
-// Check implements autopost.Checker: a credential speaks for one channel, and may
-// upload to that alone.
-func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.Standing, *autopost.Error) {
-	s, failure := a.speaker(autopost.Call{Secret: secret})
+// Check implements autopost.Checker. A credential belongs to one channel and uploads only to that one.
+func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []string) (autopost.CredentialInfo, *autopost.Error) {
+	s, failure := a.authorised(autopost.Call{Secret: secret})
 	if failure != nil {
-		return autopost.Standing{}, failure
+		return autopost.CredentialInfo{}, failure
 	}
-	is, failure := s.whose(ctx)
+	is, failure := s.requestAccount(ctx)
 	if failure != nil {
-		return autopost.Standing{}, failure
+		return autopost.CredentialInfo{}, failure
 	}
-	standing := autopost.Standing{Account: cmp.Or(is.title, is.channel), Rights: make([]autopost.Right, 0, len(targets))}
+	standing := autopost.CredentialInfo{Account: cmp.Or(is.title, is.channel), Rights: make([]autopost.Right, 0, len(targets))}
 	for _, target := range targets {
 		right := autopost.Right{Target: target}
 		switch {
-		case !channelForm.MatchString(target):
-			right.Reason = "the target is no channel id: correct it, it begins with UC"
+		case !channelID.MatchString(target):
+			right.Reason = "the target must be a channel id, which begins with UC: correct it"
 		case is.isNot(target):
-			right.Reason = "the credential speaks for " + is.channel + ": correct the target, or link that channel"
+			right.Reason = "the credential belongs to " + is.channel + ": correct the target, or link the other channel"
 		default:
 			right.MayPost, right.Title = true, is.title
 		}
@@ -51,13 +49,13 @@ func (a *Adapter) Check(ctx context.Context, secret autopost.Secret, targets []s
 	return standing, nil
 }
 
-// own finds out, once for each credential, whose it is, and answers that channel's list
-// of uploads. A video in another's channel could not be called back.
+// own returns the playlist of uploads of the credential's channel, which must be the target. The check
+// precedes the upload, and its result is cached for each credential.
 func (s *sender) own(ctx context.Context) (uploads string, failure *autopost.Error) {
 	id := sha256.Sum256([]byte(s.key.lasting()))
 	known, ok := s.accounts.Load(id)
 	if !ok {
-		if known, failure = s.whose(ctx); failure != nil {
+		if known, failure = s.requestAccount(ctx); failure != nil {
 			return "", failure
 		}
 		s.accounts.Store(id, known)
@@ -65,12 +63,13 @@ func (s *sender) own(ctx context.Context) (uploads string, failure *autopost.Err
 	is := known.(account)
 	if target := s.call.Delivery.TargetID; is.isNot(target) {
 		return "", adapter.Refusal(autopost.Permanent, autopost.ScopeChannel, codeWrongChannel,
-			"the credential speaks for "+is.channel+", not for "+target)
+			"the credential belongs to "+is.channel+", the target is "+target)
 	}
 	return is.uploads, nil
 }
 
-func (s *sender) whose(ctx context.Context) (account, *autopost.Error) {
+// requestAccount asks for the channel of the credential.
+func (s *sender) requestAccount(ctx context.Context) (account, *autopost.Error) {
 	var got struct {
 		Items []struct {
 			ID      string `json:"id"`

@@ -9,7 +9,7 @@ import (
 	simyoutube "autopost/internal/sim/youtube"
 )
 
-func TestCheckSaysForWhichChannelACredentialSpeaks(t *testing.T) {
+func TestCheckReturnsTheChannelOfACredential(t *testing.T) {
 	b := newBench(t)
 	targets := []string{channelID, "UCmore-channel", "@demo"}
 	standing, failure := b.adapter.Check(t.Context(), autopost.NewSecret(b.secret), targets)
@@ -17,15 +17,15 @@ func TestCheckSaysForWhichChannelACredentialSpeaks(t *testing.T) {
 	require.Equal(t, "Demo", standing.Account)
 	require.Equal(t, []autopost.Right{
 		{Target: channelID, Title: "Demo", MayPost: true},
-		{Target: "UCmore-channel", Reason: "the credential speaks for UCdemo-channel: correct the target, or link that channel"},
-		{Target: "@demo", Reason: "the target is no channel id: correct it, it begins with UC"},
+		{Target: "UCmore-channel", Reason: "the credential belongs to UCdemo-channel: correct the target, or link the other channel"},
+		{Target: "@demo", Reason: "the target must be a channel id, which begins with UC: correct it"},
 	}, standing.Rights)
-	require.Empty(t, b.methods(), "nothing is asked but whose it is")
+	require.Empty(t, b.methods(), "only the account is requested")
 	require.Equal(t, 1, b.count("GET /youtube/v3/channels"))
 
 	b.server.ExpireTokens()
 	_, failure = b.adapter.Check(t.Context(), autopost.NewSecret(b.secret), targets)
-	require.Equal(t, "yt_unauthorized", failure.Code, "it is asked anew each time")
+	require.Equal(t, "yt_unauthorized", failure.Code, "each check asks again")
 	b.keepsSecrets(failure)
 	b.grant(simyoutube.ScopeUpload)
 	_, failure = b.adapter.Check(t.Context(), autopost.NewSecret(b.secret), targets)

@@ -12,6 +12,7 @@ import (
 	"autopost"
 	"autopost/internal/adapter"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/youtube"
 	"autopost/internal/sim"
 	simyoutube "autopost/internal/sim/youtube"
@@ -21,13 +22,14 @@ const (
 	start   = "POST /upload/youtube/v3/videos"
 	bytesTo = "PUT /upload/youtube/v3/videos"
 
-	// anyToken is a grant that the simulator takes for a channel's of its own.
+	// anyToken is a grant that the simulator accepts for a channel.
 	anyToken = `{"client_id":"client","client_secret":"hush-hush","refresh_token":"1//canary-refresh-token","access_token":"ya29.canary-access-token"}`
 )
 
 func TestConformance(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{
-		Secret: anyToken, Target: channelOf(t, "ya29.canary-access-token"), World: anyWorld,
+		Secret: anyToken, Target: channelOf(t, "ya29.canary-access-token"), Simulator: anyPlatform,
+		Schema: published.YouTube(t),
 		New: func(baseURL string, client adapter.Doer) (autopost.Adapter, error) {
 			return youtube.New(youtube.Config{BaseURL: baseURL, Client: client, PartBytes: 256 << 10, Watch: time.Nanosecond})
 		},
@@ -36,26 +38,26 @@ func TestConformance(t *testing.T) {
 		},
 		Plain: plain, Asks: true,
 		TextMethod:  start,
-		Definite5xx: row(503, "backendError", autopost.Transient, autopost.ScopePlatform, "yt_5xx"),
+		Definite5xx: row(503, "backendError", adaptertest.Group(autopost.Transient, "yt_5xx")),
 		Rows:        rows(),
-		Acts:        map[autopost.ActKind]string{autopost.ActEdit: "PUT /youtube/v3/videos", autopost.ActDelete: "DELETE /youtube/v3/videos"},
-		ActRows: map[autopost.ActKind][]adaptertest.Row{
-			autopost.ActEdit: {
-				row(400, "invalidTitle", autopost.Permanent, autopost.ScopeDelivery, "validation_failed"),
-				row(404, "videoNotFound", autopost.Transient, autopost.ScopeDelivery, "yt_video_not_found"),
-				row(401, "authError", autopost.Permanent, autopost.ScopeChannel, "yt_unauthorized"),
+		Changes:     map[autopost.ChangeKind]string{autopost.ChangeEdit: "PUT /youtube/v3/videos", autopost.ChangeDelete: "DELETE /youtube/v3/videos"},
+		ChangeRows: map[autopost.ChangeKind][]adaptertest.Row{
+			autopost.ChangeEdit: {
+				row(400, "invalidTitle", adaptertest.Delivery(autopost.Permanent, "validation_failed")),
+				row(404, "videoNotFound", adaptertest.Delivery(autopost.Transient, "yt_video_not_found")),
+				row(401, "authError", adaptertest.Channel(autopost.Permanent, "yt_unauthorized")),
 			},
-			autopost.ActDelete: {
+			autopost.ChangeDelete: {
 				{Status: 404, Code: "videoNotFound", Description: "in other words"},
-				row(403, "forbidden", autopost.Permanent, autopost.ScopeChannel, "yt_forbidden"),
-				row(503, "backendError", autopost.Transient, autopost.ScopePlatform, "yt_5xx"),
+				row(403, "forbidden", adaptertest.Channel(autopost.Permanent, "yt_forbidden")),
+				row(503, "backendError", adaptertest.Group(autopost.Transient, "yt_5xx")),
 			},
 		},
 	})
 }
 
-// anyWorld takes every token.
-func anyWorld(*testing.T) (*sim.Core, http.Handler) {
+// anyPlatform is a simulator that accepts every token.
+func anyPlatform(*testing.T) (*sim.Core, http.Handler) {
 	core := sim.NewCore(0)
 	server := simyoutube.New(core, simyoutube.Options{AnyAccount: true})
 	return core, mounted(server)
@@ -68,21 +70,21 @@ func mounted(server *simyoutube.Server) http.Handler {
 	return mux
 }
 
-// channelOf is the channel that the simulator takes a token for.
+// channelOf is the channel that the simulator assigns to a token.
 func channelOf(t *testing.T, token string) string {
 	t.Helper()
-	_, world := anyWorld(t)
+	_, handler := anyPlatform(t)
 	request := httptest.NewRequest(http.MethodGet, "/youtube/v3/channels?part=id&mine=true", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
 	answer := httptest.NewRecorder()
-	world.ServeHTTP(answer, request)
+	handler.ServeHTTP(answer, request)
 	var list struct{ Items []struct{ ID string } }
 	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &list))
 	return list.Items[0].ID
 }
 
-// plain is a video without anything else.
-func plain(m *adaptertest.Materials) autopost.Delivery {
+// plain is a video without extras.
+func plain(m *adaptertest.MediaAccess) autopost.Delivery {
 	return autopost.Delivery{
 		RenderedText: "A news show", Payload: autopost.Payload{Media: []autopost.Media{{Type: autopost.MediaVideo, BlobRef: m.Add(autopost.MediaVideo)}}},
 		RenderMeta: autopost.RenderMeta{
@@ -92,61 +94,64 @@ func plain(m *adaptertest.Materials) autopost.Delivery {
 	}
 }
 
-func row(status int, reason string, category autopost.Category, scope autopost.Scope, code string) adaptertest.Row {
+func row(status int, reason string, want adaptertest.Class) adaptertest.Row {
 	return adaptertest.Row{
 		Status: status, Code: reason, Description: "in other words",
-		Want: adaptertest.Class{Category: category, Scope: scope, Code: code},
+		Want: want,
 	}
 }
 
 func rows() []adaptertest.Row {
 	const permanent, transient = autopost.Permanent, autopost.Transient
-	const delivery, channel, platform = autopost.ScopeDelivery, autopost.ScopeChannel, autopost.ScopePlatform
-	limited := row(429, "rateLimitExceeded", transient, platform, "yt_rate_limited")
-	limited.Want.RetryAfterMS = 1000
-	told := limited
-	told.RetryAfter, told.Want.RetryAfterMS = 7, 7000
-	user := row(403, "userRateLimitExceeded", transient, platform, "yt_rate_limited")
-	user.Want.RetryAfterMS = 1000
-	uploads := row(400, "uploadLimitExceeded", transient, channel, "yt_upload_limit_exceeded")
+	limited := row(429, "rateLimitExceeded", adaptertest.Group(transient, "yt_rate_limited"))
+	stated := limited
+	stated.RetryAfter, stated.Want.RetryAfterMS = 7, 7000
+	user := row(403, "userRateLimitExceeded", adaptertest.Group(transient, "yt_rate_limited"))
+	uploads := row(400, "uploadLimitExceeded", adaptertest.Channel(transient, "yt_upload_limit_exceeded"))
 	uploads.Want.RetryAfterMS = 86_400_000
 	otherStatus := uploads
 	otherStatus.Status = 403
 	list := []adaptertest.Row{
-		limited, told, user, uploads, otherStatus,
-		row(403, "forbidden", permanent, channel, "yt_forbidden"),
-		row(403, "insufficientPermissions", permanent, channel, "yt_insufficient_permissions"),
-		row(403, "channelClosed", permanent, channel, "yt_channel_closed"),
-		row(403, "channelSuspended", permanent, channel, "yt_channel_suspended"),
-		row(403, "authenticatedUserAccountSuspended", permanent, channel, "yt_authenticated_user_account_suspended"),
-		row(403, "authenticatedUserAccountClosed", permanent, channel, "yt_authenticated_user_account_closed"),
-		row(403, "authenticatedUserNotChannel", permanent, channel, "yt_authenticated_user_not_channel"),
-		row(403, "accountDelegationForbidden", permanent, channel, "yt_account_delegation_forbidden"),
-		row(401, "youtubeSignupRequired", permanent, channel, "yt_youtube_signup_required"),
-		row(403, "youtubeSignupRequired", permanent, channel, "yt_youtube_signup_required"),
-		row(403, "accessNotConfigured", permanent, platform, "yt_access_not_configured"),
-		row(403, "SERVICE_DISABLED", permanent, platform, "yt_service_disabled"),
-		row(403, "API_KEY_SERVICE_BLOCKED", permanent, platform, "yt_api_key_service_blocked"),
-		row(400, "mediaBodyRequired", permanent, delivery, "media_rejected"),
-		row(403, "forbiddenPrivacySetting", permanent, delivery, "yt_forbidden_privacy_setting"),
-		row(403, "forbiddenLicenseSetting", permanent, delivery, "yt_forbidden_license_setting"),
-		row(403, "forbiddenEmbedSetting", permanent, delivery, "yt_forbidden_embed_setting"),
-		row(400, "failedPrecondition", permanent, delivery, "yt_failed_precondition"),
-		row(400, "processingFailure", permanent, delivery, "yt_processing_failure"),
-		row(413, "uploadTooLarge", permanent, delivery, "media_too_large"),
-		row(400, "somethingNew", permanent, delivery, "validation_failed"),
-		row(403, "somethingNew", permanent, channel, "yt_403"),
-		row(418, "somethingNew", permanent, delivery, "yt_418"),
-		row(429, "somethingNew", transient, channel, "yt_429"),
-		row(500, "internalError", transient, platform, "yt_5xx"),
-		row(503, "backendError", transient, platform, "yt_5xx"),
-		row(502, "somethingNew", transient, platform, "yt_5xx"),
+		limited, stated, user, uploads, otherStatus,
+		row(403, "forbidden", adaptertest.Channel(permanent, "yt_forbidden")),
+		row(403, "insufficientPermissions", adaptertest.Channel(permanent, "yt_insufficient_permissions")),
+		row(403, "channelClosed", adaptertest.Channel(permanent, "yt_channel_closed")),
+		row(403, "channelSuspended", adaptertest.Channel(permanent, "yt_channel_suspended")),
+		row(403, "authenticatedUserAccountSuspended", adaptertest.Channel(permanent, "yt_authenticated_user_account_suspended")),
+		row(403, "authenticatedUserAccountClosed", adaptertest.Channel(permanent, "yt_authenticated_user_account_closed")),
+		row(403, "authenticatedUserNotChannel", adaptertest.Channel(permanent, "yt_authenticated_user_not_channel")),
+		row(403, "accountDelegationForbidden", adaptertest.Channel(permanent, "yt_account_delegation_forbidden")),
+		row(401, "youtubeSignupRequired", adaptertest.Channel(permanent, "yt_youtube_signup_required")),
+		row(403, "youtubeSignupRequired", adaptertest.Channel(permanent, "yt_youtube_signup_required")),
+		row(403, "servingLimitExceeded", adaptertest.Group(transient, "yt_serving_rate_limited")),
+		row(403, "concurrentLimitExceeded", adaptertest.Group(transient, "yt_serving_rate_limited")),
+		row(409, "aborted", adaptertest.Delivery(transient, "yt_aborted")),
+		row(403, "CONSUMER_SUSPENDED", adaptertest.Group(permanent, "yt_consumer_suspended")),
+		row(401, "required", adaptertest.Channel(permanent, "yt_unauthorized")),
+		row(400, "required", adaptertest.Delivery(permanent, "validation_failed")),
+		row(403, "accessNotConfigured", adaptertest.Group(permanent, "yt_access_not_configured")),
+		row(403, "SERVICE_DISABLED", adaptertest.Group(permanent, "yt_service_disabled")),
+		row(403, "API_KEY_SERVICE_BLOCKED", adaptertest.Group(permanent, "yt_api_key_service_blocked")),
+		row(400, "mediaBodyRequired", adaptertest.Delivery(permanent, "media_rejected")),
+		row(403, "forbiddenPrivacySetting", adaptertest.Delivery(permanent, "yt_forbidden_privacy_setting")),
+		row(403, "forbiddenLicenseSetting", adaptertest.Delivery(permanent, "yt_forbidden_license_setting")),
+		row(403, "forbiddenEmbedSetting", adaptertest.Delivery(permanent, "yt_forbidden_embed_setting")),
+		row(400, "failedPrecondition", adaptertest.Delivery(permanent, "yt_failed_precondition")),
+		row(400, "processingFailure", adaptertest.Delivery(permanent, "yt_processing_failure")),
+		row(413, "uploadTooLarge", adaptertest.Delivery(permanent, "media_too_large")),
+		row(400, "somethingNew", adaptertest.Delivery(permanent, "validation_failed")),
+		row(403, "somethingNew", adaptertest.Channel(permanent, "yt_403")),
+		row(418, "somethingNew", adaptertest.Delivery(permanent, "yt_418")),
+		row(429, "somethingNew", adaptertest.Channel(transient, "yt_429")),
+		row(500, "internalError", adaptertest.Group(transient, "yt_5xx")),
+		row(503, "backendError", adaptertest.Group(transient, "yt_5xx")),
+		row(502, "somethingNew", adaptertest.Group(transient, "yt_5xx")),
 	}
 	for _, reason := range []string{
 		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails",
 		"invalidFilename", "defaultLanguageNotSet", "invalidVideoGameRating",
 	} {
-		list = append(list, row(400, reason, permanent, delivery, "validation_failed"))
+		list = append(list, row(400, reason, adaptertest.Delivery(permanent, "validation_failed")))
 	}
 	return list
 }

@@ -38,7 +38,7 @@ func TestRefreshKeepsTheRefreshToken(t *testing.T) {
 		require.Equal(t, 3599*time.Second, renewed.ValidFor)
 		var got map[string]string
 		require.NoError(t, json.Unmarshal([]byte(renewed.Secret.Reveal()), &got))
-		require.Equal(t, refresh, got["refresh_token"], "none was given, and none is overwritten")
+		require.Equal(t, refresh, got["refresh_token"], "an answer without a refresh token keeps the old one")
 		require.NotEmpty(t, got["access_token"])
 		require.Equal(t, autopost.RenewLater, refresher.Renewal(renewed.Secret))
 		secret = renewed.Secret

@@ -1,11 +1,10 @@
-// Package youtube speaks the YouTube Data API, version 3, as far as publishing needs it.
+// Package youtube is the adapter for the YouTube Data API, version 3.
 //
-// A post is a video, made in steps: an upload session is started, and recorded before
-// the first byte; the bytes go into it in parts; then thumbnail and captions. Whatever is
-// cut off goes on by asking: the session says how much it has, or which video it became. So
-// no outcome of an upload is unknown, unless the session is lost and the list of uploads
-// cannot tell either.
+// A post is a video, made in steps. The first step starts an upload session, which is recorded before
+// the first byte is sent. The next step sends the video in parts. Thumbnail, captions and playlist
+// follow. After an interruption the adapter asks the session for its state, so the outcome of an upload
+// is known unless the session is lost and the list of uploads does not show the video.
 //
-// The address of a session allows whoever has it to write to the channel. It is
-// recorded sealed under the channel's credential, and appears nowhere in the open.
+// The address of a session permits writes to the channel. It is recorded only sealed with the channel's
+// credential.
 package youtube

@@ -17,11 +17,11 @@ import (
 	"autopost/internal/adapter"
 )
 
-// refusedExtra begins the id under which an extra is recorded that YouTube will not have.
+// refusedExtra is the prefix of the recorded id of a refused extra.
 const refusedExtra = "refused: "
 
-// extra sets the thumbnail, adds captions to the video, or it to a playlist. The video
-// is there whatever becomes of that: what is refused for good is recorded as refused, and told in the end.
+// extra makes a step after the video: thumbnail, captions or playlist. A permanent refusal is recorded
+// and reported in the outcome; it does not fail the delivery.
 func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
 	id, failure := s.videoID()
 	if failure != nil {
@@ -39,7 +39,7 @@ func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt
 	switch {
 	case failure == nil:
 		return adapter.Receipt{IDs: ids}, nil
-	case failure.Code == codeCaptionExists:
+	case failure.Code == codeCaptionExists, failure.Code == codeAlreadyListed:
 		return adapter.Receipt{IDs: []string{}}, nil
 	case failure.Category == autopost.Permanent && (failure.Scope == autopost.ScopeDelivery || failure.Code == codeForbidden || failure.Code == codeNoScope):
 		return adapter.Receipt{IDs: []string{refusedExtra + failure.Code}}, nil
@@ -47,7 +47,7 @@ func (s *sender) extra(ctx context.Context, step autopost.Step) (adapter.Receipt
 	return adapter.Receipt{}, definite(failure)
 }
 
-// videoID is the id of the delivery's video, as it is recorded or was just given.
+// videoID is the id of the delivery's video.
 func (s *sender) videoID() (string, *autopost.Error) {
 	if s.uploaded != nil {
 		return s.uploaded.ID, nil
@@ -55,7 +55,7 @@ func (s *sender) videoID() (string, *autopost.Error) {
 	if ids := s.call.Delivery.RenderMeta.Progress.Steps["video"]; len(ids) > 0 {
 		return ids[0], nil
 	}
-	return "", adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the step comes before its video")
+	return "", adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the step must follow its video")
 }
 
 func (s *sender) thumbnail(ctx context.Context, step autopost.Step, video string) ([]string, *autopost.Error) {
@@ -114,8 +114,8 @@ func (s *sender) captions(ctx context.Context, step autopost.Step, video string)
 	return []string{made.ID}, nil
 }
 
-// enlist adds the video to its playlist. YouTube adds one as often as it is asked, so an
-// attempt that is not the first looks whether it is there.
+// enlist adds the video to its playlist. YouTube accepts repeated additions, so later attempts first
+// check for the entry.
 func (s *sender) enlist(ctx context.Context, video string) ([]string, *autopost.Error) {
 	list := s.wanted().PlaylistID
 	if s.call.Delivery.Attempt > 1 {
@@ -128,7 +128,7 @@ func (s *sender) enlist(ctx context.Context, video string) ([]string, *autopost.
 		"playlistId": list, "resourceId": map[string]string{"kind": "youtube#video", "videoId": video},
 	}})
 	if err != nil {
-		panic("youtube: encode an item of a playlist: " + err.Error()) // the type has no value that JSON lacks
+		panic("youtube: encode a playlist item: " + err.Error()) // impossible for this type
 	}
 	req, failure := newRequest(ctx, http.MethodPost, s.at(url.Values{"part": {"snippet"}}, "youtube/v3/playlistItems"))
 	if failure != nil {
@@ -149,8 +149,8 @@ func (s *sender) enlist(ctx context.Context, video string) ([]string, *autopost.
 	return []string{made.ID}, nil
 }
 
-// listedAs is the id under which a playlist has the video, "" where it has not, as far
-// as it is read: a second entry in a longer one does no harm.
+// listedAs is the id of the video's entry in a playlist; "" if the newest pages have none. A second
+// entry in a longer playlist is harmless.
 func (s *sender) listedAs(ctx context.Context, list, video string) (string, *autopost.Error) {
 	query := url.Values{"part": {"snippet"}, "playlistId": {list}, "maxResults": {strconv.Itoa(perPage)}}
 	for range maxPages {
@@ -171,12 +171,12 @@ func (s *sender) listedAs(ctx context.Context, list, video string) (string, *aut
 	return "", nil
 }
 
-// related makes a body of two parts, what is said of a content and the content, that
-// streams and knows its length.
+// related attaches a body of two parts, a description and the content. The body streams and has an exact
+// length.
 func related(req *http.Request, content *autopost.Content, about any) {
 	var head bytes.Buffer
 	parts := multipart.NewWriter(&head)
-	// Writing to a buffer does not fail, nor does a map of strings to be encoded.
+	// Writing to a buffer never fails, and the description always encodes.
 	first, _ := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/json; charset=UTF-8"}})
 	_ = json.NewEncoder(first).Encode(about)
 	_, _ = parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/octet-stream"}})
@@ -186,7 +186,7 @@ func related(req *http.Request, content *autopost.Content, about any) {
 	req.Header.Set("Content-Type", "multipart/related; boundary="+parts.Boundary())
 }
 
-// attach makes r, which ends with content, the body of req, which closes the content.
+// attach sets r as the body of req. The transport closes the content.
 func attach(req *http.Request, content io.Closer, r io.Reader, length int64) {
 	req.Body = struct {
 		io.Reader

@@ -24,7 +24,6 @@ func (b *bench) dressed() autopost.Delivery {
 	return d
 }
 
-// What YouTube will not have is told; the video stands.
 func TestARefusedExtraIsAWarning(t *testing.T) {
 	for _, c := range []struct {
 		method, step, reason string
@@ -44,7 +43,7 @@ func TestARefusedExtraIsAWarning(t *testing.T) {
 			d := b.dressed()
 			o := b.send(d)
 			require.True(t, o.OK, "%v", o.Error)
-			require.Equal(t, map[string]string{c.step: c.want}, b.told(o).Refused)
+			require.Equal(t, map[string]string{c.step: c.want}, b.stored(o).Refused)
 			require.Equal(t, b.only(d).ID, o.ProviderMessageID)
 			require.Equal(t, 1, b.count(c.method))
 		})
@@ -57,11 +56,10 @@ func TestALostImageIsAWarning(t *testing.T) {
 	b.media.Lose(d.Payload.Media[1].BlobRef)
 	o := b.send(d)
 	require.True(t, o.OK, "%v", o.Error)
-	require.Equal(t, map[string]string{"thumbnail": autopost.CodeMediaMissingOrigin}, b.told(o).Refused)
+	require.Equal(t, map[string]string{"thumbnail": autopost.CodeMediaMissingOrigin}, b.stored(o).Refused)
 	require.Len(t, b.only(d).Captions, 1)
 }
 
-// An extra that may succeed later is tried again alone.
 func TestAnExtraNeverUploadsTheVideoAgain(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -95,19 +93,18 @@ func TestAnExtraNeverUploadsTheVideoAgain(t *testing.T) {
 			require.Equal(t, v.ID, o.ProviderMessageID)
 			require.Len(t, v.Captions, 1)
 			require.NotEmpty(t, v.Thumbnail.Digest)
-			require.Empty(t, b.told(o).Refused)
+			require.Empty(t, b.stored(o).Refused)
 		})
 	}
 }
 
-func TestALostCredentialIsNoWarning(t *testing.T) {
+func TestALostCredentialFailsThePost(t *testing.T) {
 	b := newBench(t)
 	b.fault(sim.Fault{Method: captions, Effect: sim.EffectStatus, Status: 401, Code: "authError"})
 	b.failed(b.send(b.dressed()), "PERMANENT/channel yt_unauthorized")
 }
 
-// The platform keeps videos of projects that it does not know private, whatever is asked.
-func TestAVideoThatIsKeptPrivateIsNoSuccess(t *testing.T) {
+func TestAVideoThatYouTubeKeepsPrivateFailsThePost(t *testing.T) {
 	for _, video := range []autopost.Video{{Privacy: "public"}, {Privacy: "unlisted"}, {Privacy: "private", PublishAt: "2030-01-01T00:00:00Z"}} {
 		b := newBench(t, simyoutube.Project{Unaudited: true})
 		d := b.show(300 * kib)
@@ -115,14 +112,14 @@ func TestAVideoThatIsKeptPrivateIsNoSuccess(t *testing.T) {
 		o := b.send(d)
 		b.failed(o, "PERMANENT/delivery degraded_private")
 		id := b.only(d).ID
-		told := b.told(o)
-		require.Equal(t, "private", told.Privacy)
-		require.Equal(t, "https://www.youtube.com/watch?v="+id, told.URL)
-		require.Contains(t, o.Error.Message, told.URL)
-		require.Equal(t, []string{id}, told.Steps["video"], "so that it is never uploaded again")
+		stored := b.stored(o)
+		require.Equal(t, "private", stored.Privacy)
+		require.Equal(t, "https://www.youtube.com/watch?v="+id, stored.URL)
+		require.Contains(t, o.Error.Message, stored.URL)
+		require.Equal(t, []string{id}, stored.Steps["video"], "no upload is repeated")
 
-		// Once it is as it was to be, the requeued delivery is done.
-		b.progress["video"] = told.Steps["video"]
+		// After the video becomes public, the requeued delivery succeeds.
+		b.progress["video"] = stored.Steps["video"]
 		require.NoError(t, b.server.AddProject(simyoutube.Project{ID: "p", ClientID: "client", ClientSecret: "hush-hush-client"}))
 		b.reverse(released(b, id))
 		o = b.send(d)
@@ -132,24 +129,24 @@ func TestAVideoThatIsKeptPrivateIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestPrivateAsAskedIsASuccess(t *testing.T) {
+func TestARequestedPrivateVideoIsASuccess(t *testing.T) {
 	b := newBench(t, simyoutube.Project{Unaudited: true})
 	d := b.show(300 * kib)
 	d.RenderMeta.Video = &autopost.Video{Privacy: "private"}
 	require.True(t, b.send(d).OK)
 }
 
-func TestAVideoForLater(t *testing.T) {
+func TestAScheduledVideo(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	d.RenderMeta.Video = &autopost.Video{Privacy: "private", PublishAt: "2030-01-01T10:00:00+03:00"}
 	o := b.send(d)
 	require.True(t, o.OK, "%v", o.Error)
-	require.Equal(t, "2030-01-01T07:00:00Z", b.told(o).PublishAt)
+	require.Equal(t, "2030-01-01T07:00:00Z", b.stored(o).PublishAt)
 	require.True(t, b.only(d).PublishAt.Equal(time.Date(2030, 1, 1, 7, 0, 0, 0, time.UTC)))
 }
 
-func TestProcessingIsWatchedForAWhile(t *testing.T) {
+func TestProcessingIsPolled(t *testing.T) {
 	for _, c := range []struct {
 		processing, watch    time.Duration
 		content              []byte
@@ -170,18 +167,18 @@ func TestProcessingIsWatchedForAWhile(t *testing.T) {
 			d.Payload.Media[0].BlobRef = b.media.Put(c.content, "video/mp4")
 			o := b.send(d)
 			require.True(t, o.OK, "published is published: %v", o.Error)
-			told := b.told(o)
-			require.Equal(t, []string{c.state, c.after, c.reason}, []string{told.UploadStatus, told.Processing, told.Reason})
+			stored := b.stored(o)
+			require.Equal(t, []string{c.state, c.after, c.reason}, []string{stored.UploadStatus, stored.Processing, stored.Reason})
 		})
 	}
 }
 
-func TestAStateThatCannotBeReadIsToldAsItWas(t *testing.T) {
+func TestAnUnreadableStateIsReportedAsBefore(t *testing.T) {
 	b := newBench(t)
 	b.fault(sim.Fault{Method: "GET /youtube/v3/videos", Effect: sim.EffectStatus, Status: 403, Code: "quotaExceeded"})
 	o := b.send(b.show(300 * kib))
 	require.True(t, o.OK, "%v", o.Error)
-	require.Equal(t, []string{"yt_usage_capped", "public"}, []string{b.told(o).Unread, b.told(o).Privacy})
+	require.Equal(t, []string{"yt_usage_capped", "public"}, []string{b.stored(o).Unread, b.stored(o).Privacy})
 }
 
 func TestReconcile(t *testing.T) {
@@ -226,13 +223,13 @@ func TestReconcile(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	require.Equal(t, autopost.Verdict{}, b.adapter.Reconcile(t.Context(), b.call(b.dressed())), "what follows the video is Send's to do")
+	require.Equal(t, autopost.Verdict{}, b.adapter.Reconcile(t.Context(), b.call(b.dressed())), "Send makes the steps after the video")
 	require.Equal(t, 30*time.Second, b.adapter.SettleTime())
 }
 
 const playlists = "POST /youtube/v3/playlistItems"
 
-// listed is a video with all that may be said of it besides, which is added to a playlist.
+// listed returns a delivery with all optional fields and a playlist.
 func (b *bench) listed(playlist string) autopost.Delivery {
 	d := b.show(300 * kib)
 	d.Attempt = 1
@@ -243,7 +240,7 @@ func (b *bench) listed(playlist string) autopost.Delivery {
 	return d
 }
 
-func TestWhatElseIsSaidOfAVideo(t *testing.T) {
+func TestOptionalFieldsOfAVideo(t *testing.T) {
 	b := newBench(t)
 	d := b.listed("PLshow")
 	require.True(t, b.send(d).OK)
@@ -254,12 +251,10 @@ func TestWhatElseIsSaidOfAVideo(t *testing.T) {
 	d = b.show(300 * kib)
 	require.True(t, b.send(d).OK)
 	v = b.only(d)
-	require.Equal(t, []any{true, true}, []any{v.Embeddable, v.Notified}, "the platform's defaults where nobody says anything")
+	require.Equal(t, []any{true, true}, []any{v.Embeddable, v.Notified}, "without fields, the platform's defaults apply")
 }
 
-// A video is in its playlist once, whatever became of the answer; one that the playlist
-// does not take stands all the same.
-func TestAVideoIsInItsPlaylistOnce(t *testing.T) {
+func TestAVideoIsAddedToItsPlaylistOnce(t *testing.T) {
 	for effect, want := range map[sim.Effect]string{
 		sim.EffectAcceptThenDrop: "TRANSIENT/delivery yt_interrupted", sim.EffectReset: "TRANSIENT/delivery yt_interrupted", sim.EffectGarbage: "TRANSIENT/platform yt_5xx",
 	} {
@@ -284,17 +279,16 @@ func TestAVideoIsInItsPlaylistOnce(t *testing.T) {
 		d := b.listed("PLshow")
 		o := b.send(d)
 		require.True(t, o.OK, "%v", o.Error)
-		require.Equal(t, map[string]string{"playlist": c.want}, b.told(o).Refused)
+		require.Equal(t, map[string]string{"playlist": c.want}, b.stored(o).Refused)
 	}
 	b := newBench(t)
-	d := b.listed("PLsomebodys")
+	d := b.listed("PLanother")
 	o := b.send(d)
 	require.True(t, o.OK, "%v", o.Error)
-	require.Equal(t, map[string]string{"playlist": "yt_playlist_not_found"}, b.told(o).Refused)
+	require.Equal(t, map[string]string{"playlist": "yt_playlist_not_found"}, b.stored(o).Refused)
 }
 
-// Of lost last answers, all are found, with the very id: by the session, or by the list of uploads where it is gone.
-func TestEveryLostLastAnswerIsResolvedRightly(t *testing.T) {
+func TestReconcileFindsEveryVideoWhoseAnswerWasLost(t *testing.T) {
 	b := newBench(t)
 	const lost = 100
 	for n := range lost {
@@ -309,7 +303,7 @@ func TestEveryLostLastAnswerIsResolvedRightly(t *testing.T) {
 		v := b.adapter.Reconcile(t.Context(), b.call(d))
 		require.True(t, v.Found, "%v", v.Error)
 		videos := b.server.Videos(channelID)
-		require.Len(t, videos, n+1, "none twice")
+		require.Len(t, videos, n+1, "no video is duplicated")
 		require.Equal(t, videos[n].ID, v.ProviderMessageID)
 	}
 	t.Logf("%d lost answers found, none wrong", lost)

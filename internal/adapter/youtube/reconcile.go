@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxPages bounds how far back the list of uploads is read, perPage videos a page.
+	// maxPages bounds the pages of the list of uploads that are read, with perPage videos each.
 	maxPages = 10
 	perPage  = 50
-	// clockSlack is how far the platform's clocks may be apart.
+	// clockSlack is the tolerated difference between the platform's clocks.
 	clockSlack = time.Minute
 )
 
-// Reconcile implements autopost.Reconciler: the session tells first, then the list of
-// uploads. Where steps follow the video it leaves the answer to Send, which asks by itself.
+// Reconcile implements autopost.Reconciler. It asks the session first, then the list of uploads. If steps
+// follow the video, it leaves the question to Send.
 func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Verdict {
 	s, failure := a.sender(call)
 	if failure != nil {
@@ -35,22 +35,22 @@ func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Ve
 	if u == nil {
 		return autopost.Verdict{Absent: true} // no byte is sent before a session is recorded
 	}
-	made, absent, failure := s.became(ctx, u)
+	made, absent, failure := s.result(ctx, u)
 	if failure != nil {
 		return autopost.Verdict{Error: failure}
 	}
 	if made == nil {
 		return autopost.Verdict{Absent: absent}
 	}
-	told, err := json.Marshal(map[string]string{"url": watchURL + made.ID})
+	raw, err := json.Marshal(map[string]string{"url": watchURL + made.ID})
 	if err != nil {
-		panic("youtube: encode a verdict: " + err.Error()) // the type has no value that JSON lacks
+		panic("youtube: encode a verdict: " + err.Error()) // impossible for this type
 	}
-	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: told}
+	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: raw}
 }
 
-// became is the video that came of a session; without one, absent says that it is certain.
-func (s *sender) became(ctx context.Context, u *session) (made *video, absent bool, failure *autopost.Error) {
+// result is the video of a session. Without a video, absent reports that this is certain.
+func (s *sender) result(ctx context.Context, u *session) (made *video, absent bool, failure *autopost.Error) {
 	medium, failure := s.medium(s.planned("video"))
 	if failure != nil {
 		return nil, false, failure
@@ -60,15 +60,15 @@ func (s *sender) became(ctx context.Context, u *session) (made *video, absent bo
 		return nil, false, failure
 	}
 	_ = content.Close()
-	at, failure := s.ask(ctx, u, content.Size)
+	at, failure := s.requestProgress(ctx, u, content.Size)
 	if failure != nil || !at.gone {
 		return at.video, at.video == nil, failure
 	}
-	made, failure = s.lookup(ctx, u.began)
+	made, failure = s.findUpload(ctx, u.began)
 	return made, made == nil, failure
 }
 
-// uploadsPage is a page of the list of uploads, or of another playlist.
+// uploadsPage is a page of a playlist.
 type uploadsPage struct {
 	NextPageToken string `json:"nextPageToken"`
 	Items         []struct {
@@ -84,9 +84,9 @@ type uploadsPage struct {
 	} `json:"items"`
 }
 
-// lookup looks through the channel's uploads since then for the delivery's video: the one
-// with its title and description. Nil says that the list has none; of several nobody knows.
-func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost.Error) {
+// findUpload searches the channel's uploads since a time for a video with the title and the description
+// of the delivery. It returns nil if there is none, and an unknown outcome if there are several.
+func (s *sender) findUpload(ctx context.Context, since time.Time) (*video, *autopost.Error) {
 	list, failure := s.own(ctx)
 	if failure != nil {
 		return nil, failure
@@ -105,7 +105,7 @@ func (s *sender) lookup(ctx context.Context, since time.Time) (*video, *autopost
 				end = true
 				continue
 			}
-			if adapter.Squeeze(item.Snippet.Title) == adapter.Squeeze(want.Title) && adapter.Squeeze(item.Snippet.Description) == adapter.Squeeze(want.Description) {
+			if adapter.NormalizeText(item.Snippet.Title) == adapter.NormalizeText(want.Title) && adapter.NormalizeText(item.Snippet.Description) == adapter.NormalizeText(want.Description) {
 				v := &video{ID: item.Snippet.ResourceID.VideoID}
 				v.Snippet.PublishedAt = item.Snippet.PublishedAt
 				found = append(found, v)

@@ -16,18 +16,17 @@ import (
 	"autopost/internal/adapter"
 )
 
-// session is a resumable upload. Its address alone lets whoever has it write to the
-// channel: it is recorded sealed.
+// session is a resumable upload. Its address permits writes to the channel, so the record is sealed.
 type session struct {
-	// step is the name under which it is recorded: session, session-2, …
+	// step is the step name of its record: session, session-2, …
 	step string
-	// uri is "" when the record cannot be opened: another credential sealed it.
+	// uri is "" if another credential sealed the record.
 	uri string
-	// began is the platform's time; a video that came of the session is no older.
+	// began is the platform's time of its start. The video of the session is not older.
 	began time.Time
-	// recalled says that it is from an earlier attempt, so that nobody knows how far it got.
+	// recalled reports that the session is from an earlier attempt; its state is unknown.
 	recalled bool
-	// whole says that the last byte was sent, so that there may be a video.
+	// whole reports that the last byte was sent, so that the video may exist.
 	whole bool
 }
 
@@ -38,21 +37,21 @@ func sessionStep(n int) string {
 	return "session-" + strconv.Itoa(n)
 }
 
-// recall reads the sessions that were recorded for the delivery.
+// recall reads the recorded sessions of the delivery.
 func (s *sender) recall() {
 	recorded := s.call.Delivery.RenderMeta.Progress.Steps
 	for n := 1; len(recorded[sessionStep(n)]) > 0; n++ {
 		ids := recorded[sessionStep(n)]
 		u := &session{step: sessionStep(n), recalled: true}
-		u.uri, _ = s.open(ids[0]) // one that cannot be opened is lost
+		u.uri, _ = s.open(ids[0]) // a session that cannot be opened is lost
 		if len(ids) > 1 {
-			u.began, _ = time.Parse(time.RFC3339, ids[1]) // zero looks through all that there is
+			u.began, _ = time.Parse(time.RFC3339, ids[1]) // the zero time searches all uploads
 		}
 		s.sessions = append(s.sessions, u)
 	}
 }
 
-// session is the newest one, nil when there is none.
+// session is the newest session; nil if there is none.
 func (s *sender) session() *session {
 	if len(s.sessions) == 0 {
 		return nil
@@ -60,7 +59,7 @@ func (s *sender) session() *session {
 	return s.sessions[len(s.sessions)-1]
 }
 
-// begin starts the first session. No byte is sent before the caller has recorded it.
+// begin starts the first session. The caller records it before the first byte is sent.
 func (s *sender) begin(ctx context.Context) (adapter.Receipt, *autopost.Error) {
 	u, failure := s.start(ctx)
 	if failure != nil {
@@ -70,27 +69,27 @@ func (s *sender) begin(ctx context.Context) (adapter.Receipt, *autopost.Error) {
 	return adapter.Receipt{IDs: ids}, failure
 }
 
-// start asks for a session. Whatever happens, there is no video yet.
+// start requests a session. It never creates a video.
 func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	medium, failure := s.medium(s.planned("video"))
 	if failure != nil {
 		return nil, failure
 	}
 	if medium.Type != autopost.MediaVideo {
-		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the medium is no video")
+		return nil, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the medium must be a video")
 	}
 	content, failure := adapter.Open(ctx, s.call.Media, medium, s.hide)
 	if failure != nil {
 		return nil, failure
 	}
 	_ = content.Close()
-	// Without the right or the quota to ask nobody can say whose the credential is; it may upload all the same.
+	// A credential without the scope or the quota for this question may still upload.
 	if _, failure := s.own(ctx); failure != nil && failure.Code != codeNoScope && failure.Code != codeUsageCapped {
 		return nil, failure
 	}
 	body, err := json.Marshal(s.metadata())
 	if err != nil {
-		panic("youtube: encode a video: " + err.Error()) // the type has no value that JSON lacks
+		panic("youtube: encode a video: " + err.Error()) // impossible for this type
 	}
 	query := url.Values{"uploadType": {"resumable"}, "part": {"snippet,status"}}
 	if notify := s.wanted().NotifySubscribers; notify != nil {
@@ -113,7 +112,7 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 		return nil, refused(answer, s.hide)
 	}
 	if to, err := adapter.Base(uri); err != nil || (to.Scheme != "https" && to.Scheme != s.base.Scheme) {
-		return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, "the session has no usable address")
+		return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, "the address of the session is not valid")
 	}
 	began, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *sender) start(ctx context.Context) (*session, *autopost.Error) {
 	return u, nil
 }
 
-// metadata is the video as videos.insert takes it.
+// metadata is the body of videos.insert.
 type metadata struct {
 	Snippet struct {
 		Title       string   `json:"title"`
@@ -147,7 +146,7 @@ func (s *sender) metadata() metadata {
 	v := s.wanted()
 	var m metadata
 	m.Snippet.Title = s.call.Delivery.RenderMeta.Title
-	m.Snippet.Description = s.call.Delivery.Said(s.planned("video"))
+	m.Snippet.Description = s.call.Delivery.StepText(s.planned("video"))
 	m.Snippet.Tags, m.Snippet.CategoryID, m.Snippet.Language = v.Tags, v.CategoryID, v.Language
 	m.Status.PrivacyStatus, m.Status.PublishAt = v.Privacy, v.PublishAt
 	m.Status.License, m.Status.Embeddable = v.License, v.Embeddable
@@ -155,7 +154,7 @@ func (s *sender) metadata() metadata {
 	return m
 }
 
-// wanted is what is said of the video.
+// wanted is the description of the video in the delivery.
 func (s *sender) wanted() autopost.Video {
 	if v := s.call.Delivery.RenderMeta.Video; v != nil {
 		return *v
@@ -163,7 +162,7 @@ func (s *sender) wanted() autopost.Video {
 	return autopost.Video{Privacy: "private"}
 }
 
-// videoType is the content's type as YouTube takes it.
+// videoType is the content type for YouTube, which accepts video types and octet streams.
 func videoType(content *autopost.Content) string {
 	if strings.HasPrefix(content.ContentType, "video/") {
 		return content.ContentType
@@ -171,37 +170,37 @@ func videoType(content *autopost.Content) string {
 	return "application/octet-stream"
 }
 
-// standing is what a session says of itself.
-type standing struct {
-	// next is the place from which it wants bytes.
+// progress is the state of a session.
+type progress struct {
+	// next is the offset of the next byte.
 	next int64
-	// video is there when the upload is complete.
+	// video is the video of a complete upload; nil before.
 	video *video
-	// gone says that nobody knows the session any more.
+	// gone reports that YouTube no longer has the session.
 	gone bool
 }
 
-// hear reads the answer to a request of a session.
-func (s *sender) hear(answer adapter.Answer) (standing, *autopost.Error) {
+// readProgress reads the answer to a request of a session.
+func (s *sender) readProgress(answer adapter.Answer) (progress, *autopost.Error) {
 	switch answer.Status {
 	case http.StatusPermanentRedirect:
 		next, ok := after(answer.Header.Get("Range"))
 		if !ok {
-			return standing{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, "the session's Range cannot be read")
+			return progress{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, "the Range header of the session is not valid")
 		}
-		return standing{next: next}, nil
+		return progress{next: next}, nil
 	case http.StatusOK, http.StatusCreated:
 		var made video
 		if json.Unmarshal(answer.Body, &made) == nil && made.ID != "" {
-			return standing{video: &made}, nil
+			return progress{video: &made}, nil
 		}
 	case http.StatusNotFound, http.StatusGone:
-		return standing{gone: true}, nil
+		return progress{gone: true}, nil
 	}
-	return standing{}, refused(answer, s.hide)
+	return progress{}, refused(answer, s.hide)
 }
 
-// after is the place behind "bytes=0-524287"; no header is the beginning.
+// after is the offset after a range such as "bytes=0-524287"; 0 without a header.
 func after(header string) (int64, bool) {
 	if header == "" {
 		return 0, true
@@ -211,19 +210,19 @@ func after(header string) (int64, bool) {
 	return n + 1, ok && err == nil && n >= 0
 }
 
-// ask asks a session how far it is. total is the size of the video.
-func (s *sender) ask(ctx context.Context, u *session, total int64) (standing, *autopost.Error) {
+// requestProgress requests the progress of a session. total is the size of the video in bytes.
+func (s *sender) requestProgress(ctx context.Context, u *session, total int64) (progress, *autopost.Error) {
 	if u.uri == "" {
-		return standing{gone: true}, nil
+		return progress{gone: true}, nil
 	}
 	req, failure := newRequest(ctx, http.MethodPut, u.uri)
 	if failure != nil {
-		return standing{}, failure
+		return progress{}, failure
 	}
 	req.Header.Set("Content-Range", fmt.Sprintf("bytes */%d", total))
 	answer, failure := s.do(req)
 	if failure != nil {
-		return standing{}, definite(failure)
+		return progress{}, definite(failure)
 	}
-	return s.hear(answer)
+	return s.readProgress(answer)
 }

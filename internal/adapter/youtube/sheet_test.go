@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,12 +19,11 @@ import (
 	simyoutube "autopost/internal/sim/youtube"
 )
 
-// met brings about a row of the sheet's table of errors, for one of its statuses and
-// reasons, and checks what came of it.
-type met func(t *testing.T, status int, reason string, cells []string)
+// provoke causes an error of the sheet's table and checks its class.
+type provoke func(t *testing.T, status int, reason string, cells []string)
 
-// judged checks a failure against the cells of its row.
-func judged(t *testing.T, failure *autopost.Error, cells []string) {
+// requireClass compares a failure with the cells of its row.
+func requireClass(t *testing.T, failure *autopost.Error, cells []string) {
 	t.Helper()
 	require.NotNil(t, failure, "%v", cells)
 	require.True(t, failure.Known, "%v: %s", cells, failure)
@@ -31,34 +31,42 @@ func judged(t *testing.T, failure *autopost.Error, cells []string) {
 	require.True(t, strings.HasPrefix(cells[3], string(failure.Scope)), "%v: %s", cells, failure)
 }
 
-// at meets a row at a call of a video that has all extras.
-func at(method string) met {
+// complete is a video with thumbnail, captions and a playlist.
+func (b *bench) complete() autopost.Delivery {
+	d := b.dressed()
+	d.RenderMeta.Video.PlaylistID = "PLshow"
+	d.RenderMeta.Steps = append(d.RenderMeta.Steps, autopost.Step{Name: "playlist", Aside: true})
+	return d
+}
+
+// at fails one call of a video with all extras.
+func at(method string) provoke {
 	return func(t *testing.T, status int, reason string, cells []string) {
 		t.Helper()
 		b := newBench(t)
 		b.fault(sim.Fault{Method: method, Effect: sim.EffectStatus, Status: status, Code: reason})
-		judged(t, b.send(b.dressed()).Error, cells)
+		requireClass(t, b.send(b.complete()).Error, cells)
 	}
 }
 
-// warned meets a row whose step alone fails: the video stands.
-func warned(method, step, want string) met {
+// warned fails a step after the video. The post succeeds with a warning.
+func warned(method, step, want string) provoke {
 	return func(t *testing.T, status int, reason string, cells []string) {
 		t.Helper()
 		b := newBench(t)
 		b.fault(sim.Fault{Method: method, Effect: sim.EffectStatus, Status: status, Code: reason})
-		o := b.send(b.dressed())
+		o := b.send(b.complete())
 		require.True(t, o.OK, "%v: %v", cells, o.Error)
 		if want == "" {
-			require.Empty(t, b.told(o).Refused)
+			require.Empty(t, b.stored(o).Refused)
 			return
 		}
-		require.Contains(t, b.told(o).Refused[step], want)
+		require.Contains(t, b.stored(o).Refused[step], want)
 	}
 }
 
-// forsaken meets a grant that is dead.
-func forsaken(t *testing.T, _ int, _ string, cells []string) {
+// revoked renews a revoked grant.
+func revoked(t *testing.T, _ int, _ string, cells []string) {
 	t.Helper()
 	server := simyoutube.New(sim.NewCore(0), simyoutube.Options{})
 	require.NoError(t, server.AddProject(simyoutube.Project{ID: "p", ClientID: "client", ClientSecret: "hush-hush-client"}))
@@ -74,28 +82,52 @@ func forsaken(t *testing.T, _ int, _ string, cells []string) {
 	require.NoError(t, err)
 	server.Disconnect(channelID)
 	_, failure := youtube.NewRefresher(host.URL, client).Refresh(t.Context(), autopost.NewSecret(string(text)))
-	judged(t, failure, cells)
+	requireClass(t, failure, cells)
 }
 
-// expired meets a session that nobody knows any more.
+// dailyBucket fails the call as an exhausted bucket of uploads does.
+func dailyBucket(t *testing.T, status int, reason string, cells []string) {
+	t.Helper()
+	b := newBench(t)
+	b.fault(sim.Fault{Method: start, Effect: sim.EffectStatus, Status: status, Code: reason,
+		Description: "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'."})
+	failure := b.send(b.dressed()).Error
+	requireClass(t, failure, cells)
+	require.Equal(t, "yt_usage_capped", failure.Code, "the database waits for this code without spending attempts")
+	require.GreaterOrEqual(t, failure.RetryAfterMS, time.Minute.Milliseconds())
+}
+
+// proxied answers with a proxy's page.
+func proxied(t *testing.T, status int, _ string, cells []string) {
+	t.Helper()
+	b := newBench(t)
+	b.fault(sim.Fault{Method: start, Effect: sim.EffectGarbage, Status: status})
+	failure := b.send(b.dressed()).Error
+	requireClass(t, failure, cells)
+	require.Equal(t, "yt_gateway", failure.Code)
+}
+
+// expired fails the upload as an expired session does.
 func expired(t *testing.T, status int, _ string, cells []string) {
 	t.Helper()
 	b := newBench(t)
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectStatus, Status: status})
-	judged(t, b.send(b.show(300*kib)).Error, cells)
+	requireClass(t, b.send(b.show(300*kib)).Error, cells)
 }
 
-// Every row of the sheet's table of errors, with each of its statuses and reasons, comes
-// to what the sheet says.
-func TestTheSheetsErrorsAreAllMet(t *testing.T) {
-	// By the beginning of the row's reasons; the others are met where a session begins.
-	special := map[string]met{
-		"invalid_grant":        forsaken,
+func TestErrorsAreClassifiedAsInTheSheet(t *testing.T) {
+	// special are by the beginning of the row's reasons. All other errors happen at the start of a session.
+	special := map[string]provoke{
+		"invalid_grant":        revoked,
 		"uploadRateLimit":      at(thumbnails),
 		"invalidImage":         warned(thumbnails, "thumbnail", "yt_i"),
 		"thumbnail `forbidden": warned(thumbnails, "thumbnail", "yt_forbidden"),
 		"captionExists":        warned(captions, "captions", ""),
 		"videoNotFound":        at(captions),
+		"rateLimitExceeded (w": dailyBucket,
+		"videoAlreadyIn":       warned(playlists, "playlist", ""),
+		"aborted":              at(playlists),
+		"(no JSON":             proxied,
 		"upload session":       expired,
 	}
 	reasons := regexp.MustCompile(`[A-Za-z_]{6,}`)
@@ -125,7 +157,7 @@ func TestTheSheetsErrorsAreAllMet(t *testing.T) {
 	t.Logf("%d rows by %d cases", rows, cases)
 }
 
-// whole is a reason that the sheet abbreviates ("authenticatedUserAccountSuspended/Closed").
+// whole expands a reason that the sheet abbreviates ("authenticatedUserAccountSuspended/Closed").
 func whole(reason string) string {
 	if of, short := map[string]string{"Closed": "authenticatedUserAccountClosed"}[reason]; short {
 		return of

@@ -15,12 +15,11 @@ import (
 
 const (
 	watchURL = "https://www.youtube.com/watch?v="
-	// firstLook is the pause before the state of a new video is asked for the second
-	// time; each further one is twice as long.
-	firstLook = time.Second
+	// firstPause is the pause before the second poll of a new video's state. Each further pause doubles.
+	firstPause = time.Second
 )
 
-// video is a Video resource, as far as it is read.
+// video has the fields of a Video resource that the adapter reads.
 type video struct {
 	ID      string `json:"id"`
 	Snippet struct {
@@ -38,65 +37,66 @@ type video struct {
 	} `json:"processingDetails"`
 }
 
-// done says that YouTube will change its mind no more.
+// done reports that the upload status is final.
 func (v *video) done() bool {
 	return v.Status.UploadStatus != "" && v.Status.UploadStatus != "uploaded"
 }
 
-// raw is what is kept of a post.
+// raw is the stored outcome of a post.
 type raw struct {
 	IDs   []string            `json:"ids"`
 	Steps map[string][]string `json:"steps"`
 	URL   string              `json:"url"`
-	// UploadStatus and Processing are the state when it was last looked at; it may change for hours.
+	// UploadStatus and Processing are the state at the last poll. It may change for hours.
 	UploadStatus string `json:"upload_status,omitempty"`
 	Processing   string `json:"processing,omitempty"`
-	// Reason is why the video failed or was rejected.
+	// Reason is the reason of a failure or a rejection.
 	Reason    string `json:"reason,omitempty"`
 	Privacy   string `json:"privacy,omitempty"`
 	PublishAt string `json:"publish_at,omitempty"`
-	// Unread says why the state could not be read.
+	// Unread is the code of the error that prevented a poll.
 	Unread string `json:"unread,omitempty"`
-	// Refused are the steps that YouTube would not have, and why.
+	// Refused has the error code of each refused step.
 	Refused map[string]string `json:"refused,omitempty"`
 }
 
-// conclude looks at what became of a video that is uploaded, and says so. Whatever is
-// seen here, nothing is uploaded again.
+// conclude adds the state of an uploaded video to the outcome. A video that is private against the
+// request makes the outcome a failure; nothing is uploaded again.
 func (s *sender) conclude(ctx context.Context, outcome autopost.Outcome) autopost.Outcome {
-	var told raw
-	if err := json.Unmarshal(outcome.Raw, &told); err != nil {
+	var result raw
+	if err := json.Unmarshal(outcome.Raw, &result); err != nil {
 		panic("youtube: decode an outcome: " + err.Error()) // adapter.Run encoded it
 	}
-	maps.DeleteFunc(told.Steps, func(step string, _ []string) bool { return strings.HasPrefix(step, "session") })
-	told.URL = watchURL + outcome.ProviderMessageID
-	told.Refused = refusals(told.Steps)
+	maps.DeleteFunc(result.Steps, func(step string, _ []string) bool { return strings.HasPrefix(step, "session") })
+	result.URL = watchURL + outcome.ProviderMessageID
+	result.Refused = refusals(result.Steps)
 	seen, failure := s.watch(ctx, outcome.ProviderMessageID)
 	if failure != nil {
-		told.Unread = failure.Code
+		result.Unread = failure.Code
 	}
 	if seen == nil {
 		seen = s.uploaded
 	}
 	if seen != nil {
-		told.UploadStatus, told.Processing = seen.Status.UploadStatus, seen.ProcessingDetails.ProcessingStatus
-		told.Reason = seen.Status.FailureReason + seen.Status.RejectionReason
-		told.Privacy, told.PublishAt = seen.Status.PrivacyStatus, seen.Status.PublishAt
+		result.UploadStatus, result.Processing = seen.Status.UploadStatus, seen.ProcessingDetails.ProcessingStatus
+		result.Reason = seen.Status.FailureReason + seen.Status.RejectionReason
+		result.Privacy, result.PublishAt = seen.Status.PrivacyStatus, seen.Status.PublishAt
 	}
-	encoded, err := json.Marshal(told)
+	encoded, err := json.Marshal(result)
 	if err != nil {
-		panic("youtube: encode an outcome: " + err.Error()) // the type has no value that JSON lacks
+		panic("youtube: encode an outcome: " + err.Error()) // impossible for this type
 	}
 	outcome.Raw = encoded
 	if seen == nil || !s.degraded(seen) {
 		return outcome
 	}
 	failed := autopost.Failed(*adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, codeDegraded,
-		"YouTube keeps "+told.URL+" private: the Google project is not verified. It is not uploaded again; make it public by hand, or verify the project and requeue"))
+		"YouTube keeps "+result.URL+" private because the Google project is not verified: make the video public at YouTube, or verify the project and requeue the post"))
 	failed.Raw = encoded
 	return failed
 }
 
+// refusals are the error codes of the refused steps.
 func refusals(steps map[string][]string) map[string]string {
 	out := map[string]string{}
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
@@ -109,7 +109,7 @@ func refusals(steps map[string][]string) map[string]string {
 	return out
 }
 
-// degraded says that a video is private that was to be seen, now or later.
+// degraded reports that a video is private although the request made it visible, now or later.
 func (s *sender) degraded(seen *video) bool {
 	want := s.wanted()
 	if seen.Status.PrivacyStatus != "private" {
@@ -118,15 +118,15 @@ func (s *sender) degraded(seen *video) bool {
 	return want.Privacy != "private" || want.PublishAt != "" && seen.Status.PublishAt == ""
 }
 
-// watch asks for the state of a video until its processing is over or the time is: half
-// of what the call has left, since the outcome has yet to be recorded.
+// watch polls the state of a video until it is final or the time ends. It takes at most half of the rest of
+// the call: the outcome must still be recorded.
 func (s *sender) watch(ctx context.Context, id string) (*video, *autopost.Error) {
 	patience := s.cfg.Watch
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(deadline)/2)
 	}
 	end := time.Now().Add(patience)
-	for pause := firstLook; ; pause *= 2 {
+	for pause := firstPause; ; pause *= 2 {
 		var got struct {
 			Items []video `json:"items"`
 		}
@@ -135,16 +135,16 @@ func (s *sender) watch(ctx context.Context, id string) (*video, *autopost.Error)
 			return nil, failure
 		}
 		if len(got.Items) == 0 {
-			return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, "yt_video_not_found", "the list of videos does not have it yet")
+			return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, "yt_video_not_found", "the list of videos does not show the video yet")
 		}
-		if got.Items[0].done() || time.Now().Add(pause).After(end) || !rest(ctx, pause) {
+		if got.Items[0].done() || time.Now().Add(pause).After(end) || !sleep(ctx, pause) {
 			return &got.Items[0], nil
 		}
 	}
 }
 
-// rest waits and reports whether ctx outlived it.
-func rest(ctx context.Context, d time.Duration) bool {
+// sleep waits and reports false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -11,10 +11,10 @@ import (
 	"autopost/internal/adapter"
 )
 
-// maxStill is how many requests in a row may bring an upload no further.
-const maxStill = 3
+// maxStalls is the number of successive requests without progress that end an attempt.
+const maxStalls = 3
 
-// upload brings the video into its session, from where that stands.
+// upload sends the rest of the video to its session. It replaces a lost session once.
 func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receipt, *autopost.Error) {
 	medium, failure := s.medium(step)
 	if failure != nil {
@@ -26,7 +26,7 @@ func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receip
 	}
 	defer func() { _ = content.Close() }()
 	if s.session() == nil {
-		return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the video has no session")
+		return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, "the video step must follow its session step")
 	}
 	for replaced := false; ; replaced = true {
 		made, failure := s.fill(ctx, content)
@@ -34,7 +34,7 @@ func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receip
 			return adapter.Receipt{}, failure
 		}
 		if made == nil {
-			made, failure = s.lost(ctx, s.session())
+			made, failure = s.resolveLost(ctx, s.session())
 		}
 		if failure != nil {
 			return adapter.Receipt{}, failure
@@ -44,7 +44,7 @@ func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receip
 			return adapter.Receipt{IDs: []string{made.ID}, SentAt: made.Snippet.PublishedAt}, nil
 		}
 		if replaced {
-			return adapter.Receipt{}, sessionLost("the new session was lost too", 0)
+			return adapter.Receipt{}, sessionLost("YouTube no longer has the new session either", 0)
 		}
 		if failure := s.replace(ctx); failure != nil {
 			return adapter.Receipt{}, failure
@@ -52,24 +52,24 @@ func (s *sender) upload(ctx context.Context, step autopost.Step) (adapter.Receip
 	}
 }
 
-// fill sends what the newest session lacks. Its answer is nil when the session is gone.
+// fill sends the missing bytes of the newest session. It returns nil if YouTube no longer has the session.
 func (s *sender) fill(ctx context.Context, content *autopost.Content) (*video, *autopost.Error) {
 	u := s.session()
-	var at standing
+	var at progress
 	var failure *autopost.Error
 	if u.recalled {
-		if at, failure = s.ask(ctx, u, content.Size); failure != nil {
+		if at, failure = s.requestProgress(ctx, u, content.Size); failure != nil {
 			return nil, failure
 		}
 	}
-	for still := 0; at.video == nil && !at.gone; {
+	for stalls := 0; at.video == nil && !at.gone; {
 		before := at.next
 		if at, failure = s.put(ctx, u, content, before); failure != nil && failure.Known {
 			return nil, failure
 		}
-		if failure != nil { // the line broke: what has arrived is asked for
+		if failure != nil { // the connection broke: ask for the received bytes
 			broken := failure
-			if at, failure = s.ask(ctx, u, content.Size); failure != nil && failure.Category == autopost.Permanent {
+			if at, failure = s.requestProgress(ctx, u, content.Size); failure != nil && failure.Category == autopost.Permanent {
 				return nil, failure
 			}
 			if failure != nil {
@@ -79,35 +79,34 @@ func (s *sender) fill(ctx context.Context, content *autopost.Content) (*video, *
 		switch {
 		case at.video != nil, at.gone:
 		case at.next > before:
-			still = 0
+			stalls = 0
 			if err := s.call.Renew(ctx); err != nil {
-				return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, s.hide.Text("the upload has to stop: "+err.Error()))
+				return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted, s.hide.Text("the upload stopped: "+err.Error()))
 			}
 		default:
-			if still++; still == maxStill {
+			if stalls++; stalls == maxStalls {
 				return nil, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeInterrupted,
-					fmt.Sprintf("the session takes nothing beyond byte %d", at.next))
+					fmt.Sprintf("the session accepts no byte after %d", at.next))
 			}
 		}
 	}
 	return at.video, nil
 }
 
-// put sends one part, from where the session wants it. A failure that is not known
-// says that the session has to be asked.
-func (s *sender) put(ctx context.Context, u *session, content *autopost.Content, from int64) (standing, *autopost.Error) {
+// put sends one part at an offset. After an unknown outcome the caller asks the session.
+func (s *sender) put(ctx context.Context, u *session, content *autopost.Content, from int64) (progress, *autopost.Error) {
 	size := min(s.cfg.PartBytes, content.Size-from)
 	if size < 0 {
-		return standing{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected,
-			fmt.Sprintf("the session has %d bytes, the video only %d", from, content.Size))
+		return progress{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeMediaRejected,
+			fmt.Sprintf("the session has %d bytes, the video has %d", from, content.Size))
 	}
 	u.whole = u.whole || from+size == content.Size
 	if _, err := content.Seek(from, io.SeekStart); err != nil {
-		return standing{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, adapter.CodeOriginUnavailable, s.hide.Text("seek in the video: "+err.Error()))
+		return progress{}, adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, adapter.CodeOriginUnavailable, s.hide.Text("seek in the video: "+err.Error()))
 	}
 	req, failure := newRequest(ctx, http.MethodPut, u.uri)
 	if failure != nil {
-		return standing{}, failure
+		return progress{}, failure
 	}
 	sent := &part{Reader: adapter.Exactly(content, size), closed: make(chan struct{})}
 	req.Body, req.ContentLength = sent, size
@@ -116,9 +115,9 @@ func (s *sender) put(ctx context.Context, u *session, content *autopost.Content,
 	answer, failure := s.do(req)
 	<-sent.closed
 	if failure != nil {
-		return standing{next: from}, failure
+		return progress{next: from}, failure
 	}
-	return s.hear(answer)
+	return s.readProgress(answer)
 }
 
 func contentRange(from, size, total int64) string {
@@ -128,8 +127,8 @@ func contentRange(from, size, total int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", from, from+size-1, total)
 }
 
-// part is the body of one request. The content behind it is read by the transport
-// until that closes the part, which may be after the answer.
+// part is the body of one request. The transport may read the content after the answer, until it closes
+// the part.
 type part struct {
 	io.Reader
 	closed chan struct{}
@@ -145,22 +144,22 @@ func (p *part) Close() error {
 	return nil
 }
 
-// lost finds out what became of a session that YouTube does not know any more: nil says
-// that no video came of it. Where that is not certain yet, it is a failure that may pass.
-func (s *sender) lost(ctx context.Context, u *session) (*video, *autopost.Error) {
+// resolveLost returns the video of a session that YouTube no longer has; nil if there is none. While the
+// list of uploads may lag, it returns a transient failure.
+func (s *sender) resolveLost(ctx context.Context, u *session) (*video, *autopost.Error) {
 	if !u.recalled && !u.whole {
 		return nil, nil
 	}
-	found, failure := s.lookup(ctx, u.began)
+	found, failure := s.findUpload(ctx, u.began)
 	if found != nil || failure != nil {
 		return found, failure
 	}
-	// The list of uploads lags: only what it lacks some time after the loss is not there.
+	// The list of uploads lags. The time of the loss is recorded, and a later attempt decides.
 	step := u.step + "-lost"
 	if ids := s.call.Delivery.RenderMeta.Progress.Steps[step]; len(ids) > 0 {
 		since, err := time.Parse(time.RFC3339Nano, ids[0])
 		if left := s.cfg.Settle - time.Since(since); err == nil && left > 0 {
-			return nil, sessionLost("the upload session was lost and the list of uploads may lag", left)
+			return nil, sessionLost("YouTube no longer has the upload session, and the list of uploads may lag", left)
 		}
 		return nil, nil
 	}
@@ -168,16 +167,17 @@ func (s *sender) lost(ctx context.Context, u *session) (*video, *autopost.Error)
 	if err := s.call.Emit(ctx, autopost.Acknowledged{Step: step, IDs: []string{now}}); err != nil {
 		return nil, adapter.NotRecorded(step, err, s.hide)
 	}
-	return nil, sessionLost("the upload session was lost and the list of uploads may lag", s.cfg.Settle)
+	return nil, sessionLost("YouTube no longer has the upload session, and the list of uploads may lag", s.cfg.Settle)
 }
 
+// sessionLost is a transient failure with a wait.
 func sessionLost(message string, wait time.Duration) *autopost.Error {
 	failure := adapter.Refusal(autopost.Transient, autopost.ScopeDelivery, codeSessionLost, message)
 	failure.RetryAfterMS = wait.Milliseconds()
 	return failure
 }
 
-// replace starts another session and records it before it is used.
+// replace starts another session and records it before its use.
 func (s *sender) replace(ctx context.Context) *autopost.Error {
 	u, failure := s.start(ctx)
 	if failure != nil {

@@ -14,9 +14,10 @@ import (
 	"autopost"
 	"autopost/internal/sim"
 	simyoutube "autopost/internal/sim/youtube"
+	"autopost/internal/testing/wait"
 )
 
-func TestAVideoWithAllThatBelongsToIt(t *testing.T) {
+func TestAVideoWithAllExtras(t *testing.T) {
 	b := newBench(t)
 	d := b.with(b.with(b.show(600*kib), "thumbnail", autopost.MediaImage), "captions", autopost.MediaFile)
 	d.RenderMeta.Video = &autopost.Video{
@@ -38,18 +39,18 @@ func TestAVideoWithAllThatBelongsToIt(t *testing.T) {
 		require.Empty(t, e.Notes)
 		require.True(t, e.Accepted)
 	}
-	require.Equal(t, 2, b.renewals, "after each part but the last")
-	require.Len(t, b.progress, 3, "the last step is told by the outcome")
+	require.Equal(t, 2, b.renewals, "after each part except the last")
+	require.Len(t, b.progress, 3, "the outcome has the last step")
 	require.Equal(t, []string{v.ID}, b.progress["video"])
 	b.keepsSecrets(b.progress)
-	told := b.told(o)
-	require.Equal(t, []string{v.ID}, told.IDs)
-	require.Equal(t, []string{"captions", "thumbnail", "video"}, sorted(told.Steps))
-	require.Equal(t, []string{"https://www.youtube.com/watch?v=" + v.ID, "processed", "succeeded", "unlisted"}, []string{told.URL, told.UploadStatus, told.Processing, told.Privacy})
-	require.Empty(t, told.Refused)
+	stored := b.stored(o)
+	require.Equal(t, []string{v.ID}, stored.IDs)
+	require.Equal(t, []string{"captions", "thumbnail", "video"}, sorted(stored.Steps))
+	require.Equal(t, []string{"https://www.youtube.com/watch?v=" + v.ID, "processed", "succeeded", "unlisted"}, []string{stored.URL, stored.UploadStatus, stored.Processing, stored.Privacy})
+	require.Empty(t, stored.Refused)
 }
 
-func TestNoByteBeforeTheSessionIsRecorded(t *testing.T) {
+func TestNoByteIsSentBeforeTheSessionIsRecorded(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	b.emit = func(string) error { return errors.New("the lease is over") }
@@ -61,7 +62,7 @@ func TestNoByteBeforeTheSessionIsRecorded(t *testing.T) {
 	b.only(d)
 }
 
-func TestThePlatformMayTakeLessThanItIsGiven(t *testing.T) {
+func TestAPartlyAcceptedPartIsContinued(t *testing.T) {
 	b := newBench(t)
 	b.cfg.PartBytes = 1024 * kib
 	b.connect(b.base)
@@ -72,7 +73,7 @@ func TestThePlatformMayTakeLessThanItIsGiven(t *testing.T) {
 	require.Equal(t, 5, b.count(bytesTo))
 }
 
-func TestABrokenLineIsAskedAbout(t *testing.T) {
+func TestAfterABrokenConnectionTheSessionIsAsked(t *testing.T) {
 	for _, effect := range []sim.Effect{sim.EffectResetMidBody, sim.EffectReset, sim.EffectResetBeforeBody, sim.EffectAcceptThenDrop} {
 		for part := 1; part <= 3; part++ { // the second of them is the question after the first
 			t.Run(string(effect), func(t *testing.T) {
@@ -88,15 +89,14 @@ func TestABrokenLineIsAskedAbout(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatGoesNoFurtherEnds(t *testing.T) {
+func TestAStalledUploadEnds(t *testing.T) {
 	b := newBench(t)
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectResetBeforeBody, From: 1, To: 1})
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectReset, From: 2})
 	b.failed(b.send(b.show(300*kib)), "TRANSIENT/delivery yt_interrupted")
 }
 
-// A process that dies in the middle leaves a session, from which another goes on.
-func TestTheNextAttemptGoesOnWhereTheLastWasCutOff(t *testing.T) {
+func TestTheNextAttemptContinuesAnInterruptedUpload(t *testing.T) {
 	b := newBench(t)
 	d := b.show(900 * kib)
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectHang, From: 3, To: 3})
@@ -113,16 +113,15 @@ func TestTheNextAttemptGoesOnWhereTheLastWasCutOff(t *testing.T) {
 	b.only(d)
 	require.Equal(t, 1, b.count(start))
 	entries := b.core.Log.Entries(sim.Filter{Method: bytesTo})
-	require.Zero(t, entries[3].BytesIn, "a question first")
+	require.Zero(t, entries[3].BytesIn, "the progress is requested first")
 	var sent int64
 	for _, e := range entries[3:] {
 		sent += e.BytesIn
 	}
-	require.EqualValues(t, (900-512)*kib, sent, "and then the rest")
+	require.EqualValues(t, (900-512)*kib, sent, "then the rest is sent")
 }
 
-// The platform has the video and nobody heard of it: neither this attempt nor the next makes another.
-func TestALostLastAnswerMakesNoSecondVideo(t *testing.T) {
+func TestALostLastAnswerCreatesNoSecondVideo(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	b.cutOff(d)
@@ -132,7 +131,7 @@ func TestALostLastAnswerMakesNoSecondVideo(t *testing.T) {
 	require.Equal(t, 1, b.count(start))
 }
 
-func TestASessionThatIsLostWithoutItsLastByteIsReplaced(t *testing.T) {
+func TestALostSessionWithoutItsLastByteIsReplaced(t *testing.T) {
 	for name, gone := range map[string]bool{"404": false, "410": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -155,7 +154,7 @@ func TestASessionThatIsLostWithoutItsLastByteIsReplaced(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsLostTwiceWaits(t *testing.T) {
+func TestASecondLossOfASessionWaits(t *testing.T) {
 	b := newBench(t)
 	b.reverse(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
@@ -167,7 +166,7 @@ func TestASessionThatIsLostTwiceWaits(t *testing.T) {
 	require.Equal(t, 2, b.count(start))
 }
 
-// cutOff leaves a session with the whole video, of which nobody has heard.
+// cutOff uploads a whole video and loses the last answer.
 func (b *bench) cutOff(d autopost.Delivery) {
 	b.t.Helper()
 	b.fault(sim.Fault{Method: bytesTo, Effect: sim.EffectAcceptThenDrop, From: 2, To: 2})
@@ -175,7 +174,7 @@ func (b *bench) cutOff(d autopost.Delivery) {
 	b.failed(b.send(d), "TRANSIENT/delivery yt_interrupted")
 }
 
-func TestAVideoOfALostSessionIsFoundAmongTheUploads(t *testing.T) {
+func TestTheVideoOfALostSessionIsFoundInTheUploads(t *testing.T) {
 	b := newBench(t)
 	older := b.show(280 * kib)
 	older.RenderMeta.Title = "Another"
@@ -192,7 +191,7 @@ func TestAVideoOfALostSessionIsFoundAmongTheUploads(t *testing.T) {
 	require.Equal(t, videos[1].ID, o.ProviderMessageID)
 }
 
-func TestAListThatLagsIsWaitedFor(t *testing.T) {
+func TestALaggingListOfUploadsDelaysTheDecision(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Settle = 300 * time.Millisecond
 	b.connect(b.base)
@@ -204,12 +203,12 @@ func TestAListThatLagsIsWaitedFor(t *testing.T) {
 	b.failed(o, "TRANSIENT/delivery yt_session_lost")
 	require.Equal(t, int64(300), o.Error.RetryAfterMS)
 	require.Contains(t, b.progress, "session-lost")
-	require.Eventually(t, func() bool { return b.send(d).OK }, 5*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return b.send(d).OK }, wait.Bound, 50*time.Millisecond)
 	b.only(d)
 	require.Equal(t, 1, b.count(start))
 }
 
-func TestASessionOfWhichNothingCameIsReplacedOnceThatIsCertain(t *testing.T) {
+func TestALostSessionWithoutAVideoIsReplacedAfterTheDelay(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Settle = 50 * time.Millisecond
 	b.connect(b.base)
@@ -218,13 +217,12 @@ func TestASessionOfWhichNothingCameIsReplacedOnceThatIsCertain(t *testing.T) {
 	b.failed(b.send(d), "TRANSIENT/platform yt_5xx")
 	b.server.ExpireSessions(false)
 	b.failed(b.send(d), "TRANSIENT/delivery yt_session_lost")
-	require.Eventually(t, func() bool { return b.send(d).OK }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return b.send(d).OK }, wait.Bound, 20*time.Millisecond)
 	b.only(d)
 	require.Equal(t, []string{"session", "session-2", "session-lost"}, sorted(b.progress))
 }
 
-// A record that another credential sealed tells nothing: the session counts as lost.
-func TestARecordOfAnotherCredentialIsLost(t *testing.T) {
+func TestASessionSealedByAnotherCredentialIsLost(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	b.cutOff(d)
@@ -236,7 +234,7 @@ func TestARecordOfAnotherCredentialIsLost(t *testing.T) {
 	require.Equal(t, questions, b.count(bytesTo))
 }
 
-func TestSeveralVideosThatMayBeItLeaveTheOutcomeUnknown(t *testing.T) {
+func TestSeveralMatchingVideosLeaveTheOutcomeUnknown(t *testing.T) {
 	b := newBench(t)
 	d := b.show(300 * kib)
 	for range 2 {
@@ -253,8 +251,7 @@ func TestSeveralVideosThatMayBeItLeaveTheOutcomeUnknown(t *testing.T) {
 	require.Len(t, b.server.Videos(channelID), 3)
 }
 
-// Whatever a session's address is, it is in no outcome, not even when the platform throws it back.
-func TestNoAnswerGivesTheSessionAway(t *testing.T) {
+func TestOutcomesNeverContainTheSessionAddress(t *testing.T) {
 	const address = "/upload/youtube/v3/videos?upload_id=canary-upload-id"
 	for _, status := range []int{200, 204, 307, 308, 400, 401, 403, 429, 500, 503} {
 		b := newBench(t)

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	startPatience = 30 * time.Second
-	stopPatience  = 60 * time.Second
-	lookAgain     = 10 * time.Millisecond
+	startTimeout = 30 * time.Second
+	stopTimeout  = 60 * time.Second
+	pollInterval = 10 * time.Millisecond
 )
 
-// asker asks whether a daemon is ready.
-var asker = &http.Client{Timeout: 5 * time.Second}
+// healthClient asks whether a daemon is ready.
+var healthClient = &http.Client{Timeout: 5 * time.Second}
 
-// Options say what a daemon is to run on.
+// Options configure a daemon.
 type Options struct {
 	// Program is the path of the binary.
 	Program string
-	// DatabaseURL is migrated.
+	// DatabaseURL is a migrated database.
 	DatabaseURL string
-	// PlatformURL is where Telegram is.
+	// PlatformURL is the base URL of Telegram.
 	PlatformURL string
-	// Env are further variables, NAME=value.
+	// Env are additional variables, NAME=value.
 	Env []string
 }
 
 // Daemon is a running autopost serve.
 type Daemon struct {
-	// URL is where it listens.
+	// URL is its base URL.
 	URL string
 
 	cmd    *exec.Cmd
@@ -47,7 +47,7 @@ type Daemon struct {
 	exited chan error
 }
 
-// Start starts a daemon and waits until it is ready. Stop it.
+// Start starts a daemon and waits until it is ready. The caller must stop it.
 func Start(ctx context.Context, o Options) (d *Daemon, err error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func Start(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                        //nolint:errcheck // the process has its own
+	defer log.Close()                        //nolint:errcheck // the process has its own copy
 	d.cmd = exec.Command(o.Program, "serve") //nolint:noctx // Stop ends it
 	d.cmd.Stderr = log
 	d.cmd.Env = append([]string{
@@ -89,7 +89,7 @@ func freeAddress(ctx context.Context) (string, error) {
 }
 
 func (d *Daemon) untilReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		if d.ready(ctx) {
@@ -98,10 +98,10 @@ func (d *Daemon) untilReady(ctx context.Context) error {
 		select {
 		case err := <-d.exited:
 			d.exited <- err
-			return fmt.Errorf("the daemon ended at once: %w: %s", err, d.lastWords())
+			return fmt.Errorf("the daemon ended at the start: %w: %s", err, d.logTail())
 		case <-ctx.Done():
-			return fmt.Errorf("the daemon did not get ready: %s", d.lastWords())
-		case <-time.After(lookAgain):
+			return fmt.Errorf("the daemon is not ready in time: %s", d.logTail())
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (d *Daemon) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	answer, err := asker.Do(req)
+	answer, err := healthClient.Do(req)
 	if err != nil {
 		return false
 	}
@@ -120,8 +120,8 @@ func (d *Daemon) ready(ctx context.Context) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// lastWords is the end of the log.
-func (d *Daemon) lastWords() string {
+// logTail returns the end of the log.
+func (d *Daemon) logTail() string {
 	log, err := os.ReadFile(d.logFile())
 	if err != nil {
 		return err.Error()
@@ -129,30 +129,32 @@ func (d *Daemon) lastWords() string {
 	return string(log[max(0, len(log)-2000):])
 }
 
-// Stop asks the daemon to end, and waits until it has drained.
+// Stop ends the daemon and waits until it has drained.
 func (d *Daemon) Stop() error {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	var err error
 	select {
 	case err = <-d.exited:
-	case <-time.After(stopPatience):
+	case <-time.After(stopTimeout):
 		err = errors.Join(errors.New("the daemon did not stop"), d.cmd.Process.Kill())
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, d.lastWords())
+		err = fmt.Errorf("%w: %s", err, d.logTail())
 	}
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
 
-// Usage is what a daemon takes.
+// Usage is the use of resources of a daemon.
 type Usage struct {
-	// Processor is its time so far.
+	// Processor is its processor time so far.
 	Processor time.Duration
-	// Own is the memory that it holds, in bytes; Program are the pages of its file beside that.
-	Own, Program int64
+	// Own is its private resident memory in bytes.
+	Own int64
+	// Program is the resident memory of its program file in bytes.
+	Program int64
 }
 
-// Usage asks the kernel. Linux alone tells.
+// Usage reads /proc. It works only on Linux.
 func (d *Daemon) Usage() (Usage, error) {
 	times, err := TimesOf(d.cmd.Process.Pid)
 	if err != nil {
@@ -164,7 +166,7 @@ func (d *Daemon) Usage() (Usage, error) {
 	}
 	pages := strings.Fields(string(memory)) // size, resident, shared (of files), …
 	if len(pages) < 3 {
-		return Usage{}, fmt.Errorf("/proc/%d/statm tells less than expected", d.cmd.Process.Pid)
+		return Usage{}, fmt.Errorf("/proc/%d/statm must have three fields", d.cmd.Process.Pid)
 	}
 	resident, err := strconv.ParseInt(pages[1], 10, 64)
 	if err != nil {
@@ -178,8 +180,8 @@ func (d *Daemon) Usage() (Usage, error) {
 	return Usage{Processor: times.Own, Own: (resident - shared) * page, Program: shared * page}, nil
 }
 
-// Processors is how long the processors of the machine have been idle, and how long
-// they have been there, in ticks. Linux alone tells.
+// Processors returns the idle time and the total time of the processors since the start of the
+// machine, in ticks. It works only on Linux.
 func Processors() (idle, all float64, err error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {

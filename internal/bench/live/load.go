@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Delay is how long a post took until the first byte of its call arrived.
+// Delay is the time until the first byte of a post's call arrived.
 type Delay struct {
-	// FromRequest counts from the push, FromAnswer from when the push had been accepted:
-	// less than nothing where the call was faster than the answer.
-	FromRequest, FromAnswer time.Duration
+	// FromRequest counts from the start of the push.
+	FromRequest time.Duration
+	// FromAnswer counts from the answer of the push. It is negative if the call was faster.
+	FromAnswer time.Duration
 }
 
-// Steady pushes posts at equal distances, whether or not those before have been
-// answered, waits until each was called, and returns how long that took. push is to
-// make the mark a part of the n-th post's text.
+// Steady pushes posts at equal intervals and does not wait for their answers. It returns the
+// delay of each post after all calls have arrived. push must put the mark into the text of
+// post n.
 func (p *Platform) Steady(ctx context.Context, period time.Duration, posts int, push func(ctx context.Context, n int, mark string) error) ([]Delay, error) {
 	seen := p.Calls()
 	marks := make(map[string]int, posts)
@@ -47,7 +48,7 @@ func (p *Platform) Steady(ctx context.Context, period time.Duration, posts int, 
 	for len(marks) > 0 {
 		arrived, err := p.after(ctx, seen)
 		if err != nil {
-			return nil, fmt.Errorf("%d of %d posts were not called: %w", len(marks), posts, err)
+			return nil, fmt.Errorf("%d of %d posts did not arrive: %w", len(marks), posts, err)
 		}
 		seen += len(arrived)
 		for _, a := range arrived {
@@ -60,14 +61,14 @@ func (p *Platform) Steady(ctx context.Context, period time.Duration, posts int, 
 	return delays, nil
 }
 
-// markOf finds the mark in the body of a call.
+// markOf returns the mark in the body of a call.
 func markOf(body string) string {
 	at := max(0, strings.Index(body, "mark-"))
 	mark, _, _ := strings.Cut(body[at:], ".")
 	return mark + "."
 }
 
-// after waits for more than so many calls, and returns those above.
+// after waits for more than seen calls and returns the new ones.
 func (p *Platform) after(ctx context.Context, seen int) ([]Arrival, error) {
 	for {
 		p.mu.Lock()

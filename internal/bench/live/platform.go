@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Never is the delay of a platform that is dead: it takes calls and does not answer.
+// Never is the delay of a dead platform: it accepts calls and does not answer.
 const Never time.Duration = -1
 
-// Arrival is a call that a platform got.
+// Arrival is a received call.
 type Arrival struct {
-	// Token is the bot's.
+	// Token is the bot token.
 	Token string
-	// At is when its headers had been read.
+	// At is the time after its headers were read.
 	At time.Time
-	// Body is what was in it.
+	// Body is the request body.
 	Body string
 }
 
-// Platform answers as Telegram, MAX and X do.
+// Platform answers like Telegram, MAX and X.
 type Platform struct {
 	// URL is its base URL.
 	URL string
@@ -40,7 +40,7 @@ type Platform struct {
 	changed, eased chan struct{}
 }
 
-// NewPlatform listens on a free port of the loopback. Close it.
+// NewPlatform listens on a free loopback port. The caller must close it.
 func NewPlatform(ctx context.Context) (*Platform, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,7 +55,7 @@ func NewPlatform(ctx context.Context) (*Platform, error) {
 // Close ends all calls.
 func (p *Platform) Close() error { return p.server.Close() }
 
-// Delay has calls answered so late from now on. Those that wait are answered at once.
+// Delay sets the delay of answers. Waiting calls are answered at once.
 func (p *Platform) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,21 +64,22 @@ func (p *Platform) Delay(d time.Duration) {
 	p.eased = make(chan struct{})
 }
 
-// Reset forgets what came.
+// Reset removes the recorded calls.
 func (p *Platform) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.arrivals = nil
 }
 
-// Calls is how many came.
+// Calls returns the number of recorded calls.
 func (p *Platform) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.arrivals)
 }
 
-// Arrivals waits for at least n calls with a token, "" for any, and returns them in their order.
+// Arrivals waits for at least n calls with a token and returns them in their order. An empty
+// token means any.
 func (p *Platform) Arrivals(ctx context.Context, token string, n int) ([]Arrival, error) {
 	for {
 		p.mu.Lock()
@@ -100,22 +101,22 @@ func (p *Platform) Arrivals(ctx context.Context, token string, n int) ([]Arrival
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d calls came: %w", len(found), n, ctx.Err())
+			return nil, fmt.Errorf("%d of %d calls arrived: %w", len(found), n, ctx.Err())
 		}
 	}
 }
 
-// answer is what Telegram, MAX and X say to a post, all at once: each adapter reads its own.
+// answer contains the answers of Telegram, MAX and X. Each adapter reads its own fields.
 const answer = `{"ok":true,"result":{"message_id":%[1]d,"date":%[2]d},"message":{"timestamp":%[2]d000,"body":{"mid":"mid.%[1]d"}},"data":{"id":"%[1]d"}}`
 
-// ServeHTTP takes POST /bot<token>/<method>, and any other path without a token.
+// ServeHTTP accepts POST /bot<token>/<method>, and any other path without a token.
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	var token string
 	if bot, ok := strings.CutPrefix(r.URL.Path, "/bot"); ok {
 		token, _, _ = strings.Cut(bot, "/")
 	}
-	body, _ := io.ReadAll(r.Body) // whatever is in it
+	body, _ := io.ReadAll(r.Body) // the body is not checked
 	if !p.wait(r.Context(), Arrival{Token: token, At: at, Body: string(body)}) {
 		return
 	}
@@ -123,7 +124,7 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, answer, p.served.Add(1), at.Unix())
 }
 
-// wait records a call, and is over when it is to be answered; false means that the caller has gone.
+// wait records a call and waits for the delay. It returns false if the client has gone.
 func (p *Platform) wait(ctx context.Context, a Arrival) bool {
 	p.mu.Lock()
 	p.arrivals = append(p.arrivals, a)
@@ -131,7 +132,7 @@ func (p *Platform) wait(ctx context.Context, a Arrival) bool {
 	p.changed = make(chan struct{})
 	delay, eased := p.delay, p.eased
 	p.mu.Unlock()
-	var due <-chan time.Time // nil is never
+	var due <-chan time.Time // nil means never
 	if delay == 0 {
 		return true
 	} else if delay > 0 {

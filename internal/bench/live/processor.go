@@ -10,27 +10,29 @@ import (
 	"time"
 )
 
-// clockTick is the unit of times in /proc, the same on every Linux that Go runs on.
+// clockTick is the unit of the times in /proc on all Linux systems that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// Times are what a process has taken of the processors so far.
+// Times is the processor time of a process so far.
 type Times struct {
-	// Own is its time; Ended is that of the children it has waited for.
-	Own, Ended time.Duration
-	// Parent is the process that started it.
+	// Own is its own time.
+	Own time.Duration
+	// Ended is the time of ended children.
+	Ended time.Duration
+	// Parent is the id of the parent process.
 	Parent int
 }
 
-// TimesOf asks the kernel about a process. Linux alone tells.
+// TimesOf reads /proc. It works only on Linux.
 func TimesOf(pid int) (Times, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return Times{}, err
 	}
-	// The name may hold spaces; the fields are counted behind it: state, ppid, …, utime is the 12th, stime, cutime, cstime.
+	// The name may contain spaces. The fields after it are state, ppid, …, utime (the 12th), stime, cutime, cstime.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 15 {
-		return Times{}, fmt.Errorf("/proc/%d/stat tells less than expected", pid)
+		return Times{}, fmt.Errorf("/proc/%d/stat must have 15 fields after the name", pid)
 	}
 	var numbers [5]int64
 	for i, text := range append(fields[11:15:15], fields[1]) {
@@ -44,7 +46,7 @@ func TimesOf(pid int) (Times, error) {
 	}, nil
 }
 
-// Family is what a process and its children have taken, those that live and those that have ended.
+// Family returns the processor time of a process and of its children, running and ended.
 func Family(pid int) (time.Duration, error) {
 	root, err := TimesOf(pid)
 	if err != nil {

@@ -7,69 +7,65 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"autopost/internal/crash"
-	"autopost/internal/service"
+	"autopost/internal/failpoint"
+	"autopost/internal/worker"
 )
 
-// Config is what the loop needs. The four interfaces and Fetchers are required.
+// Config configures the loop. Store and Fetchers are required.
 type Config struct {
-	Sources  Sources
-	Chunks   Chunks
-	Failures Failures
-	Runs     Runs
+	Store Store
 	// Fetchers by pull_sources.kind.
 	Fetchers map[string]Fetcher
-	// ChunkSize is PULL_CHUNK_SIZE, 50 to 200; 100.
+	// ChunkSize is PULL_CHUNK_SIZE, 50 to 200; 100 by default.
 	ChunkSize int
-	// Wake hints that a source is due, or will be soon; nil = nobody hints.
+	// Wake means that a source is due or will be soon; it may be nil.
 	Wake <-chan struct{}
-	// Interval is the longest time between two looks for due sources: how soon a new
-	// one is found that nobody hints at; 5 s.
+	// Interval is the longest time between two polls; 5 s by default. Without a wake-up a new source waits this long.
 	Interval time.Duration
-	// Budget is the longest that one source may take; 60 s.
+	// Budget is the longest time for one source; 60 s by default.
 	Budget time.Duration
-	// Concurrency is how many sources are asked at once, of all workspaces; 32.
+	// Concurrency is how many sources of all workspaces are polled at once; 32 by default.
 	Concurrency int
-	// Log is slog.Default() when nil.
+	// Log is slog.Default() by default.
 	Log *slog.Logger
 }
 
 const (
-	// sourcesAtOnce is how many sources of one workspace are asked at once.
+	// sourcesAtOnce is how many sources of one workspace are polled at once.
 	sourcesAtOnce = 4
-	// batchesPerRound bounds a run of a workspace whose sources are always due.
-	batchesPerRound = 25
-	// recordTimeout is the time to write down how a poll or a round ended, also
-	// while the daemon is stopping.
+	// batchesPerRun limits a run of a workspace whose sources are always due.
+	batchesPerRun = 25
+	// recordTimeout is the time to record the end of a poll or a run, also while the daemon stops.
 	recordTimeout = 5 * time.Second
-	// lookLeast is the shortest time between two looks, and the shortest interval_seconds.
-	lookLeast = time.Second
-	minChunk  = 50
-	maxChunk  = 200
+	// minPause is the shortest time between two polls, and the shortest interval_seconds.
+	minPause = time.Second
+	minChunk = 50
+	maxChunk = 200
 )
 
 // Loop polls the due sources of all active workspaces.
 type Loop struct {
-	cfg    Config
-	slots  chan struct{}
-	turns  service.Turns
-	outage service.Outage
+	cfg   Config
+	slots chan struct{}
+	runs  worker.PerKey
 }
 
 // NewLoop checks the configuration and fills in its defaults.
 func NewLoop(cfg Config) (*Loop, error) {
-	if cfg.Sources == nil || cfg.Chunks == nil || cfg.Failures == nil || cfg.Runs == nil || len(cfg.Fetchers) == 0 {
-		return nil, errors.New("pull loop: sources, chunks, failures, runs and fetchers are required")
+	if cfg.Store == nil || len(cfg.Fetchers) == 0 {
+		return nil, errors.New("pull loop: a store and fetchers are required")
 	}
 	cfg.ChunkSize = cmp.Or(cfg.ChunkSize, 100)
 	if cfg.ChunkSize < minChunk || cfg.ChunkSize > maxChunk {
-		return nil, fmt.Errorf("pull loop: PULL_CHUNK_SIZE is %d; use %d to %d", cfg.ChunkSize, minChunk, maxChunk)
+		return nil, fmt.Errorf("PULL_CHUNK_SIZE must be %d to %d, got %d", minChunk, maxChunk, cfg.ChunkSize)
 	}
 	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Second)
 	cfg.Budget = cmp.Or(cfg.Budget, time.Minute)
@@ -78,68 +74,56 @@ func NewLoop(cfg Config) (*Loop, error) {
 	return &Loop{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency)}, nil
 }
 
-// Run polls until ctx ends. A database that is away is asked again next round.
+// Run polls until ctx ends.
 func (l *Loop) Run(ctx context.Context) error {
-	defer l.turns.Wait()
-	next := time.NewTimer(0)
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-next.C:
-		case <-l.cfg.Wake:
-		}
-		next.Reset(l.sweep(ctx))
-	}
+	defer l.runs.Wait()
+	return worker.Loop{Poll: l.poll, Interval: l.cfg.Interval, Wake: l.cfg.Wake, Log: l.cfg.Log, Name: "pull"}.Run(ctx)
 }
 
-// runOnce polls what is due and returns when it is done.
+// runOnce polls the sources that are due and returns when that is done.
 func (l *Loop) runOnce(ctx context.Context) {
-	l.sweep(ctx)
-	l.turns.Wait()
+	_, _ = l.poll(ctx)
+	l.runs.Wait()
 }
 
-// sweep starts a round of every workspace in which a source is due, and says when to
-// look again. It does not wait: slow sources hold up their own workspace's next
-// round and nobody else's.
-func (l *Loop) sweep(ctx context.Context) (again time.Duration) {
-	workspaces, nextIn, err := l.cfg.Sources.ReadySources(ctx)
-	l.outage.Report(ctx, l.cfg.Log, "pull", err)
+// poll starts a run of every workspace in which a source is due, and returns the time until the next poll. It does
+// not wait: slow sources delay only the next run of their own workspace.
+func (l *Loop) poll(ctx context.Context) (next time.Duration, err error) {
+	workspaces, nextIn, err := l.cfg.Store.ReadySources(ctx)
 	for _, workspace := range workspaces {
-		l.turns.Start(workspace, func() {
-			if err := l.round(ctx, workspace); err != nil && ctx.Err() == nil {
+		l.runs.Start(workspace, func() {
+			if err := l.run(ctx, workspace); err != nil && ctx.Err() == nil {
 				l.cfg.Log.WarnContext(ctx, "pull.round_failed", "workspace_id", workspace, "error", err)
 			}
 		})
 	}
 	switch {
 	case len(workspaces) > 0:
-		return lookLeast // what is due and was left, for the round before is not over
+		return minPause, err // a source may be due whose workspace still has a run
 	case nextIn != nil:
-		return min(max(*nextIn, lookLeast), l.cfg.Interval)
+		return min(max(*nextIn, minPause), l.cfg.Interval), err
 	default:
-		return l.cfg.Interval
+		return l.cfg.Interval, err
 	}
 }
 
-// round polls what is due in one workspace, as one run, if anything is.
-func (l *Loop) round(ctx context.Context, workspace string) error {
+// run polls the due sources of one workspace, as one ingest run. Without a due source it records no run.
+func (l *Loop) run(ctx context.Context, workspace string) error {
 	due, err := l.due(ctx, workspace)
 	if err != nil || len(due) == 0 {
 		return err
 	}
 	started := time.Now()
-	run, err := l.cfg.Runs.StartIngestRun(ctx, workspace, "pull", "", "")
+	run, err := l.cfg.Store.StartIngestRun(ctx, workspace, "pull", "", "")
 	if err != nil {
 		return fmt.Errorf("start ingest run ws=%s: %w", workspace, err)
 	}
 	var stats tally
-	for range batchesPerRound {
+	for range batchesPerRun {
 		var group errgroup.Group
 		for _, source := range due {
 			group.Go(func() error {
-				l.take(ctx, source, &stats)
+				l.pollSource(ctx, source, &stats)
 				return nil
 			})
 		}
@@ -147,7 +131,7 @@ func (l *Loop) round(ctx context.Context, workspace string) error {
 		if len(due) < sourcesAtOnce || ctx.Err() != nil {
 			break
 		}
-		// The sources already polled count even if there is no telling what is next.
+		// The sources already polled count, also if the next ones are unknown.
 		if due, err = l.due(ctx, workspace); err != nil {
 			break
 		}
@@ -159,7 +143,7 @@ func (l *Loop) round(ctx context.Context, workspace string) error {
 }
 
 func (l *Loop) due(ctx context.Context, workspace string) ([]Source, error) {
-	due, err := l.cfg.Sources.ListDueSources(ctx, workspace, sourcesAtOnce)
+	due, err := l.cfg.Store.ListDueSources(ctx, workspace, sourcesAtOnce)
 	if err != nil {
 		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, err)
 	}
@@ -173,24 +157,23 @@ func (l *Loop) finish(ctx context.Context, workspace, run string, stats *tally) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := l.cfg.Runs.FinishIngestRun(ctx, workspace, run, raw); err != nil {
+	if err := l.cfg.Store.FinishIngestRun(ctx, workspace, run, raw); err != nil {
 		return fmt.Errorf("finish ingest run ws=%s run=%s: %w", workspace, run, err)
 	}
 	return nil
 }
 
-// take polls one source and writes down how it went. Nothing that a source does
-// reaches the others.
-func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
+// pollSource polls one source and records the result. A source cannot affect the others.
+func (l *Loop) pollSource(ctx context.Context, source Source, stats *tally) {
 	select {
 	case <-ctx.Done():
 		return
 	case l.slots <- struct{}{}:
 	}
 	defer func() { <-l.slots }()
-	polled, err := l.poll(ctx, source)
+	polled, err := l.fetch(ctx, source)
 	if ctx.Err() != nil && err != nil {
-		return // stopping: the lease ends by itself
+		return // the worker stops: the lease ends later
 	}
 	missing := source.EndpointID == nil
 	stats.add(func(c *counts) {
@@ -212,7 +195,7 @@ func (l *Loop) take(ctx context.Context, source Source, stats *tally) {
 		}
 	})
 	switch {
-	case errors.Is(err, ErrUnavailable):
+	case errors.Is(err, errUnavailable):
 		l.cfg.Log.ErrorContext(ctx, "pull.not_taken", "workspace_id", source.WorkspaceID, "source_id", source.SourceID, "error", err)
 	case err != nil:
 		l.recordFailure(ctx, source, err)
@@ -226,38 +209,38 @@ func (l *Loop) recordFailure(ctx context.Context, source Source, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	recorded := l.cfg.Failures.FailPoll(ctx, source.WorkspaceID, source.SourceID, *failure)
+	recorded := l.cfg.Store.FailPoll(ctx, source.WorkspaceID, source.SourceID, *failure)
 	l.cfg.Log.WarnContext(ctx, "pull.source_failed", "workspace_id", source.WorkspaceID, "source_id", source.SourceID,
 		"kind", source.Kind, "code", failure.Code, "message", failure.Message, "record_error", recorded)
 }
 
-// poll asks one source and hands over what it has.
-func (l *Loop) poll(ctx context.Context, source Source) (polled counts, err error) {
+// fetch fetches the items of one source and stores them.
+func (l *Loop) fetch(ctx context.Context, source Source) (polled counts, err error) {
 	defer func() {
-		// A document that makes a parser panic must cost its own source alone.
+		// A document that makes a parser panic must fail only its own source.
 		if cause := recover(); cause != nil {
-			err = &Failure{Code: "pull_panic", Message: fmt.Sprintf("the source made its parser panic: %v", cause)}
+			err = &Failure{Code: "pull_panic", Message: fmt.Sprintf("the parser panicked on the content of the source: %v", cause)}
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Budget)
 	defer cancel()
 	if source.EndpointID == nil {
-		return polled, &Failure{Code: "pull_no_endpoint", Message: "the source has no enabled endpoint: autopost source set makes one, or enable that of kind pull_source with this source_id"}
+		return polled, &Failure{Code: "pull_no_endpoint", Message: "the source has no enabled endpoint: create one by autopost source set, or enable the endpoint of kind pull_source with this source_id"}
 	}
 	fetcher, ok := l.cfg.Fetchers[source.Kind]
 	if !ok {
-		return polled, &Failure{Code: "pull_config", Message: fmt.Sprintf("kind %q is not served here", source.Kind)}
+		return polled, &Failure{Code: "pull_config", Message: fmt.Sprintf("kind must be %s, got %q", strings.Join(slices.Sorted(maps.Keys(l.cfg.Fetchers)), " or "), source.Kind)}
 	}
 	batch, err := fetcher.Fetch(ctx, source)
 	if err != nil {
 		return polled, err
 	}
-	crash.Here(crash.SourceFetched)
+	failpoint.Hit(failpoint.SourceFetched)
 	if len(batch.Items) == 0 {
 		return polled, l.setCursor(ctx, source, batch.Cursor)
 	}
 	for chunk := range slices.Chunk(batch.Items, l.cfg.ChunkSize) {
-		if err := l.handOver(ctx, source, chunk, &polled); err != nil {
+		if err := l.ingest(ctx, source, chunk, &polled); err != nil {
 			return polled, err
 		}
 	}
@@ -267,18 +250,18 @@ func (l *Loop) poll(ctx context.Context, source Source) (polled counts, err erro
 	return polled, nil
 }
 
-// handOver commits one chunk and then moves the cursor behind it.
-func (l *Loop) handOver(ctx context.Context, source Source, chunk []Item, polled *counts) error {
+// ingest commits one chunk and then moves the cursor behind it.
+func (l *Loop) ingest(ctx context.Context, source Source, chunk []Item, polled *counts) error {
 	raw, err := json.Marshal(chunk)
 	if err != nil {
 		return fmt.Errorf("encode chunk: %w", err)
 	}
-	crash.During(crash.InsideChunk)
-	answer, err := l.cfg.Chunks.IngestPullChunk(ctx, source.WorkspaceID, source.SourceID, *source.EndpointID, raw)
+	failpoint.Within(failpoint.InsideChunk)
+	answer, err := l.cfg.Store.IngestPullChunk(ctx, source.WorkspaceID, source.SourceID, *source.EndpointID, raw)
 	if err != nil {
-		return fmt.Errorf("ingest pull chunk: %w", err)
+		return unavailable(fmt.Errorf("ingest pull chunk: %w", err))
 	}
-	crash.Here(crash.ChunkCommitted)
+	failpoint.Hit(failpoint.ChunkCommitted)
 	polled.Items += len(chunk)
 	polled.Accepted += answer.Enqueued + answer.Submitted
 	polled.Enqueued += answer.Enqueued
@@ -292,13 +275,23 @@ func (l *Loop) handOver(ctx context.Context, source Source, chunk []Item, polled
 }
 
 func (l *Loop) setCursor(ctx context.Context, source Source, cursor json.RawMessage) error {
-	if err := l.cfg.Chunks.SetPullCursor(ctx, source.WorkspaceID, source.SourceID, cursor); err != nil {
-		return fmt.Errorf("set pull cursor: %w", err)
+	if err := l.cfg.Store.SetPullCursor(ctx, source.WorkspaceID, source.SourceID, cursor); err != nil {
+		return unavailable(fmt.Errorf("set pull cursor: %w", err))
 	}
 	return nil
 }
 
-// counts are a round's stats_json.
+// errUnavailable marks an error of the database that the source did not cause. The source is polled again after its lease.
+var errUnavailable = errors.New("the database takes no items at the moment")
+
+func unavailable(err error) error {
+	if errors.Is(err, worker.ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errUnavailable, err)
+}
+
+// counts are the stats_json of a run.
 type counts struct {
 	Sources int `json:"sources"`
 	// Skipped sources have no enabled endpoint.

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"autopost/internal/worker"
 )
 
-// store is the database in memory: sources are due once, everything else is written down.
+// store is a Store in memory: sources are due once, and all calls are recorded.
 type store struct {
 	mu       sync.Mutex
 	due      map[string][]Source
@@ -93,12 +95,12 @@ func (s *store) FinishIngestRun(ctx context.Context, _, runID string, stats json
 	return ctx.Err()
 }
 
-// fetch is a Fetcher made of a function.
+// fetch is a function that implements Fetcher.
 type fetch func(ctx context.Context, source Source) (Batch, error)
 
 func (f fetch) Fetch(ctx context.Context, source Source) (Batch, error) { return f(ctx, source) }
 
-// items are n items with the cursors 1 to n.
+// items returns n items with the cursors 1 to n.
 func items(n int) Batch {
 	var b Batch
 	for i := 1; i <= n; i++ {
@@ -111,7 +113,7 @@ func items(n int) Batch {
 func newLoop(t *testing.T, s *store, f fetch) *Loop {
 	t.Helper()
 	loop, err := NewLoop(Config{
-		Sources: s, Chunks: s, Failures: s, Runs: s, Fetchers: map[string]Fetcher{"rss": f}, Log: slog.New(slog.DiscardHandler),
+		Store: s, Fetchers: map[string]Fetcher{"rss": f}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	return loop
@@ -122,7 +124,7 @@ func source(workspace, id string) Source {
 	return Source{WorkspaceID: workspace, SourceID: id, EndpointID: &endpoint, Kind: "rss"}
 }
 
-func TestHundredItemsAreOneCall(t *testing.T) {
+func TestHundredItemsAreOneChunk(t *testing.T) {
 	s := &store{due: map[string][]Source{"w": {source("w", "a")}}}
 	newLoop(t, s, func(context.Context, Source) (Batch, error) { return items(100), nil }).runOnce(t.Context())
 	require.Equal(t, []string{"start w pull ", "chunk a e-a 100", `cursor a {"n":100}`, "finish run-w"}, s.calls)
@@ -136,22 +138,22 @@ func TestSkippedItemsAreCountedByReason(t *testing.T) {
 }
 
 func TestCursorMovesBehindEachCommittedChunk(t *testing.T) {
-	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 3, failWith: errors.New("refused: no such item")}
+	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 3, failWith: fmt.Errorf("%w: no such item", worker.ErrRefused)}
 	newLoop(t, s, func(context.Context, Source) (Batch, error) { return items(250), nil }).runOnce(t.Context())
 	require.Equal(t, []string{
 		"start w pull ", "chunk a e-a 100", `cursor a {"n":100}`, "chunk a e-a 100", `cursor a {"n":200}`,
-		"failure a pull_failed: ingest pull chunk: refused: no such item", "finish run-w",
+		"failure a pull_failed: ingest pull chunk: refused by the database: no such item", "finish run-w",
 	}, s.calls)
 }
 
-func TestDatabaseThatTakesNothingIsNoFaultOfTheSource(t *testing.T) {
-	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 1, failWith: fmt.Errorf("%w: could not extend file", ErrUnavailable)}
+func TestDatabaseErrorsAreNotFailuresOfTheSource(t *testing.T) {
+	s := &store{due: map[string][]Source{"w": {source("w", "a")}}, failAt: 1, failWith: errors.New("could not extend file")}
 	newLoop(t, s, func(context.Context, Source) (Batch, error) { return items(100), nil }).runOnce(t.Context())
-	require.Equal(t, []string{"start w pull ", "finish run-w"}, s.calls, "and the source is polled when its lease is over")
+	require.Equal(t, []string{"start w pull ", "finish run-w"}, s.calls, "the source is polled again after its lease")
 	require.Contains(t, s.finished[0], `"failed":1`)
 }
 
-func TestWhatOnePollCannotReadIsTold(t *testing.T) {
+func TestIncompleteBatchIsAFailure(t *testing.T) {
 	s := &store{due: map[string][]Source{"w": {source("w", "a")}}}
 	newLoop(t, s, func(context.Context, Source) (Batch, error) {
 		batch := items(2)
@@ -166,10 +168,10 @@ func TestNothingNewEndsThePollWithoutAChunk(t *testing.T) {
 	newLoop(t, s, func(context.Context, Source) (Batch, error) {
 		return Batch{Cursor: json.RawMessage(`{"etag":"x"}`)}, nil
 	}).runOnce(t.Context())
-	require.Equal(t, []string{"start w pull ", `cursor a {"etag":"x"}`, "finish run-w"}, s.calls, "no run where nothing is due")
+	require.Equal(t, []string{"start w pull ", `cursor a {"etag":"x"}`, "finish run-w"}, s.calls, "no run without a due source")
 }
 
-func TestOneSourceNeverStopsTheOthers(t *testing.T) {
+func TestFailedSourceDoesNotAffectOthers(t *testing.T) {
 	orphan, alien := source("w", "orphan"), source("w", "alien")
 	orphan.EndpointID = nil
 	alien.Kind = "gopher"
@@ -184,16 +186,16 @@ func TestOneSourceNeverStopsTheOthers(t *testing.T) {
 		return items(1), nil
 	}).runOnce(t.Context())
 	for _, want := range []string{
-		"failure orphan pull_no_endpoint: the source has no enabled endpoint", `failure alien pull_config: kind "gopher" is not served here`, "failure bad pull_http_404: h answered 404",
-		"failure bomb pull_panic: the source made its parser panic: index out of range", "chunk good e-good 1", "chunk last e-last 1",
+		"failure orphan pull_no_endpoint: the source has no enabled endpoint", `failure alien pull_config: kind must be rss, got "gopher"`, "failure bad pull_http_404: h answered 404",
+		"failure bomb pull_panic: the parser panicked on the content of the source: index out of range", "chunk good e-good 1", "chunk last e-last 1",
 	} {
 		require.True(t, s.has(want), want)
 	}
-	require.Len(t, s.finished, 1, "one run for the round, however many sources")
+	require.Len(t, s.finished, 1, "one run for all sources")
 	require.JSONEq(t, `{"sources":6,"skipped":1,"failed":3,"items":2,"accepted":0,"enqueued":0,"submitted":0,"dropped":2,"rejected":0}`, s.finished[0])
 }
 
-func TestSlowSourceHoldsUpItsWorkspaceAloneAndEndsInTime(t *testing.T) {
+func TestSlowSourceDelaysOnlyItsWorkspace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{due: map[string][]Source{"slow": {source("slow", "a")}, "quick": nil}}
 		loop := newLoop(t, s, func(ctx context.Context, source Source) (Batch, error) {
@@ -223,12 +225,12 @@ func TestSlowSourceHoldsUpItsWorkspaceAloneAndEndsInTime(t *testing.T) {
 	})
 }
 
-func TestLoopIsWoken(t *testing.T) {
+func TestWakeUpStartsAPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{due: map[string][]Source{}}
 		wake := make(chan struct{})
 		loop, err := NewLoop(Config{
-			Sources: s, Chunks: s, Failures: s, Runs: s, Wake: wake, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
+			Store: s, Wake: wake, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
 			Fetchers: map[string]Fetcher{"rss": fetch(func(context.Context, Source) (Batch, error) { return items(1), nil })},
 		})
 		require.NoError(t, err)
@@ -241,7 +243,7 @@ func TestLoopIsWoken(t *testing.T) {
 		s.mu.Unlock()
 		<-time.After(time.Minute)
 		synctest.Wait()
-		require.False(t, s.has("chunk"), "it is not time yet")
+		require.False(t, s.has("chunk"), "before the interval ends")
 		wake <- struct{}{}
 		synctest.Wait()
 		require.True(t, s.has("chunk a e-a 1"))
@@ -250,7 +252,7 @@ func TestLoopIsWoken(t *testing.T) {
 	})
 }
 
-func TestStoppingRecordsNoFailureAndClosesTheRun(t *testing.T) {
+func TestStopEndsTheRunWithoutAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{due: map[string][]Source{"w": {source("w", "a")}}}
 		loop := newLoop(t, s, func(ctx context.Context, _ Source) (Batch, error) {
@@ -272,7 +274,7 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "required")
 	s := &store{}
 	for _, size := range []int{49, 201, -1} {
-		_, err = NewLoop(Config{Sources: s, Chunks: s, Failures: s, Runs: s, Fetchers: map[string]Fetcher{"rss": fetch(nil)}, ChunkSize: size})
+		_, err = NewLoop(Config{Store: s, Fetchers: map[string]Fetcher{"rss": fetch(nil)}, ChunkSize: size})
 		require.ErrorContains(t, err, "PULL_CHUNK_SIZE")
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"autopost/internal/problem"
 )
 
-// What became of one post.
+// The statuses of one post.
 const (
 	statusEnqueued  = "enqueued"
 	statusAccepted  = "accepted"
@@ -14,7 +16,7 @@ const (
 	statusRejected  = "rejected"
 )
 
-// result is the database's answer for one post.
+// result is the answer of the database for one post.
 type result struct {
 	Status    string  `json:"status"`
 	RunID     *string `json:"run_id"`
@@ -24,22 +26,21 @@ type result struct {
 	Deduped   int     `json:"deduped"`
 	Invalid   int     `json:"invalid"`
 	Skipped   int     `json:"skipped"`
-	// Fanout and Planned are told while it is running: Enqueued is then what is planned.
-	Fanout   string   `json:"fanout,omitempty"`
-	Planned  int      `json:"planned,omitempty"`
-	Errors   []fault  `json:"errors,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	// Fanout and Planned are set while the fan-out runs. Enqueued then equals Planned.
+	Fanout   string          `json:"fanout,omitempty"`
+	Planned  int             `json:"planned,omitempty"`
+	Errors   []problem.Fault `json:"errors,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
 }
 
-// rejection is how a rejected post is answered among others: it has no ids.
+// rejection is the result of a rejected post in an array. It has no ids.
 type rejection struct {
-	Status   string   `json:"status"`
-	Errors   []fault  `json:"errors"`
-	Warnings []string `json:"warnings,omitempty"`
+	Status   string          `json:"status"`
+	Errors   []problem.Fault `json:"errors"`
+	Warnings []string        `json:"warnings,omitempty"`
 }
 
-// decode reads the answer for n posts; one that does not fit the question is an
-// error, never a 2xx.
+// decode reads the answer for n posts. An answer that does not match the request is an error, never a 2xx.
 func decode(raw json.RawMessage, n int) ([]result, error) {
 	var answer struct {
 		RunID   *string  `json:"run_id"`
@@ -68,8 +69,7 @@ func decode(raw json.RawMessage, n int) ([]result, error) {
 	return answer.Results, nil
 }
 
-// statusOf is 202 when anything was taken, 422 when all is wrong, else 200: what is
-// not wrong was taken before.
+// statusOf returns 202 if a post was stored, 422 if all posts are invalid, else 200: the valid posts are duplicates.
 func statusOf(results []result) int {
 	status := http.StatusUnprocessableEntity
 	for _, r := range results {
@@ -94,16 +94,16 @@ func runOf(results []result) string {
 
 func writeSingle(w http.ResponseWriter, status int, r result) {
 	if r.Status == statusRejected {
-		p := wrongPost.says("The post is not of the right form%s", firstOf(r.Errors))
+		p := wrongPost.Says("The post is invalid%s", firstOf(r.Errors))
 		p.Errors = r.Errors
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
-	writeJSON(w, "application/json", status, r)
+	writeJSON(w, status, r)
 }
 
-// firstOf says in a sentence what errors begin with.
-func firstOf(errors []fault) string {
+// firstOf describes the first error as the end of a sentence.
+func firstOf(errors []problem.Fault) string {
 	if len(errors) == 0 {
 		return "."
 	}
@@ -119,10 +119,15 @@ func writeArray(w http.ResponseWriter, status int, results []result) {
 		}
 	}
 	if status == http.StatusUnprocessableEntity {
-		p := wrongPost.says("None of the posts is of the right form; results says of each which field, why, and what to do.")
-		p.Results = answers
-		writeProblem(w, p)
+		problem.Write(w, refusedArray{wrongPost.Says("None of the posts is valid. For each post, results names the field, the reason and the remedy."), answers})
 		return
 	}
-	writeJSON(w, "application/json", status, map[string]any{"results": answers})
+	writeJSON(w, status, map[string]any{"results": answers})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The source may be gone. There is no other way to report that.
+	_ = json.NewEncoder(w).Encode(body)
 }

@@ -8,36 +8,31 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"autopost/internal/problem"
 )
 
 const (
 	maxItems = 100
 	maxDepth = 32
-	// maxExponent and maxDigits keep numbers within what PostgreSQL's numeric takes.
+	// maxExponent and maxDigits are below the limits of numeric in PostgreSQL.
 	maxExponent = 308
 	maxDigits   = 1000
 )
 
-// fault is one thing that is wrong with a post.
-type fault struct {
-	Field  string `json:"field"`
-	Reason string `json:"reason"`
-	Remedy string `json:"remedy"`
-}
-
-// item is one post as it was sent, and what is wrong with its form.
+// item is one post as it was sent, with the errors in its syntax.
 type item struct {
 	raw    json.RawMessage
-	faults []fault
+	faults []problem.Fault
 }
 
-// batch is a body that is JSON of the right outer form.
+// batch is a body with one post or an array of posts.
 type batch struct {
 	items []item
 	array bool
 }
 
-// sound returns the posts that the database can read.
+// sound returns the posts that the database can store.
 func (b batch) sound() []json.RawMessage {
 	var raws []json.RawMessage
 	for _, it := range b.items {
@@ -59,7 +54,7 @@ func join(raws []json.RawMessage) json.RawMessage {
 	return append(array, ']')
 }
 
-// merge puts the database's answers for the sound posts among the others.
+// merge combines the answers for the sound posts with the results of the others.
 func (b batch) merge(answers []result) []result {
 	all := make([]result, 0, len(b.items))
 	for _, it := range b.items {
@@ -73,9 +68,9 @@ func (b batch) merge(answers []result) []result {
 	return all
 }
 
-// parse splits a body into posts. What PostgreSQL's jsonb would refuse is found
-// here, so that a source learns which field is wrong and is not told to retry.
-func parse(body []byte) (batch, *problem) {
+// parse splits a body into posts. It finds values that jsonb of PostgreSQL would refuse, so that the source learns the
+// field and does not retry.
+func parse(body []byte) (batch, *problem.Problem) {
 	if wrong := syntax(body); wrong != nil {
 		return batch{}, notJSON(wrong)
 	}
@@ -104,18 +99,18 @@ func parse(body []byte) (batch, *problem) {
 	return b, nil
 }
 
-// ErrUnstorable is of a body that is JSON, and cannot be kept as PostgreSQL keeps it.
+// ErrUnstorable means that a body is JSON but PostgreSQL cannot store it.
 var ErrUnstorable = errors.New("cannot be stored")
 
-// Object reads a body that must be one JSON object, as updates of platforms are. The
-// error is ErrUnstorable for what is well-formed and PostgreSQL's jsonb refuses.
+// Object reads a body that must be one JSON object, like an update of a platform. The error is ErrUnstorable if the
+// JSON is valid but jsonb of PostgreSQL would refuse it.
 func Object(body []byte) (json.RawMessage, error) {
 	if wrong := syntax(body); wrong != nil {
 		return nil, wrong
 	}
 	object := bytes.TrimLeft(body, " \t\r\n")
 	if object[0] != '{' {
-		return nil, errors.New("it is none")
+		return nil, errors.New("it is another JSON value")
 	}
 	if wrong := faults(object); len(wrong) > 0 {
 		return nil, fmt.Errorf("%w: %s %s", ErrUnstorable, wrong[0].Field, wrong[0].Reason)
@@ -123,7 +118,7 @@ func Object(body []byte) (json.RawMessage, error) {
 	return object, nil
 }
 
-// syntax says why a body is no JSON in UTF-8, and from which byte on.
+// syntax returns an error with the byte offset if a body is not JSON in UTF-8.
 func syntax(body []byte) error {
 	for i := 0; i < len(body); {
 		r, size := utf8.DecodeRune(body[i:])
@@ -143,20 +138,20 @@ func syntax(body []byte) error {
 	return nil
 }
 
-func notJSON(wrong error) *problem {
-	return bodyNotJSON.says("The body is not JSON: %s. Send one post as an object, or an array of them, in UTF-8.", wrong)
+func notJSON(wrong error) *problem.Problem {
+	return bodyNotJSON.Says("The body is not JSON: %s. Send one post as an object, or an array of them, in UTF-8.", wrong)
 }
 
-func wrongForm(reason, remedy string) *problem {
-	p := wrongBody.says("The body has the wrong form, %s: %s.", reason, remedy)
-	p.Errors = []fault{{Field: "body", Reason: reason, Remedy: remedy}}
+func wrongForm(reason, remedy string) *problem.Problem {
+	p := wrongBody.Says("The body has the wrong form, %s: %s.", reason, remedy)
+	p.Errors = []problem.Fault{{Field: "body", Reason: reason, Remedy: remedy}}
 	return p
 }
 
-// faults walks one post and returns the first fault of its form, if there is one.
-func faults(raw json.RawMessage) []fault {
+// faults returns the first value of a post that PostgreSQL would refuse, if there is one.
+func faults(raw json.RawMessage) []problem.Fault {
 	if raw[0] != '{' {
-		return []fault{{Field: "body", Reason: "not an object", Remedy: "send each post as an object"}}
+		return []problem.Fault{{Field: "body", Reason: "not an object", Remedy: "send each post as an object"}}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -175,7 +170,7 @@ func faults(raw json.RawMessage) []fault {
 				continue
 			}
 			if len(at) == maxDepth {
-				return []fault{{Field: at.String(), Reason: fmt.Sprintf("nested deeper than %d levels", maxDepth), Remedy: "send a flatter object"}}
+				return []problem.Fault{{Field: at.String(), Reason: fmt.Sprintf("nested deeper than %d levels", maxDepth), Remedy: "send a flatter object"}}
 			}
 			at.enter(token == '[')
 		case string:
@@ -184,14 +179,14 @@ func faults(raw json.RawMessage) []fault {
 				at.key(token)
 			}
 			if reason := badText(raw[start:decoder.InputOffset()]); reason != "" {
-				return []fault{{Field: at.String(), Reason: reason, Remedy: "remove the character"}}
+				return []problem.Fault{{Field: at.String(), Reason: reason, Remedy: "remove the character"}}
 			}
 			if !isKey {
 				at.value()
 			}
 		case json.Number:
 			if !storable(token) {
-				return []fault{{Field: at.String(), Reason: "number out of range", Remedy: "send it as a string"}}
+				return []problem.Fault{{Field: at.String(), Reason: "number out of range", Remedy: "send it as a string"}}
 			}
 			at.value()
 		default:
@@ -200,8 +195,8 @@ func faults(raw json.RawMessage) []fault {
 	}
 }
 
-// badText says what jsonb would refuse in a string literal: NUL and half
-// surrogate pairs, which the decoder replaces without a word.
+// badText returns the reason why jsonb would refuse a string literal: NUL and unpaired surrogates, which the decoder of
+// Go replaces silently.
 func badText(literal []byte) string {
 	for i := 0; i < len(literal); i++ {
 		if literal[i] != '\\' {
@@ -249,20 +244,20 @@ func storable(n json.Number) bool {
 	return err == nil && e >= -maxExponent && e <= maxExponent
 }
 
-// path is the way from a post's object to where the walk stands.
+// path is the path from the object of a post to the present value.
 type path []level
 
 type level struct {
 	array bool
 	index int
 	name  string
-	// named says that an object's key was read and its value is next.
+	// named means that the key of a member was read and its value is next.
 	named bool
 }
 
 func (p *path) enter(array bool) { *p = append(*p, level{array: array}) }
 
-// leave ends an object or array, which is a value of the one around it.
+// leave ends an object or array, which is a value of its parent.
 func (p *path) leave() {
 	*p = (*p)[:len(*p)-1]
 	p.value()
@@ -277,7 +272,7 @@ func (p path) key(name string) {
 	p[len(p)-1].name, p[len(p)-1].named = name, true
 }
 
-// value notes that a value was read.
+// value records that a value was read.
 func (p path) value() {
 	if len(p) == 0 {
 		return
@@ -286,7 +281,7 @@ func (p path) value() {
 	p[len(p)-1].index++
 }
 
-// String is the path in the form media[0].caption, at most 200 bytes of it.
+// String returns the path in the form media[0].caption, at most 200 bytes.
 func (p path) String() string {
 	var b strings.Builder
 	for _, l := range p {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever a body says, it is refused for what it is or is what PostgreSQL can read.
+// Every body is refused, or PostgreSQL can store it.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{`{}`, `[{}]`, `{"a":["\ud83d\ude00",1e5]}`, `[{"a":"\u0000"},7]`, `"`, `{"a":{"b":[[]]}}`} {
 		f.Add(seed)
@@ -28,8 +28,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Whatever the headers say, nothing is taken but what the specification's own
-// library takes too, and no other answer is given than those for signatures.
+// No headers are accepted that the library of the specification refuses, and all refusals are those for signatures.
 func FuzzSignature(f *testing.F) {
 	const body = `{"text":"a"}`
 	library, err := standardwebhooks.NewWebhook(signingKey)

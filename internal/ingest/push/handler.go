@@ -1,11 +1,8 @@
-// Package push is the webhook door of the first stage. POST /hooks/push takes one
-// post or an array of them from a source that is known by its secret alone;
-// POST /hooks/push/{workspace_id}/{endpoint_id} takes them from one that signs by
-// the Standard Webhooks specification.
+// Package push serves the push endpoints. POST /hooks/push accepts one post or an array of posts from a source with a
+// secret. POST /hooks/push/{workspace_id}/{endpoint_id} accepts them signed by the Standard Webhooks specification.
 //
-// It guards, checks the form and hands over; what a post means, whether it is a
-// repeat and who gets it is decided by the database. A 2xx is given only after
-// the database has committed.
+// It checks the rate and the syntax and calls the database, which decides everything else. It answers 2xx only after
+// the commit.
 package push
 
 import (
@@ -19,39 +16,45 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
+
+	"autopost/internal/problem"
 )
 
 const endpointKind = "webhook_push"
 
-// Store is what the door for secrets needs of the database.
+// Store is what this package needs from the database. *pg.Store implements it.
 type Store interface {
-	Guard
-	// ResolveEndpoint finds the enabled endpoint of a secret's lower-case hexadecimal
-	// SHA-256; nil when there is none.
+	// GuardIngress counts a request and checks its size and rate.
+	GuardIngress(ctx context.Context, workspace, endpoint string, bytes, items int) (Verdict, error)
+	// ResolveEndpoint returns the enabled endpoint with this lower-case hexadecimal SHA-256 of its secret; nil if
+	// there is none.
 	ResolveEndpoint(ctx context.Context, kind, secretHash string) (*Endpoint, error)
-	// ReceivePush takes an array of posts in one transaction and answers
-	// {"run_id", "results": [one a post, in order]}.
+	// ReceivePush stores an array of posts in one transaction and returns {"run_id", "results": [one per post, in
+	// order]}.
 	ReceivePush(ctx context.Context, workspace, endpoint string, items json.RawMessage) (json.RawMessage, error)
+	// ResolveSignedEndpoint returns the enabled endpoint for signed requests with this name; nil if there is none.
+	ResolveSignedEndpoint(ctx context.Context, signedAt time.Time, workspace, endpoint string) (*SignedEndpoint, error)
+	// ReceiveSignedPush is ReceivePush, once for each webhookID.
+	ReceiveSignedPush(ctx context.Context, workspace, endpoint, webhookID string, items json.RawMessage) (json.RawMessage, error)
 }
 
 // Handler serves POST /hooks/push. It is safe for concurrent use.
 type Handler struct {
-	door
-
-	store Store
+	receiver
 }
 
 var _ http.Handler = (*Handler)(nil)
 
 // New makes the handler over the database.
 func New(store Store, log *slog.Logger) *Handler {
-	return &Handler{door: door{guard: store, log: log}, store: store}
+	return &Handler{receiver{store: store, log: log}}
 }
 
 // ServeHTTP answers one push.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := form(w, r); refusal != nil {
-		writeProblem(w, refusal)
+		problem.Write(w, refusal)
 		return
 	}
 	endpoint, err := h.resolve(r)
@@ -60,9 +63,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if endpoint == nil {
-		// The same words for an unknown, a disabled and a missing secret.
+		// The answer is the same for an unknown, a disabled and a missing secret.
 		w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
-		writeProblem(w, unknownSecret.says("No enabled endpoint has this secret. Send it as Authorization: Bearer SECRET; signed requests go to /hooks/push/WORKSPACE/ENDPOINT."))
+		problem.Write(w, unknownSecret.Says("No enabled endpoint has this secret. Send it as Authorization: Bearer SECRET; signed requests go to /hooks/push/WORKSPACE/ENDPOINT."))
 		return
 	}
 	if body, ok := h.read(w, r, *endpoint); ok {
@@ -72,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resolve returns nil when the request bears no secret of an enabled endpoint.
+// resolve returns nil if the request has no secret of an enabled endpoint.
 func (h *Handler) resolve(r *http.Request) (*Endpoint, error) {
 	scheme, secret, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	secret = strings.TrimSpace(secret)
@@ -89,8 +92,7 @@ func (h *Handler) resolve(r *http.Request) (*Endpoint, error) {
 	return endpoint, nil
 }
 
-// read takes the body up to the endpoint's limit. A length that is announced and
-// too large is refused unread.
+// read reads the body up to the limit of the endpoint. It does not read a body whose Content-Length is too large.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, e Endpoint) ([]byte, bool) {
 	limit := int64(e.MaxPayloadBytes)
 	if r.ContentLength > limit {
@@ -103,12 +105,12 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, e Endpoint) ([]by
 		return nil, false
 	}
 	if err != nil {
-		writeProblem(w, cut())
+		problem.Write(w, cut())
 		return nil, false
 	}
 	return body, true
 }
 
-func cut() *problem {
-	return bodyCut.says("The body ended before it was complete. Send it again.")
+func cut() *problem.Problem {
+	return bodyCut.Says("The body ended before it was complete. Send it again.")
 }

@@ -25,8 +25,10 @@ const secret = "canary-3f9a7c"
 
 var errGone = errors.New("connection refused")
 
-// store knows one endpoint and answers as it is told.
+// store is a Store with one endpoint and configured answers.
 type store struct {
+	push.Store
+
 	max      int
 	verdict  push.Verdict
 	statuses []string
@@ -76,7 +78,7 @@ func (s *store) ReceivePush(_ context.Context, _, _ string, items json.RawMessag
 	return json.RawMessage(`{"run_id":"r1","results":[` + strings.Join(results, ",") + `]}`), nil
 }
 
-// resultOf is the database's answer for one post.
+// resultOf returns the answer of the database for one post.
 func resultOf(status string) string {
 	switch status {
 	case "rejected":
@@ -204,7 +206,7 @@ func TestAnswersForAnArray(t *testing.T) {
 	})
 }
 
-func TestBodyForm(t *testing.T) {
+func TestBodySyntax(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 32) + `{}` + strings.Repeat(`}`, 32)
 	for _, c := range []struct {
 		name, body string
@@ -259,7 +261,7 @@ func TestBodyForm(t *testing.T) {
 	})
 }
 
-func TestWithoutASecretOfAnEndpoint(t *testing.T) {
+func TestUnknownSecret(t *testing.T) {
 	var first *httptest.ResponseRecorder
 	for name, header := range map[string]string{
 		"none": "", "unknown": "Bearer other", "basic": "Basic " + secret, "bare": secret, "empty": "Bearer ",
@@ -285,7 +287,7 @@ func TestWithoutASecretOfAnEndpoint(t *testing.T) {
 	})
 }
 
-// unread fails the test when somebody reads it.
+// unread is a reader that fails the test at the first read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -334,7 +336,7 @@ func TestOverTheRate(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatCannotTakeIt(t *testing.T) {
+func TestUnavailableDatabase(t *testing.T) {
 	for name, change := range map[string]func(*store){
 		"resolve":        func(s *store) { s.resolveErr = errGone },
 		"guard":          func(s *store) { s.guardErr = errGone },

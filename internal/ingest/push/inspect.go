@@ -10,14 +10,14 @@ import (
 	"autopost"
 )
 
-// Inspected is one post of a body, and what is wrong with its form: "" if nothing is.
+// Inspected is one post of a body. Wrong is the error in its syntax; "" if there is none.
 type Inspected struct {
 	Raw   json.RawMessage
 	Wrong string
 }
 
-// Inspect splits a body into its posts as the handlers do, without a database. The
-// error of a body that they would refuse as a whole is what they would answer.
+// Inspect splits a body into posts as the handlers do, without a database. The error is the detail with which the
+// handlers would refuse the whole body.
 func Inspect(body []byte) ([]Inspected, error) {
 	posts, refusal := parse(body)
 	if refusal != nil {
@@ -35,7 +35,7 @@ func Inspect(body []byte) ([]Inspected, error) {
 	return list, nil
 }
 
-// SignedAt reads the instant at which a request says it was signed.
+// SignedAt returns the timestamp of a signed request.
 func SignedAt(header http.Header) (time.Time, error) {
 	claim, refusal := readSignature(header)
 	if refusal != nil {
@@ -44,8 +44,7 @@ func SignedAt(header http.Header) (time.Time, error) {
 	return claim.at, nil
 }
 
-// CheckSignature judges a captured request as the handler does, except for its age:
-// nil if one of its signatures is that of the body by one of the keys.
+// CheckSignature checks the signature of a captured request as the handler does, but not its age.
 func CheckSignature(header http.Header, body []byte, keys []autopost.Secret) error {
 	claim, refusal := readSignature(header)
 	if refusal != nil {
@@ -62,7 +61,7 @@ func CheckSignature(header http.Header, body []byte, keys []autopost.Secret) err
 	v := claim.verifier(good)
 	_, _ = v.Write(body) // never fails
 	if !v.good() {
-		return fmt.Errorf("no signature is that of this body of %d bytes by one of the %d keys of the endpoint: check the key, and that the body is byte for byte what was signed", len(body), len(good))
+		return fmt.Errorf("no signature matches this body of %d bytes and one of the %d keys of the endpoint: check the key, and that the body is exactly the signed one", len(body), len(good))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"autopost/internal/ingest/push"
 )
 
-// refusal is a request that is refused, and what its sender is told.
+// refusal is a refused request and its answer.
 type refusal struct {
 	name   string
 	ask    func(*testing.T, *signedStore) *httptest.ResponseRecorder
@@ -39,7 +39,7 @@ func guarded(verdict push.Verdict) func(*testing.T, *signedStore) *httptest.Resp
 	}
 }
 
-// signedLate signs with the right key and a clock that is off, then changes headers.
+// signedLate signs with the right key and a wrong clock, then changes headers.
 func signedLate(by time.Duration, change ...func(*http.Request)) func(*testing.T, *signedStore) *httptest.ResponseRecorder {
 	return func(t *testing.T, s *signedStore) *httptest.ResponseRecorder {
 		const body = `{"text":"a"}`
@@ -48,7 +48,7 @@ func signedLate(by time.Duration, change ...func(*http.Request)) func(*testing.T
 }
 
 var refusals = []refusal{
-	{"GET", bearer("", func(r *http.Request) { r.Method = http.MethodGet }), 405, "wrong-method", "with POST, not with GET"},
+	{"GET", bearer("", func(r *http.Request) { r.Method = http.MethodGet }), 405, "wrong-method", "must be POST, got GET"},
 	{"no secret", bearer("{}", func(r *http.Request) { r.Header.Del("Authorization") }), 401, "unknown-secret", "Authorization: Bearer SECRET"},
 	{"wrong secret", bearer("{}", header("Authorization", "Bearer other")), 401, "unknown-secret", "No enabled endpoint has this secret"},
 	{"gzip", bearer("{}", header("Content-Encoding", "gzip")), 415, "wrong-encoding", `Content-Encoding is "gzip"`},
@@ -71,11 +71,11 @@ var refusals = []refusal{
 	{"the database is gone", func(_ *testing.T, s *signedStore) *httptest.ResponseRecorder {
 		s.receiveErr, s.statuses = errGone, []string{"enqueued"}
 		return post(s.store, `{"text":"a"}`)
-	}, 503, "unavailable", "again, in 5 s"},
+	}, 503, "unavailable", "again in 5 s"},
 	{"the database is full", func(_ *testing.T, s *signedStore) *httptest.ResponseRecorder {
-		s.receiveErr, s.statuses = fmt.Errorf("receive: %w", autopost.ErrNoRoom), []string{"enqueued"}
+		s.receiveErr, s.statuses = fmt.Errorf("receive: %w", autopost.ErrNoSpace), []string{"enqueued"}
 		return post(s.store, `{"text":"a"}`)
-	}, 507, "no-room", "nothing of this was taken. Its operator has to make room"},
+	}, 507, "no-room", "no post was stored. The operator must free disk space"},
 
 	{"no signature", signedLate(0, func(r *http.Request) { r.Header.Del("webhook-signature"); r.Header.Del("webhook-id") }), 401, "signature-missing", "no webhook-id, no webhook-signature"},
 	{"a long id", signedLate(0, header("webhook-id", strings.Repeat("x", 257))), 401, "signature-malformed", "up to 256 bytes"},
@@ -90,8 +90,7 @@ var refusals = []refusal{
 	{"a fast clock", signedLate(-7 * time.Minute), 401, "clock-skew", "ahead of the clock here"},
 }
 
-// Every way to be refused has a type of its own, says what is wrong and what to do,
-// and stands in the documentation.
+// Every refusal has its own type, names the error and the remedy, and is in the documentation.
 func TestRefusals(t *testing.T) {
 	documented, err := os.ReadFile("../../../docs/ingress.md")
 	require.NoError(t, err)
@@ -111,7 +110,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a program calls a body that it has not looked at is no reason to refuse it.
+// A generic content type is accepted.
 func TestContentTypes(t *testing.T) {
 	for _, given := range []string{
 		"application/json", "Application/JSON; charset=UTF-8", "application/vnd.acme+json", "text/json", "text/plain", "application/octet-stream",

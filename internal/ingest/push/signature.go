@@ -14,9 +14,10 @@ import (
 	"unicode/utf8"
 
 	"autopost"
+	"autopost/internal/problem"
 )
 
-// The headers of a request that is signed by the Standard Webhooks specification.
+// The headers of the Standard Webhooks specification.
 const (
 	headerID        = "webhook-id"
 	headerTimestamp = "webhook-timestamp"
@@ -25,15 +26,15 @@ const (
 
 const (
 	keyPrefix = "whsec_"
-	// maxID is what the database keeps of an id, in bytes.
+	// maxID is the longest id that the database stores, in bytes.
 	maxID = 256
-	// maxSignatures bounds how many a header may offer: one for each key that is good, and some.
+	// maxSignatures is the most signatures of a header: one per valid key, and some more.
 	maxSignatures = 16
 	// lastTimestamp is the end of the year 9999.
 	lastTimestamp = 253402300799
 )
 
-// signature is what the headers of a signed request say.
+// signature is the content of the headers of a signed request.
 type signature struct {
 	id, timestamp string
 	at            time.Time
@@ -41,9 +42,9 @@ type signature struct {
 	offered [][]byte
 }
 
-// readSignature reads the three headers. What is wrong with them is the same for
-// every endpoint, whether there is one or not.
-func readSignature(header http.Header) (signature, *problem) {
+// readSignature reads the three headers. Its refusals do not depend on the endpoint, so they do not reveal whether it
+// exists.
+func readSignature(header http.Header) (signature, *problem.Problem) {
 	s := signature{id: header.Get(headerID), timestamp: header.Get(headerTimestamp)}
 	var missing []string
 	for _, name := range []string{headerID, headerTimestamp, headerSignature} {
@@ -52,27 +53,27 @@ func readSignature(header http.Header) (signature, *problem) {
 		}
 	}
 	if len(missing) > 0 {
-		return s, signatureMissing.says("This path takes requests signed by the Standard Webhooks specification, and this one has no %s.", strings.Join(missing, ", no "))
+		return s, signatureMissing.Says("A request to this path must be signed by the Standard Webhooks specification. This one has no %s.", strings.Join(missing, ", no "))
 	}
 	if len(s.id) > maxID || !storableText(s.id) {
-		return s, signatureMalformed.says("%s must be UTF-8 of up to %d bytes.", headerID, maxID)
+		return s, signatureMalformed.Says("%s must be UTF-8 of up to %d bytes.", headerID, maxID)
 	}
 	seconds, err := strconv.ParseInt(s.timestamp, 10, 64)
 	if err != nil || seconds < 0 || seconds > lastTimestamp {
-		return s, signatureMalformed.says("%s is no whole number of seconds since 1970.", headerTimestamp)
+		return s, signatureMalformed.Says("%s must be a whole number of seconds since 1970.", headerTimestamp)
 	}
 	s.at = time.Unix(seconds, 0)
-	var refusal *problem
+	var refusal *problem.Problem
 	s.offered, refusal = readOffered(header.Get(headerSignature))
 	return s, refusal
 }
 
-// storableText tells whether PostgreSQL can take a text.
+// storableText reports whether PostgreSQL can store a text.
 func storableText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-func readOffered(header string) (offered [][]byte, _ *problem) {
+func readOffered(header string) (offered [][]byte, _ *problem.Problem) {
 	for part := range strings.FieldsSeq(header) {
 		version, encoded, found := strings.Cut(part, ",")
 		if !found || version != "v1" {
@@ -80,19 +81,19 @@ func readOffered(header string) (offered [][]byte, _ *problem) {
 		}
 		sum, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, signatureMalformed.says("%s has a v1 signature that is not the base64 of %d bytes.", headerSignature, sha256.Size)
+			return nil, signatureMalformed.Says("%s has a v1 signature that is not the base64 of %d bytes.", headerSignature, sha256.Size)
 		}
 		if offered = append(offered, sum); len(offered) > maxSignatures {
-			return nil, signatureMalformed.says("%s has more than %d signatures.", headerSignature, maxSignatures)
+			return nil, signatureMalformed.Says("%s has more than %d signatures.", headerSignature, maxSignatures)
 		}
 	}
 	if len(offered) == 0 {
-		return nil, signatureMalformed.says(`%s has no signature of version 1. Send "v1," and the base64 of the HMAC-SHA256.`, headerSignature)
+		return nil, signatureMalformed.Says(`%s has no signature of version 1. Send "v1," and the base64 of the HMAC-SHA256.`, headerSignature)
 	}
 	return offered, nil
 }
 
-// readKey returns the key that a signing secret stands for.
+// readKey decodes a signing secret.
 func readKey(secret autopost.Secret) ([]byte, error) {
 	encoded, found := strings.CutPrefix(strings.TrimSpace(secret.Reveal()), keyPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -102,7 +103,7 @@ func readKey(secret autopost.Secret) ([]byte, error) {
 	return key, nil
 }
 
-// verifier hashes a body as it is read, by each key that is good.
+// verifier hashes a body with each valid key while it is read.
 type verifier struct {
 	signature
 
@@ -127,8 +128,7 @@ func (v *verifier) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// good tells whether one of the signatures that were offered is that of the body by
-// one of the keys. It takes as long whichever it is.
+// good reports whether one of the signatures matches the body and one of the keys. It takes constant time.
 func (v *verifier) good() bool {
 	found := false
 	for _, mac := range v.macs {

@@ -10,67 +10,80 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"autopost"
+	"autopost/internal/problem"
 )
 
-// maxSigned bounds a signed body whose endpoint may take less: it has to be read
-// before anybody knows whose it is.
+// maxSigned limits a signed body in bytes. The limit of the endpoint may be smaller, but the body must be read before
+// the signature proves the endpoint.
 const maxSigned = 16 << 20
 
 // SignedEndpoint is an endpoint found by its name, which proves nothing.
 type SignedEndpoint struct {
 	Endpoint
 
-	// Keys are those that are good now; one of them must have signed.
-	Keys []autopost.Secret
-	// Skew is how far the database's clock is past the timestamp; Fresh says whether
-	// that is within Tolerance.
-	Skew, Tolerance time.Duration
-	Fresh           bool
+	// AuthRefs name the valid signing keys, the newest first.
+	AuthRefs []string `json:"auth_refs"`
+	// SkewSeconds is how far the clock of the database is ahead of the timestamp. Fresh means that it is within
+	// ToleranceSeconds.
+	SkewSeconds      int64 `json:"skew_seconds"`
+	ToleranceSeconds int64 `json:"tolerance_seconds"`
+	Fresh            bool  `json:"fresh"`
 }
 
-// SignedStore is what the door for signatures needs of the database.
-type SignedStore interface {
-	Guard
-	// ResolveSignedEndpoint finds the enabled endpoint of that name that takes signed
-	// requests; nil when there is none. None of its keys being at hand is an error.
-	ResolveSignedEndpoint(ctx context.Context, signedAt time.Time, workspace, endpoint string) (*SignedEndpoint, error)
-	// ReceiveSignedPush takes an array of posts in one transaction, once for each
-	// webhookID, and answers as ReceivePush does.
-	ReceiveSignedPush(ctx context.Context, workspace, endpoint, webhookID string, items json.RawMessage) (json.RawMessage, error)
+// Keys opens signing keys by their name.
+type Keys interface {
+	Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error)
+}
+
+// OpenKeys returns the signing keys of an endpoint. A key that cannot be opened is logged and left out; the error
+// means that no key is left.
+func (e *SignedEndpoint) OpenKeys(ctx context.Context, keys Keys, log *slog.Logger) ([]autopost.Secret, error) {
+	var opened []autopost.Secret
+	for _, ref := range e.AuthRefs {
+		key, err := keys.Open(ctx, e.WorkspaceID, ref)
+		if err != nil {
+			log.Error("push.signing_key_unavailable", "workspace_id", e.WorkspaceID, "endpoint_id", e.EndpointID, "auth_ref", ref, "error", err)
+			continue
+		}
+		opened = append(opened, key)
+	}
+	if len(opened) == 0 {
+		return nil, fmt.Errorf("endpoint ws=%s endpoint=%s has no usable signing key: bind its signing_ref to a credential of platform webhook", e.WorkspaceID, e.EndpointID)
+	}
+	return opened, nil
 }
 
 // Signed serves POST /hooks/push/{workspace_id}/{endpoint_id}. It is safe for
 // concurrent use.
 type Signed struct {
-	door
+	receiver
 
-	store SignedStore
-	// nobody is the key by which the requests of endpoints that are not there are judged.
-	nobody []byte
+	keys Keys
+	// noKey is the random key for requests to unknown endpoints.
+	noKey []byte
 }
 
 var _ http.Handler = (*Signed)(nil)
 
 // NewSigned makes the handler over the database.
-func NewSigned(store SignedStore, log *slog.Logger) *Signed {
-	nobody := make([]byte, 32)
-	_, _ = rand.Read(nobody) // never fails
-	return &Signed{door: door{guard: store, log: log}, store: store, nobody: nobody}
+func NewSigned(store Store, keys Keys, log *slog.Logger) *Signed {
+	noKey := make([]byte, 32)
+	_, _ = rand.Read(noKey) // never fails
+	return &Signed{receiver: receiver{store: store, log: log}, keys: keys, noKey: noKey}
 }
 
-// ServeHTTP answers one push. Until its signature is found good, a request is
-// answered and costs the same whether its endpoint is there or not.
+// ServeHTTP answers one push. Until the signature is verified, the answer and the cost are the same for known and
+// unknown endpoints.
 func (h *Signed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := form(w, r); refusal != nil {
-		writeProblem(w, refusal)
+		problem.Write(w, refusal)
 		return
 	}
 	claim, refusal := readSignature(r.Header)
 	if refusal != nil {
-		writeProblem(w, refusal)
+		problem.Write(w, refusal)
 		return
 	}
 	endpoint, keys, err := h.resolve(r, claim)
@@ -81,9 +94,9 @@ func (h *Signed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, refusal := h.verify(w, r, claim.verifier(keys), endpoint.MaxPayloadBytes)
 	switch {
 	case refusal != nil:
-		writeProblem(w, refusal)
+		problem.Write(w, refusal)
 	case !endpoint.Fresh:
-		writeProblem(w, skewed(endpoint))
+		problem.Write(w, skewed(endpoint))
 	case len(body) > endpoint.MaxPayloadBytes:
 		h.tooLarge(w, r, endpoint.Endpoint, max(r.ContentLength, int64(len(body))))
 	default:
@@ -93,23 +106,27 @@ func (h *Signed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resolve returns the endpoint and its keys, or one that nobody has the key of.
+// resolve returns the endpoint and its keys; for an unknown endpoint an empty one with a key that nothing matches.
 func (h *Signed) resolve(r *http.Request, claim signature) (*SignedEndpoint, [][]byte, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	workspace, name := r.PathValue("workspace_id"), r.PathValue("endpoint_id")
 	if !storableText(workspace) || !storableText(name) {
-		return &SignedEndpoint{}, [][]byte{h.nobody}, nil
+		return &SignedEndpoint{}, [][]byte{h.noKey}, nil
 	}
 	endpoint, err := h.store.ResolveSignedEndpoint(ctx, claim.at, workspace, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve signed endpoint: %w", err)
 	}
 	if endpoint == nil {
-		return &SignedEndpoint{}, [][]byte{h.nobody}, nil
+		return &SignedEndpoint{}, [][]byte{h.noKey}, nil
+	}
+	secrets, err := endpoint.OpenKeys(ctx, h.keys, h.log)
+	if err != nil {
+		return nil, nil, err
 	}
 	var keys [][]byte
-	for _, secret := range endpoint.Keys {
+	for _, secret := range secrets {
 		key, keyErr := readKey(secret)
 		if keyErr != nil {
 			err = fmt.Errorf("key of endpoint ws=%s endpoint=%s: %w", endpoint.WorkspaceID, endpoint.EndpointID, keyErr)
@@ -123,9 +140,8 @@ func (h *Signed) resolve(r *http.Request, claim signature) (*SignedEndpoint, [][
 	return endpoint, keys, nil
 }
 
-// verify reads the body and returns up to a byte more than keep of it, once its
-// signature is found good. All of it is hashed, before anything looks into it.
-func (h *Signed) verify(w http.ResponseWriter, r *http.Request, v *verifier, keep int) ([]byte, *problem) {
+// verify reads and hashes the whole body. If the signature is valid, it returns at most keep+1 bytes of it.
+func (h *Signed) verify(w http.ResponseWriter, r *http.Request, v *verifier, keep int) ([]byte, *problem.Problem) {
 	if r.ContentLength > maxSigned {
 		return nil, oversize(maxSigned)
 	}
@@ -137,29 +153,29 @@ func (h *Signed) verify(w http.ResponseWriter, r *http.Request, v *verifier, kee
 	case err != nil:
 		return nil, cut()
 	case !v.good():
-		return nil, signatureMismatch.says("There is no enabled endpoint of this name, or no signature is that of this request by a key of it. " +
+		return nil, signatureMismatch.Says("No enabled endpoint has this name, or no signature matches the request and a key of the endpoint. " +
 			"Sign the id, the timestamp and the raw body, joined by full stops, with HMAC-SHA256 and the decoded key.")
 	}
 	return kept.Bytes(), nil
 }
 
-func skewed(e *SignedEndpoint) *problem {
-	side, skew := "behind", e.Skew
+func skewed(e *SignedEndpoint) *problem.Problem {
+	side, skew := "behind", e.SkewSeconds
 	if skew < 0 {
 		side, skew = "ahead of", -skew
 	}
-	return clockSkew.says("%s is %d s %s the clock here, and %d s are allowed. Set the sender's clock, and sign each attempt anew.",
-		headerTimestamp, int64(skew.Seconds()), side, int64(e.Tolerance.Seconds()))
+	return clockSkew.Says("%s is %d s %s the clock here, and %d s are allowed. Set the clock of the sender, and sign each attempt again.",
+		headerTimestamp, skew, side, e.ToleranceSeconds)
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the first bytes that are written to it.
 type head struct {
 	bytes.Buffer
 
 	left int
 }
 
-// Write keeps what it may; it never fails.
+// Write never fails.
 func (h *head) Write(p []byte) (int, error) {
 	n := min(len(p), h.left)
 	h.left -= n

@@ -25,7 +25,7 @@ const (
 	previousKey = "whsec_Y2FuYXJ5LXNpZ25pbmcta2V5LTA="
 )
 
-// signedStore knows the endpoint acme/site; its clock is the test's.
+// signedStore is a Store with the endpoint acme/site and a fake clock.
 type signedStore struct {
 	*store
 
@@ -46,14 +46,18 @@ func (s *signedStore) ResolveSignedEndpoint(_ context.Context, signedAt time.Tim
 		return nil, nil
 	}
 	skew := s.now.Sub(signedAt)
-	e := &push.SignedEndpoint{
+	return &push.SignedEndpoint{
 		Endpoint: push.Endpoint{WorkspaceID: workspace, EndpointID: endpoint, MaxPayloadBytes: s.max},
-		Skew:     skew, Tolerance: 5 * time.Minute, Fresh: skew.Abs() <= 5*time.Minute,
+		AuthRefs: s.keys, SkewSeconds: int64(skew.Seconds()), ToleranceSeconds: 300, Fresh: skew.Abs() <= 5*time.Minute,
+	}, nil
+}
+
+// Open returns the key that is its own name; the name "" cannot be opened.
+func (s *signedStore) Open(_ context.Context, _, authRef string) (autopost.Secret, error) {
+	if authRef == "" {
+		return autopost.Secret{}, errGone
 	}
-	for _, key := range s.keys {
-		e.Keys = append(e.Keys, autopost.NewSecret(key))
-	}
-	return e, nil
+	return autopost.NewSecret(authRef), nil
 }
 
 func (s *signedStore) ReceiveSignedPush(ctx context.Context, workspace, endpoint, webhookID string, items json.RawMessage) (json.RawMessage, error) {
@@ -67,8 +71,7 @@ func headers(id, timestamp, signature string) http.Header {
 	return h
 }
 
-// signedBy are the headers of a body that is signed at an instant by a key, as the
-// specification's own library signs.
+// signedBy returns the headers of a signed body, made by the library of the specification.
 func signedBy(t testing.TB, key, body string, at time.Time) map[string]string {
 	t.Helper()
 	library, err := standardwebhooks.NewWebhook(key)
@@ -89,7 +92,7 @@ func sign(s *signedStore, body string, signed map[string]string, change ...func(
 		f(r)
 	}
 	w := httptest.NewRecorder()
-	push.NewSigned(s, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
+	push.NewSigned(s, s, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
 	return w
 }
 
@@ -113,7 +116,7 @@ func TestSignedPush(t *testing.T) {
 		signed["webhook-signature"] = "v1a,c29tZXRoaW5n " + other + " " + signed["webhook-signature"]
 		require.Equal(t, 200, sign(s, body, signed).Code)
 	})
-	t.Run("a key that cannot be read stands in nobody's way", func(t *testing.T) {
+	t.Run("an invalid key does not affect the others", func(t *testing.T) {
 		s := newSignedStore()
 		s.keys, s.statuses = []string{"not a key", signingKey}, []string{"enqueued"}
 		require.Equal(t, 202, sign(s, body, signedBy(t, signingKey, body, s.now)).Code)
@@ -134,8 +137,8 @@ func TestSignedPushAsPublished(t *testing.T) {
 	require.Equal(t, 202, w.Code, w.Body.String())
 }
 
-// Until its signature is good, a request learns nothing of the endpoint.
-func TestSignedPushOfAnyone(t *testing.T) {
+// A request without a valid signature learns nothing about the endpoint.
+func TestSignedPushWithoutAValidSignature(t *testing.T) {
 	const body = `{"text":"a"}`
 	bodies, codes := map[string]bool{}, map[int]bool{}
 	for name, change := range map[string]func(*signedStore, *http.Request){
@@ -159,7 +162,7 @@ func TestSignedPushOfAnyone(t *testing.T) {
 	require.Equal(t, map[int]bool{401: true}, codes)
 }
 
-func TestSignedBodyIsHashedAsItCame(t *testing.T) {
+func TestSignedBodyIsHashedUnchanged(t *testing.T) {
 	s := newSignedStore()
 	const body = `{"text":"a"}`
 	requireProblem(t, sign(s, `{"text": "a"}`, signedBy(t, signingKey, body, s.now)), 401)
@@ -197,7 +200,7 @@ func TestSigningKeyIsNeverLogged(t *testing.T) {
 	for name, value := range signedBy(t, signingKey, `{}`, s.now) {
 		r.Header.Set(name, value)
 	}
-	push.NewSigned(s, slog.New(slog.NewJSONHandler(&logs, nil))).ServeHTTP(httptest.NewRecorder(), r)
+	push.NewSigned(s, s, slog.New(slog.NewJSONHandler(&logs, nil))).ServeHTTP(httptest.NewRecorder(), r)
 	require.Contains(t, logs.String(), "acme")
 	require.NotContains(t, logs.String(), "canary")
 }

@@ -1,5 +1,5 @@
 // Package schema brings a database to the tables and functions of this program, and
-// tells whether it has them.
+// reports whether it has them.
 package schema
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,12 +19,14 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"autopost/db"
-	"autopost/internal/crash"
+	"autopost/internal/failpoint"
 )
 
 const (
 	stateInsufficientPrivilege = "42501"
-	migrationLock              = 7026111 // advisory lock of whoever migrates a database
+	migrationLock              = 7026111 // advisory lock for Migrate
+	migrationsTable            = "autopost.schema_migrations"
+	firstVersion               = 101 // versions 1 to 100 were never released
 )
 
 // Migrate brings a database up to date: roles, tables, functions, grants and
@@ -42,10 +45,13 @@ func Migrate(ctx context.Context, url string) error {
 	if err := bootstrap(ctx, conn); err != nil {
 		return err
 	}
+	if err := checkBaseline(ctx, conn); err != nil {
+		return err
+	}
 	if err := migrateTables(ctx, url); err != nil {
 		return err
 	}
-	crash.Here(crash.BetweenMigrations)
+	failpoint.Hit(failpoint.BetweenMigrations)
 	if err := installFunctions(ctx, conn); err != nil {
 		return err
 	}
@@ -65,6 +71,34 @@ func bootstrap(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("make roles and schema: %w", err)
 	}
 	return nil
+}
+
+// ErrUnreleased means that the database has the tables of a version before the first release.
+var ErrUnreleased = errors.New("this database is older than the first release and cannot be upgraded: start with a new database")
+
+// checkBaseline returns ErrUnreleased if the database has migrations before the baseline.
+func checkBaseline(ctx context.Context, conn *pgx.Conn) error {
+	var table *string
+	if err := conn.QueryRow(ctx, `select to_regclass($1)::text`, migrationsTable).Scan(&table); err != nil {
+		return fmt.Errorf("find the table of migrations: %w", err)
+	}
+	if table == nil {
+		return nil
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local role autopost_owner`); err != nil {
+			return fmt.Errorf("become the owner: %w", err)
+		}
+		var unreleased bool
+		query := `select exists (select 1 from ` + migrationsTable + ` m where m.version_id between 1 and $1)`
+		if err := tx.QueryRow(ctx, query, firstVersion-1).Scan(&unreleased); err != nil {
+			return fmt.Errorf("read the applied migrations: %w", err)
+		}
+		if unreleased {
+			return ErrUnreleased
+		}
+		return nil
+	})
 }
 
 // migrateTables runs the numbered migrations as the owner.
@@ -94,7 +128,7 @@ func migrations(url string) (*goose.Provider, func(), error) {
 		return nil, nil, err
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files,
-		goose.WithTableName("autopost.schema_migrations"), goose.WithDisableGlobalRegistry(true))
+		goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -135,7 +169,8 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return list, nil
 }
 
-// withoutSchema reports whether the database was never migrated.
+// withoutSchema reports whether the database was never migrated. It returns ErrUnreleased as
+// Migrate does.
 func withoutSchema(ctx context.Context, url string) (bool, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -143,8 +178,10 @@ func withoutSchema(ctx context.Context, url string) (bool, error) {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	var fresh bool
-	err = conn.QueryRow(ctx, `select to_regnamespace('autopost') is null`).Scan(&fresh)
-	return fresh, err
+	if err := conn.QueryRow(ctx, `select to_regnamespace('autopost') is null`).Scan(&fresh); err != nil || fresh {
+		return fresh, err
+	}
+	return false, checkBaseline(ctx, conn)
 }
 
 func unapplied(provider *goose.Provider) []Migration {
@@ -155,19 +192,20 @@ func unapplied(provider *goose.Provider) []Migration {
 	return list
 }
 
-// functionsSource is every function in the order of db/functions/install.sql, then the grants.
+// functionsSource returns all views and functions in the order of db/functions/install.sql,
+// then the grants.
 func functionsSource() (string, error) {
-	story, err := fs.ReadFile(db.Functions, "functions/install.sql")
+	install, err := fs.ReadFile(db.Functions, "functions/install.sql")
 	if err != nil {
 		return "", err
 	}
 	var source strings.Builder
-	for line := range strings.Lines(string(story)) {
-		path, ok := strings.CutPrefix(strings.TrimSpace(line), `\ir `)
+	for line := range strings.Lines(string(install)) {
+		file, ok := strings.CutPrefix(strings.TrimSpace(line), `\ir `)
 		if !ok {
 			continue
 		}
-		content, err := fs.ReadFile(db.Functions, "functions/"+path)
+		content, err := fs.ReadFile(db.Functions, path.Join("functions", file))
 		if err != nil {
 			return "", fmt.Errorf("install.sql: %w", err)
 		}
@@ -178,8 +216,8 @@ func functionsSource() (string, error) {
 	return source.String(), nil
 }
 
-// FunctionsDigest is the digest of what this program would install: the functions and their grants, and the
-// names of the migrations below them.
+// FunctionsDigest returns the digest of the views, functions and grants of this program and of
+// the names of its migrations.
 func FunctionsDigest() (string, error) {
 	source, err := functionsSource()
 	if err != nil {

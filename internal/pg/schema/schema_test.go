@@ -9,7 +9,7 @@ import (
 
 	"autopost/db"
 	"autopost/internal/pg/schema"
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 func TestInstallListsEveryFunctionFileOnce(t *testing.T) {
@@ -22,9 +22,14 @@ func TestInstallListsEveryFunctionFileOnce(t *testing.T) {
 		}
 	}
 	files := map[string]int{}
-	require.NoError(t, fs.WalkDir(db.Functions, "functions", func(path string, entry fs.DirEntry, err error) error {
-		if name := strings.TrimPrefix(path, "functions/"); err == nil && !entry.IsDir() && name != "install.sql" {
-			files[name] = 1
+	require.NoError(t, fs.WalkDir(db.Functions, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path != "functions/install.sql" {
+			if name, ok := strings.CutPrefix(path, "functions/"); ok {
+				path = name
+			} else {
+				path = "../" + path
+			}
+			files[path] = 1
 		}
 		return err
 	}))
@@ -73,6 +78,25 @@ func TestMigrateSaysWhatToTypeWhenItMayNot(t *testing.T) {
 	db := pgtest.New(t)
 	err := schema.Migrate(t.Context(), db.URL("caller"))
 	require.ErrorContains(t, err, "db/roles.sql")
+}
+
+// TestMigrateRefusesAnUnreleasedVersion gives the database a migration from before the
+// baseline. Migrate and Status refuse it in one line and change nothing.
+func TestMigrateRefusesAnUnreleasedVersion(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(`insert into autopost.workspaces (workspace_id) values ('w')`)
+	db.Exec(`update autopost.installed_functions set digest = 'older'`)
+	db.Exec(`insert into autopost.schema_migrations (version_id, is_applied) values (54, true)`)
+	for _, url := range []string{db.URL(""), db.URL("owner")} {
+		err := schema.Migrate(t.Context(), url)
+		require.ErrorIs(t, err, schema.ErrUnreleased)
+		require.NotContains(t, err.Error(), "\n")
+		require.ErrorContains(t, err, "start with a new database")
+	}
+	_, err := schema.Status(t.Context(), db.URL(""))
+	require.ErrorIs(t, err, schema.ErrUnreleased)
+	require.Equal(t, 1, pgtest.Value[int](db, `select count(*)::int from autopost.workspaces`))
+	require.Equal(t, "older", pgtest.Value[string](db, `select digest from autopost.installed_functions`))
 }
 
 func TestSeedIsOneTransaction(t *testing.T) {

@@ -1,11 +1,11 @@
-// Package control shows what the simulated platforms received, as a page for
-// people and as JSON for programs, and takes fault rules:
+// Package control shows the requests that the simulators received, as a page and as JSON, and manages
+// fault rules:
 //
 //	GET /              the page; ?platform= and ?chat= choose a chat
 //	GET /log           the entries; ?platform=, ?chat=, ?method=, ?credential= select
 //	GET|POST|DELETE /faults   list, add (an object or an array), remove (?id=, else all)
-//	GET|PUT /pace      how long the platforms' periods take: {"factor": 0.01}
-//	POST /reset        forget everything that arrived, and the faults
+//	GET|PUT /pace      the factor of the platforms' periods: {"factor": 0.01}
+//	POST /reset        remove all messages and faults
 package control
 
 import (
@@ -26,7 +26,7 @@ type server struct {
 	reset func()
 }
 
-// New returns the handler of the control paths; reset is called by POST /reset.
+// New returns the handler of the control paths. POST /reset calls reset.
 func New(core *sim.Core, reset func()) http.Handler {
 	s := &server{core: core, reset: reset}
 	mux := http.NewServeMux()
@@ -59,7 +59,7 @@ func (s *server) listFaults(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, s.core.Faults.List())
 }
 
-// addFaults takes all rules or none.
+// addFaults adds all rules or none.
 func (s *server) addFaults(w http.ResponseWriter, r *http.Request) {
 	rules, err := readFaults(r.Body)
 	if err != nil {
@@ -135,6 +135,6 @@ func (s *server) removeFaults(w http.ResponseWriter, r *http.Request) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The client may have gone; there is nobody left to tell.
+	// An error here means that the client is gone.
 	_ = json.NewEncoder(w).Encode(v)
 }

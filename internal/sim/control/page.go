@@ -25,16 +25,16 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"classes":  func(kinds []string) string { return strings.Join(kinds, " ") },
 }).Parse(pageText))
 
-// chatView is one chat on the page: what arrived in it and what was refused.
+// chatView is one chat on the page: its posts and its refused requests.
 type chatView struct {
 	Platform, Chat, Title string
 	Link                  string
-	Posts                 []*post // threads, the newest first
+	Posts                 []*post // threads, newest first
 	Refusals              []sim.Entry
 	Accepted, Refused     int
 }
 
-// shown is how many posts and refusals of a chat the page holds at most.
+// shown is the maximum number of posts and refusals per chat on the page.
 const shown = 100
 
 func (s *server) page(w http.ResponseWriter, r *http.Request) {
@@ -53,20 +53,20 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// Text comes from posts; whatever is in it, the page loads and runs nothing.
+	// Text comes from posts: the page must not load or run anything.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	// The client may have gone; there is nobody left to tell.
+	// An error here means that the client is gone.
 	_, _ = w.Write(b.Bytes())
 }
 
-// byChat groups the entries, newest first within a chat, platforms and chats in order.
+// byChat groups the entries by platform and chat, newest first within a chat.
 func byChat(entries []sim.Entry) []*chatView {
 	views := map[[2]string]*chatView{}
 	posted := map[*chatView][]sim.Entry{}
 	var order []*chatView
 	for _, e := range slices.Backward(entries) {
 		failed := e.Status >= 400 || e.Fault != "" || e.End.IsZero()
-		if holdsNoChat(e) && !failed {
+		if hasNoChat(e) && !failed {
 			continue
 		}
 		key := [2]string{e.Platform, e.Chat}
@@ -93,9 +93,9 @@ func byChat(entries []sim.Entry) []*chatView {
 			}
 		}
 	}
-	fates := fatesOf(entries)
+	changes := changesOf(entries)
 	for _, v := range order {
-		v.Posts = threads(posted[v], fates[[2]string{v.Platform, v.Chat}])
+		v.Posts = threads(posted[v], changes[[2]string{v.Platform, v.Chat}])
 	}
 	slices.SortStableFunc(order, func(a, b *chatView) int {
 		return strings.Compare(a.Platform+"\x00"+a.Title+"\x00"+a.Chat, b.Platform+"\x00"+b.Title+"\x00"+b.Chat)
@@ -103,12 +103,12 @@ func byChat(entries []sim.Entry) []*chatView {
 	return order
 }
 
-// holdsNoChat tells requests in which nobody posts: feeds, files, uploads, checks.
-func holdsNoChat(e sim.Entry) bool {
+// hasNoChat reports whether a request does not belong to a chat: feeds, files, uploads, checks.
+func hasNoChat(e sim.Entry) bool {
 	return e.Chat == "" || e.Platform == "feeds" || e.Platform == "files" || e.Platform == "s3"
 }
 
-// asked is how often something that is no chat was asked for.
+// asked counts the requests for something that is not a chat.
 type asked struct {
 	Platform, What string
 	Times          int
@@ -117,7 +117,7 @@ type asked struct {
 func askedFor(entries []sim.Entry) []asked {
 	times := map[asked]int{}
 	for _, e := range entries {
-		if holdsNoChat(e) {
+		if hasNoChat(e) {
 			what := e.Chat
 			if what == "" {
 				what = e.Method
@@ -133,14 +133,14 @@ func askedFor(entries []sim.Entry) []asked {
 	return list
 }
 
-// segment is a stretch of text under the same marks.
+// segment is a stretch of text with the same marks.
 type segment struct {
 	Text  string
 	Kinds []string
 	URL   string
 }
 
-// segments cuts a text at the borders of its marks.
+// segments splits a text at the ends of its marks.
 func segments(text string, marks []sim.Mark) []segment {
 	units := utf16.Encode([]rune(text))
 	cuts := []int{0, len(units)}
@@ -165,7 +165,7 @@ func segments(text string, marks []sim.Mark) []segment {
 	return out
 }
 
-// initial is the letter that stands for an account without a picture.
+// initial returns the letter that represents an account without a picture.
 func initial(name string) string {
 	for _, r := range name {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

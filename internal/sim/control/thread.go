@@ -6,52 +6,52 @@ import (
 	"autopost/internal/sim"
 )
 
-// post is a post on the page, with the thread below it.
+// post is a post on the page, with its thread.
 type post struct {
 	sim.Entry
-	// Replies are all answers to the post and to its answers, the oldest first.
+	// Replies are all direct and indirect answers to the post, oldest first.
 	Replies []*post
-	Fate    fate
+	Change  changed
 }
 
-// fate is what became of a post after it was made.
-type fate struct{ Gone, Changed, OnTop bool }
+// changed is the current state of a post.
+type changed struct{ Gone, Changed, OnTop bool }
 
-// fatesOf are the fates of messages by platform and chat, and by their ids.
-func fatesOf(entries []sim.Entry) map[[2]string]map[string]fate {
-	all := map[[2]string]map[string]fate{}
+// changesOf returns the states of messages by platform and chat, and by message id.
+func changesOf(entries []sim.Entry) map[[2]string]map[string]changed {
+	all := map[[2]string]map[string]changed{}
 	for _, e := range entries {
 		if !e.Accepted {
 			continue
 		}
-		set := func(ids []string, change func(*fate)) {
+		mark := func(ids []string, set func(*changed)) {
 			key := [2]string{e.Platform, e.Chat}
 			if all[key] == nil {
-				all[key] = map[string]fate{}
+				all[key] = map[string]changed{}
 			}
 			for _, id := range ids {
 				f := all[key][id]
-				change(&f)
+				set(&f)
 				all[key][id] = f
 			}
 		}
-		set(e.Removed, func(f *fate) { f.Gone = true })
-		set(e.Edited, func(f *fate) { f.Changed = true })
-		set(e.Unpinned, func(f *fate) { f.OnTop = false })
-		set(e.Pinned, func(f *fate) { f.OnTop = true })
+		mark(e.Removed, func(f *changed) { f.Gone = true })
+		mark(e.Edited, func(f *changed) { f.Changed = true })
+		mark(e.Unpinned, func(f *changed) { f.OnTop = false })
+		mark(e.Pinned, func(f *changed) { f.OnTop = true })
 	}
 	return all
 }
 
-// threads hangs the posts of a chat, newest first, below the first one of their thread.
-func threads(newestFirst []sim.Entry, fates map[string]fate) []*post {
-	first := map[string]*post{} // of the thread, by each of its ids
+// threads attaches the posts of a chat, newest first, to the first post of their thread.
+func threads(newestFirst []sim.Entry, changes map[string]changed) []*post {
+	first := map[string]*post{} // first posts, by each id of their threads
 	var roots []*post
 	for _, e := range slices.Backward(newestFirst) {
 		p := &post{Entry: e}
 		for _, id := range e.MessageIDs {
-			f := fates[id]
-			p.Fate = fate{p.Fate.Gone || f.Gone, p.Fate.Changed || f.Changed, p.Fate.OnTop || f.OnTop}
+			f := changes[id]
+			p.Change = changed{p.Change.Gone || f.Gone, p.Change.Changed || f.Changed, p.Change.OnTop || f.OnTop}
 		}
 		root := first[e.ReplyTo]
 		if root == nil {

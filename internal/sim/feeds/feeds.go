@@ -1,7 +1,6 @@
-// Package feeds serves documents that tests and demos set: feeds that change
-// under a fixed address, with validators and conditional requests, that move or
-// are gone, in any charset and size; and media files, of which some are made on
-// the spot.
+// Package feeds serves documents that tests and demos set: feeds that change at a fixed address, with
+// validators and conditional requests, redirects and 410, in any charset and size. It also serves
+// generated media files.
 package feeds
 
 import (
@@ -18,12 +17,11 @@ import (
 
 const maxDocument = 64 << 20 // bytes of a document set by PUT
 
-// Server is a shelf of documents by name. It answers GET and HEAD, and PUT to
-// set a document.
+// Server serves documents by name. GET and HEAD read a document, PUT sets it.
 type Server struct {
 	core     *sim.Core
 	platform string
-	// generate makes a document that was never set; nil makes none.
+	// generate creates a document that was not set; nil disables this.
 	generate func(name string) (contentType string, body []byte, ok bool)
 
 	mu        sync.Mutex
@@ -35,25 +33,24 @@ type document struct {
 	body        []byte
 	etag        string
 	modified    time.Time
-	// status other than 200 stands in place of the body.
+	// status other than 200 replaces the body.
 	status int
-	// header is sent with every answer.
+	// header is part of every answer.
 	header http.Header
 }
 
-// NewFeeds returns an empty shelf, logged as platform "feeds".
+// NewFeeds returns a server without documents. Its log platform is "feeds".
 func NewFeeds(core *sim.Core) *Server {
 	return &Server{core: core, platform: "feeds", documents: map[string]document{}}
 }
 
-// NewFiles returns a shelf, logged as platform "files", that makes files of the
-// names that Generate knows.
+// NewFiles returns a server that also generates the files that Generate knows. Its log platform is
+// "files".
 func NewFiles(core *sim.Core) *Server {
 	return &Server{core: core, platform: "files", documents: map[string]document{}, generate: Generate}
 }
 
-// Set puts a document on the shelf, or replaces it. Its validators change only
-// with its content.
+// Set adds or replaces a document. Its validators change only with its content.
 func (s *Server) Set(name, contentType string, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +63,7 @@ func (s *Server) Set(name, contentType string, body []byte) {
 	s.documents[name] = document{contentType: contentType, body: body, etag: etag, modified: time.Now().Truncate(time.Second), header: old.header}
 }
 
-// SetHeader makes every answer under a name bear a header field, such as
-// Cache-Control; Set keeps it.
+// SetHeader adds a header field, such as Cache-Control, to every answer for a name. Set keeps it.
 func (s *Server) SetHeader(name, field, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,28 +76,27 @@ func (s *Server) SetHeader(name, field, value string) {
 	s.documents[name] = d
 }
 
-// Redirect sends whoever asks for a document to another address, with 301, 302,
-// 307 or 308. Set ends it.
+// Redirect answers requests for a document with a redirect: 301, 302, 307 or 308. Set ends it.
 func (s *Server) Redirect(name string, status int, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.documents[name] = document{status: status, header: http.Header{"Location": {to}}}
 }
 
-// Gone answers 410 for a document from now on. Set ends it.
+// Gone answers requests for a document with 410. Set ends it.
 func (s *Server) Gone(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.documents[name] = document{status: http.StatusGone}
 }
 
-// Get returns a document's content type and body; ok is false when there is none.
+// Get returns a document's content type and body.
 func (s *Server) Get(name string) (contentType string, body []byte, ok bool) {
 	d, ok := s.find(name)
 	return d.contentType, d.body, ok
 }
 
-// Reset forgets all documents that were set.
+// Reset removes all documents that were set.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +120,7 @@ func (s *Server) find(name string) (document, bool) {
 	return s.documents[name], true
 }
 
-// ServeHTTP answers one request; the path is "/" and the document's name.
+// ServeHTTP answers one request. The path is "/" and the document's name.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	x := s.core.Begin(w, r, sim.Entry{Platform: s.platform, Chat: name, Method: r.Method})
@@ -189,7 +184,7 @@ func (s *Server) get(name string, asked http.Header) sim.Reply {
 	return reply
 }
 
-// unchanged compares the validators; the entity tag decides where one is given.
+// unchanged compares the validators. An entity tag takes precedence.
 func (d document) unchanged(asked http.Header) bool {
 	if tags := asked.Get("If-None-Match"); tags != "" {
 		for tag := range strings.SplitSeq(tags, ",") {

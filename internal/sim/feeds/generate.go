@@ -14,10 +14,9 @@ import (
 
 var generatedName = regexp.MustCompile(`^(photo|video|audio|document)-([0-9]{1,6})\.(png|jpg|gif|mp4|mp3|pdf)$`)
 
-// Generate makes a small file of a name like "photo-1.png", "photo-2.jpg",
-// "photo-3.gif", "video-1.mp4", "audio-1.mp3" or "document-1.pdf". Equal names
-// give equal bytes, different numbers different ones. Pictures are real; the
-// others have the right first bytes and nothing to play.
+// Generate returns a small file for a name like "photo-1.png", "photo-2.jpg", "photo-3.gif",
+// "video-1.mp4", "audio-1.mp3" or "document-1.pdf". Equal names give equal bytes; different numbers
+// give different bytes. Pictures are real; other files have only a valid signature.
 func Generate(name string) (contentType string, body []byte, ok bool) {
 	m := generatedName.FindStringSubmatch(name)
 	if m == nil {
@@ -44,7 +43,7 @@ func Generate(name string) (contentType string, body []byte, ok bool) {
 	return "", nil, false
 }
 
-// encoded draws picture n, 320 by 240: a gradient of its own with n bars.
+// encoded draws picture n, 320 by 240: a gradient with n bars.
 func encoded(n int, encode func(*bytes.Buffer, image.Image) error) []byte {
 	picture := image.NewRGBA(image.Rect(0, 0, 320, 240))
 	for y := range 240 {
@@ -58,7 +57,7 @@ func encoded(n int, encode func(*bytes.Buffer, image.Image) error) []byte {
 	}
 	var b bytes.Buffer
 	if err := encode(&b, picture); err != nil {
-		// Writing a small picture to memory cannot fail.
+		// Encoding to memory cannot fail.
 		panic("generate picture: " + err.Error())
 	}
 	return b.Bytes()

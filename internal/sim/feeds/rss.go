@@ -8,18 +8,19 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// RSS says what a generated feed is like.
+// RSS describes a generated feed.
 type RSS struct {
-	// Items are numbered from First (1 when 0) and dated a minute apart; the newest comes first.
+	// Items is the number of items. They are numbered from First (1 if 0), dated a minute apart, newest
+	// first.
 	Items, First int
-	// Charset encodes the document and is declared in it; UTF-8 when empty.
+	// Charset encodes the document and is declared in it; UTF-8 if empty.
 	Charset string
-	// Size is the least that the document has, in bytes: the items are padded.
+	// Size is the minimum size of the document in bytes; the items are padded.
 	Size int
 }
 
-// Document makes the feed. Item n has the guid "item-n" and the title "Item n",
-// with "Новость" before the number in other charsets than UTF-8.
+// Document returns the feed. Item n has the guid "item-n" and the title "Item n"; in charsets other
+// than UTF-8 the title has "Новость" before the number.
 func (r RSS) Document() ([]byte, error) {
 	first := max(1, r.First)
 	word, charset := "Item", "utf-8"

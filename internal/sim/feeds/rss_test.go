@@ -25,7 +25,7 @@ func TestGeneratedFeeds(t *testing.T) {
 	require.ErrorContains(t, err, "x-none")
 }
 
-func TestFeedsThatMoveAndEnd(t *testing.T) {
+func TestRedirectAndGone(t *testing.T) {
 	s := feeds.NewFeeds(sim.NewCore(0))
 	s.Redirect("old", 301, "/new")
 	moved := do(s, "GET", "/old", "")

@@ -22,7 +22,7 @@ const (
 	maxButtons     = 210
 	maxRows        = 30
 	maxPerRow      = 7
-	maxWidePerRow  = 3 // in a row with a link or another wide button
+	maxWidePerRow  = 3 // if the row has a wide button
 	maxButtonURL   = 2048
 	maxButtonText  = 128
 	maxPayload     = 1024
@@ -47,7 +47,7 @@ type attachmentRequest struct {
 	Longitude *float64        `json:"longitude"`
 }
 
-// content is what a message consists of.
+// content is the content of a message.
 type content struct {
 	text        string
 	marks       []sim.Mark
@@ -57,7 +57,7 @@ type content struct {
 	linked      bool
 }
 
-// strict decodes JSON and refuses what the schema does not know.
+// strict decodes JSON and rejects unknown fields.
 func strict(raw []byte, into any) *refusal {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -70,8 +70,7 @@ func strict(raw []byte, into any) *refusal {
 	return nil
 }
 
-// compose checks a message body and turns it into content. Nothing of a refused
-// one is stored.
+// compose checks a message body and returns its content.
 func (s *Server) compose(c call, body newMessage) (content, *refusal) {
 	var out content
 	raw := ""
@@ -115,7 +114,7 @@ func (s *Server) compose(c call, body newMessage) (content, *refusal) {
 	return out, nil
 }
 
-// attach checks the attachments one by one, then together, then for readiness.
+// attach checks each attachment, then their mix, then that all are ready.
 func (s *Server) attach(c call, requests []attachmentRequest, out *content) *refusal {
 	if len(requests) > maxAttachments {
 		return payload("Field 'attachments' size (" + strconv.Itoa(len(requests)) + ") must be at most " + strconv.Itoa(maxAttachments))
@@ -176,7 +175,7 @@ func (s *Server) attachOne(c call, r attachmentRequest, out *content) (map[strin
 	return map[string]any{"type": r.Type, "payload": r.Payload}, nil
 }
 
-// attachMedium resolves the tokens of an attachment. Photos may hold several.
+// attachMedium resolves the tokens of an attachment. photos may have several.
 func (s *Server) attachMedium(c call, r attachmentRequest, out *content) (map[string]any, *refusal) {
 	type token struct {
 		Token string `json:"token"`
@@ -208,7 +207,7 @@ func (s *Server) attachMedium(c call, r attachmentRequest, out *content) (map[st
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, payload("Invalid photo url: " + *p.URL)
 		}
-		c.note("the picture by URL is taken unseen")
+		c.note("the simulator does not fetch pictures by URL")
 		m := &medium{kind: "image", Media: sim.Media{Kind: "image", URL: *p.URL}}
 		out.media = append(out.media, m)
 		return map[string]any{"type": "image", "payload": map[string]any{"photo_id": 1, "url": *p.URL, "token": ""}}, nil
@@ -248,7 +247,7 @@ func (m *medium) show(base string) map[string]any {
 	return shown
 }
 
-// described are the media as the log keeps them.
+// described returns the media in the form of the log.
 func (c content) described() []sim.Media {
 	var out []sim.Media
 	for _, m := range c.media {
@@ -259,8 +258,7 @@ func (c content) described() []sim.Media {
 	return out
 }
 
-// button is a button request; the fields that only matter to the platform's
-// clients are not looked into.
+// button is a button of a request. The simulator does not check the fields that concern only clients.
 type button struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -293,7 +291,7 @@ func keyboard(raw json.RawMessage) ([][]sim.Button, *refusal) {
 		limit := maxPerRow
 		var out []sim.Button
 		for _, b := range row {
-			if refused := b.judge(); refused != nil {
+			if refused := b.check(); refused != nil {
 				return nil, refused
 			}
 			if b.wide() {
@@ -313,11 +311,12 @@ func keyboard(raw json.RawMessage) ([][]sim.Button, *refusal) {
 	return rows, nil
 }
 
+// wide reports whether the button reduces the number of buttons in its row.
 func (b button) wide() bool {
 	return slices.Contains([]string{"link", "open_app", "request_geo_location", "request_contact"}, b.Type)
 }
 
-func (b button) judge() *refusal {
+func (b button) check() *refusal {
 	known := []string{"callback", "link", "request_contact", "request_geo_location", "open_app", "message", "clipboard"}
 	if !slices.Contains(known, b.Type) {
 		return payload("Invalid button type: " + b.Type)

@@ -38,7 +38,7 @@ func TestTargets(t *testing.T) {
 	require.Equal(t, 200, f.do("POST", "/messages?chat_id=-9", body).status)
 }
 
-func TestReadBack(t *testing.T) {
+func TestList(t *testing.T) {
 	f := newFixture(t, maxmessenger.Limits{})
 	var mids []string
 	for i := range 3 {
@@ -58,6 +58,11 @@ func TestReadBack(t *testing.T) {
 	require.Equal(t, []string{"2", "1", "0"}, list(chat), "newest first")
 	require.Equal(t, []string{"2", "1"}, list(chat+"&count=2"))
 	require.Equal(t, []string{"0", "2"}, list("message_ids="+url.QueryEscape(mids[0]+",mid.none,"+mids[2])))
+	first := strconv.FormatInt(f.Messages(channel)[0].Date.UnixMilli(), 10)
+	require.Empty(t, list(chat+"&before="+first), "older than the first")
+	require.NotContains(t, list(chat+"&after="+first), "0")
+	require.Equal(t, []string{"2", "1", "0"}, list(chat+"&after=0"))
+	f.do("GET", "/messages?"+chat+"&before=x", "").refused(t, 400, "proto.payload", "Invalid before: x")
 	f.do("GET", "/messages?"+chat+"&count=101", "").refused(t, 400, "proto.payload", "Field 'count' must be from 1 to 100")
 
 	var one sentMessage
@@ -67,6 +72,16 @@ func TestReadBack(t *testing.T) {
 	f.SetAccess(channel, maxmessenger.AccessNone)
 	f.do("GET", "/messages/"+mids[1], "").refused(t, 404, "not.found", "Message "+mids[1]+" not found")
 	f.do("GET", "/messages?"+chat, "").refused(t, 403, "access.denied", "Access denied")
+}
+
+func TestChannelsRejectSilentPosts(t *testing.T) {
+	f := newFixture(t, maxmessenger.Limits{})
+	f.send(`{"text":"x","notify":false}`).refused(t, 400, "proto.payload", "Field 'notify' must be true in a channel")
+	f.send(`{"text":"x","notify":true}`).message(t)
+	f.AddChat(maxmessenger.Chat{ID: -9, Type: "chat"})
+	require.Equal(t, 200, f.do("POST", "/messages?chat_id=-9", `{"text":"x","notify":false}`).status)
+	entries := f.core.Log.Entries()
+	require.Equal(t, []string{"silent"}, entries[len(entries)-1].Badges)
 }
 
 func TestEditAndDelete(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 
 const maxBody = 1 << 20 // bytes of a JSON body
 
-// refusal is a failed call.
+// refusal is an error answer.
 type refusal struct {
 	status        int
 	code, message string
 }
 
-// payload is the refusal of a request that is wrong in itself.
+// payload is the error for an invalid request.
 func payload(message string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: "proto.payload", message: message}
 }
@@ -29,14 +29,14 @@ func notFound(message string) *refusal {
 	return &refusal{status: http.StatusNotFound, code: "not.found", message: message}
 }
 
-// call is one understood request.
+// call is a parsed request.
 type call struct {
 	bot   *bot
 	query url.Values
 	body  []byte
 	// id is the {id} of the path.
 	id string
-	// base is the scheme, host and prefix under which the caller sees the platform.
+	// base is the URL of the server as the caller sees it.
 	base string
 	log  *sim.Entry
 	note func(string)
@@ -54,7 +54,7 @@ type route struct {
 	run    func(*Server, call) (outcome, *refusal)
 }
 
-// routes are by method and path with the id left out.
+// routes maps a method and a path with * for the id.
 var routes = map[string]route{
 	"GET /me":                 {"GET /me", nil, (*Server).me},
 	"GET /chats/*":            {"GET /chats/{id}", nil, (*Server).getChat},
@@ -63,7 +63,7 @@ var routes = map[string]route{
 	"PUT /chats/*/pin":        {"PUT /chats/{id}/pin", nil, (*Server).pin},
 	"DELETE /chats/*/pin":     {"DELETE /chats/{id}/pin", nil, (*Server).unpin},
 	"POST /messages":          {"POST /messages", []string{"chat_id", "user_id", "disable_link_preview"}, (*Server).send},
-	"GET /messages":           {"GET /messages", []string{"chat_id", "message_ids", "from", "to", "count"}, (*Server).list},
+	"GET /messages":           {"GET /messages", []string{"chat_id", "message_ids", "from", "to", "before", "after", "count"}, (*Server).list},
 	"PUT /messages":           {"PUT /messages", []string{"message_id"}, (*Server).edit},
 	"DELETE /messages":        {"DELETE /messages", []string{"message_id"}, (*Server).remove},
 	"GET /messages/*":         {"GET /messages/{mid}", nil, (*Server).get},
@@ -73,7 +73,8 @@ var routes = map[string]route{
 	"POST /uploads":           {"POST /uploads", []string{"type"}, (*Server).openSlot},
 }
 
-// match finds the route of a request, and the id in its path.
+// match returns the route of a request and the id in its path. It reports whether the path is known, with
+// any method.
 func match(method, path string) (route, string, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	id := ""
@@ -153,7 +154,7 @@ func (s *Server) answer(token string, to route, c call) sim.Reply {
 	return reply
 }
 
-// base is the scheme and host that the caller used.
+// base returns the scheme and host of a request.
 func base(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
@@ -161,7 +162,7 @@ func base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// describeChat tells the log which chat a call concerns, as far as its URL says.
+// describeChat writes the chat of a call into its log entry, as far as the URL names it.
 func (s *Server) describeChat(e *sim.Entry, c call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +183,7 @@ func (s *Server) describeChat(e *sim.Entry, c call) {
 	}
 }
 
-// describe tells the log what a message says, before it is judged.
+// describe writes the text of a message into its log entry, before the request is checked.
 func (s *Server) describe(e *sim.Entry, method string, body []byte) {
 	if method != "POST /messages" && method != "PUT /messages" {
 		return
@@ -193,7 +194,7 @@ func (s *Server) describe(e *sim.Entry, method string, body []byte) {
 	var said struct {
 		Text string `json:"text"`
 	}
-	// A body that cannot be read is refused when it is judged.
+	// A malformed body is rejected later.
 	if json.Unmarshal(body, &said) == nil && said.Text != "" {
 		e.Text, e.TextDigest = said.Text, sim.Digest([]byte(said.Text))
 	}
@@ -210,8 +211,8 @@ func tooManyRequests() *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: "too.many.requests", message: "Too many requests"}
 }
 
-// refuseFault words a scripted refusal; what the rule leaves out is the most
-// usual answer of its status. MAX states no waiting time of its own accord.
+// refuseFault returns a scripted error. Its default key and text are the usual ones of its status. MAX does
+// not state a wait unless the rule does.
 func refuseFault(f sim.Fault) sim.Reply {
 	usual := map[int]refusal{
 		http.StatusBadRequest:          {code: "proto.payload", message: "Invalid request"},
@@ -240,7 +241,7 @@ func refuseFault(f sim.Fault) sim.Reply {
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		// Only maps, slices, strings and numbers are ever given to it.
+		// All values are maps, slices, strings and numbers.
 		panic("max simulator: " + err.Error())
 	}
 	return b

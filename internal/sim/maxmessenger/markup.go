@@ -11,7 +11,7 @@ import (
 	"autopost/internal/sim"
 )
 
-// marked is a text without markup, in the making.
+// marked builds a text without markup.
 type marked struct {
 	out    strings.Builder
 	length int // UTF-16 units
@@ -47,7 +47,7 @@ func (m *marked) done() (string, []sim.Mark) {
 	return m.out.String(), m.marks
 }
 
-// htmlMarks maps the tags that the platform keeps; it strips all others.
+// htmlMarks maps the known tags. The server strips all others.
 var htmlMarks = map[string]string{
 	"i": "emphasized", "em": "emphasized", "b": "strong", "strong": "strong",
 	"del": "strikethrough", "s": "strikethrough", "ins": "underline", "u": "underline",
@@ -59,7 +59,7 @@ type openTag struct {
 	from      int
 }
 
-// parseHTML never fails: what is no known tag is stripped or text.
+// parseHTML never fails: unknown tags are stripped or text.
 func parseHTML(text string) (string, []sim.Mark) {
 	var m marked
 	var open []openTag
@@ -91,8 +91,7 @@ func parseHTML(text string) (string, []sim.Mark) {
 	return m.done()
 }
 
-// closeTag marks what the innermost open tag of that name holds; tags left open
-// inside of it are dropped.
+// closeTag marks the content of the innermost open tag with the name. It drops tags that are open inside.
 func closeTag(m *marked, open []openTag, name string) []openTag {
 	for i := len(open) - 1; i >= 0; i-- {
 		if open[i].name != name {
@@ -126,7 +125,7 @@ var markdownMarks = []struct{ delimiter, kind string }{
 	{"++", "underline"}, {"^^", "highlighted"}, {"*", "emphasized"}, {"_", "emphasized"},
 }
 
-// parseMarkdown never fails: a delimiter without its counterpart is text.
+// parseMarkdown never fails: an unpaired delimiter is text.
 func parseMarkdown(text string) (string, []sim.Mark) {
 	var m marked
 	for i, line := range strings.Split(text, "\n") {
@@ -160,7 +159,7 @@ func (m *marked) markdown(line string) {
 	}
 }
 
-// span writes the marked stretch at the start of line and returns what follows it.
+// span writes the marked text at the start of line and returns the rest.
 func (m *marked) span(line string) (rest string, ok bool) {
 	from := m.length
 	if text, after, found := strings.Cut(line, "]("); found && line[0] == '[' && len(text) > 1 {

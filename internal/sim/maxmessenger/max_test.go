@@ -20,12 +20,16 @@ import (
 
 	"autopost/internal/sim"
 	"autopost/internal/sim/maxmessenger"
+	"autopost/internal/testing/wait"
 )
 
 const (
 	token   = "f9LHod-EXAMPLE-TOKEN"
 	other   = "f9LHod-OTHER-TOKEN"
 	channel = int64(-70801090403050)
+
+	// patience bounds waits that only a fault makes long.
+	patience = wait.Bound
 )
 
 type fixture struct {
@@ -50,7 +54,7 @@ func newFixture(t *testing.T, limits maxmessenger.Limits) fixture {
 	return fixture{Server: s, core: core}
 }
 
-// serve answers in memory, so that clocks can be simulated around it.
+// serve answers in memory, so that tests can use synctest.
 func (f fixture) serve(token, method, target, contentType string, body io.Reader) reply {
 	request := httptest.NewRequest(method, target, body)
 	if token != "" {
@@ -161,7 +165,7 @@ func (f fixture) put(t *testing.T, target, field, filename, content string) repl
 
 var filenames = map[string]string{"image": "a.png", "video": "a.mp4", "audio": "a.mp3", "file": "a.pdf"}
 
-// uploaded goes the whole way of an upload and returns the attachment token.
+// uploaded makes a whole upload and returns the attachment token.
 func (f fixture) uploaded(t *testing.T, kind string) string {
 	t.Helper()
 	s := f.slot(t, kind)
@@ -422,7 +426,7 @@ func TestRates(t *testing.T) {
 		limited := f.send(`{"text":"3"}`)
 		limited.refused(t, 429, "too.many.requests", "Too many requests")
 		require.Empty(t, limited.header.Get("Retry-After"))
-		require.Equal(t, 200, f.do("POST", "/messages?chat_id=182", `{"text":"x"}`).status, "another chat is not concerned")
+		require.Equal(t, 200, f.do("POST", "/messages?chat_id=182", `{"text":"x"}`).status, "another chat has its own limit")
 		<-time.After(500 * time.Millisecond)
 		require.Equal(t, 200, f.send(`{"text":"3"}`).status)
 

@@ -1,11 +1,9 @@
-// Package maxmessenger simulates the bot API of the MAX messenger as of the
-// summer of 2026, as far as publishing needs it: the health checks, uploads,
-// sending, reading back, editing, deleting and pinning messages, and subscriptions with the
-// updates by which bots learn where they are and what is said there.
+// Package maxmessenger simulates the bot API of the MAX messenger, version 0.0.33: the health checks,
+// uploads, the methods to send, read, edit, delete and pin messages, and subscriptions with updates about
+// memberships, messages and titles.
 //
-// The upload hosts of the real platform are paths of the same listener here;
-// the URLs in the answers are absolute all the same. What it does not do:
-// resumable uploads, long polling, callbacks, fetching pictures by URL.
+// The upload hosts are paths of the same server; the URLs in answers are absolute. The simulator has no
+// resumable uploads, long polling or callbacks, and does not fetch pictures by URL.
 package maxmessenger
 
 import (
@@ -19,79 +17,78 @@ import (
 	"autopost/internal/sim"
 )
 
-// Platform is the simulator's name in the log and in fault rules.
+// Platform is the name of the simulator in the log and in fault rules.
 const Platform = "max"
 
-// Access is what the bots of a chat may do there.
+// Access is the access of all bots to a chat.
 type Access string
 
 // The kinds of access. The zero value is AccessAdmin.
 const (
 	AccessAdmin     Access = ""
 	AccessMember    Access = "member"     // may write in groups, not in channels
-	AccessReadOnly  Access = "read_only"  // an administrator without the right to write
-	AccessWriteOnly Access = "write_only" // an administrator without the right to read all messages
+	AccessReadOnly  Access = "read_only"  // administrator without the right to write
+	AccessWriteOnly Access = "write_only" // administrator without the right to read all messages
 	AccessNone      Access = "none"       // removed from the chat
-	AccessSuspended Access = "suspended"  // a dialog whose user stopped the bot
+	AccessSuspended Access = "suspended"  // the user of the dialog stopped the bot
 )
 
-// Chat describes a simulated chat.
+// Chat is a simulated chat.
 type Chat struct {
 	// ID is negative for groups and channels.
 	ID int64
-	// Type is "channel" (the default for a negative ID), "chat" or "dialog".
+	// Type is "channel", "chat" or "dialog". The default is "channel" for a negative ID, else "dialog".
 	Type  string
 	Title string
-	// Username makes a channel public: its posts get a URL.
+	// Username makes a channel public: its posts have a URL.
 	Username string
-	// UserID is a dialog's user, who can be written to by user_id.
+	// UserID is the user of a dialog.
 	UserID int64
 	Access Access
 }
 
-// Limits are the platform's rate limits; a zero Rate is no limit.
+// Limits are the rate limits of the server. A zero Rate is unlimited.
 type Limits struct {
-	// Token is for all calls of one bot, Chat for messages to one chat.
+	// Token limits all calls of one bot, Chat the messages to one chat.
 	Token, Chat sim.Rate
 }
 
-// DefaultLimits are the published ones: 30 calls a second for a bot, 2 messages
-// a second for a chat.
+// DefaultLimits are the published limits: 30 calls a second for a bot, 2 messages a second for a chat.
 func DefaultLimits() Limits {
 	return Limits{Token: sim.Rate{PerSecond: 30, Burst: 30}, Chat: sim.Rate{PerSecond: 2, Burst: 2}}
 }
 
-// Processing is how long an uploaded medium is not ready: for so many attempts
-// to send it, and for so long after the upload. The zero value is ready at once.
+// Processing is how long an uploaded medium is not ready: for a number of attempts to send it, and for a
+// time after the upload. The zero value means ready at once.
 type Processing struct {
 	Attempts int
 	Delay    time.Duration
 }
 
-// Showing is what a message looks like in an answer, where the real platform's ways are
-// not known. The zero value shows a sender, and media by the tokens that they were sent by.
+// Showing is the form of messages in answers, as far as the real one is not known. The zero value has the
+// sender, and the tokens with which media were sent.
 type Showing struct {
-	// NoSender leaves the sender out in channels, OtherTokens names media by tokens of their own.
+	// NoSender omits the sender in channels. OtherTokens gives media new tokens.
 	NoSender, OtherTokens bool
 }
 
 // Options are the settings of a Server.
 type Options struct {
-	// Limits are DefaultLimits when nil; a pointer to the zero value is no limits.
+	// Limits are DefaultLimits if nil. A pointer to the zero value means unlimited.
 	Limits *Limits
-	// AnyBot takes every well-formed token for a bot's.
+	// AnyBot accepts each well-formed token.
 	AnyBot bool
-	// AnyChat makes unknown chats when they are first spoken to.
+	// AnyChat creates unknown chats on their first use.
 	AnyChat bool
-	// Prefix is the path under which the Server is mounted; upload URLs begin with it.
+	// Prefix is the path under which the Server is mounted. Upload URLs begin with it.
 	Prefix string
-	// Processing holds for uploads until SetProcessing.
+	// Processing applies until SetProcessing.
 	Processing Processing
-	// AnyHook takes subscriptions of any port and of plain HTTP, as the real platform does not.
+	// AnyHook accepts subscriptions with any port and with plain HTTP. The real server does not.
 	AnyHook bool
 }
 
-// Message is a message as the platform stores it.
+// Message is a stored message.
 type Message struct {
 	ChatID int64
 	Mid    string
@@ -101,17 +98,18 @@ type Message struct {
 	Text  string
 	Marks []sim.Mark
 	Media []sim.Media
-	// Buttons are rows of them.
+	// Buttons are rows of buttons.
 	Buttons [][]sim.Button
 }
 
-// Server is the simulated platform, an http.Handler of the API's own paths and,
-// under /upload/, of its upload hosts.
+// Server is the simulated server. It is an http.Handler for the paths of the API and, under /upload/, of the
+// upload hosts.
 type Server struct {
 	core    *sim.Core
 	opts    Options
 	buckets sim.Buckets
-	courier *sim.Courier
+	// webhooks delivers the updates.
+	webhooks *sim.WebhookSender
 
 	mu         sync.Mutex
 	limits     Limits
@@ -139,13 +137,13 @@ type chat struct {
 	pinned *message
 }
 
-// remembered is how many messages of a chat can still be read, edited and deleted.
+// remembered is the number of newest messages of a chat that are stored.
 const remembered = 10_000
 
-// New returns a platform without bots and chats.
+// New returns a server without bots and chats.
 func New(core *sim.Core, opts Options) *Server {
 	s := &Server{
-		core: core, opts: opts, limits: DefaultLimits(), processing: opts.Processing, courier: sim.NewCourier(),
+		core: core, opts: opts, limits: DefaultLimits(), processing: opts.Processing, webhooks: sim.NewWebhookSender(),
 		bots: map[string]*bot{}, chats: map[int64]*chat{}, slots: map[string]*slot{},
 		media: map[string]*medium{}, messages: map[string]*message{},
 	}
@@ -157,10 +155,10 @@ func New(core *sim.Core, opts Options) *Server {
 
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{6,256}$`)
 
-// AddBot makes a bot. The token is what stands in the Authorization header.
+// AddBot adds a bot. The token is its whole Authorization header.
 func (s *Server) AddBot(token string) error {
 	if !tokenForm.MatchString(token) {
-		return errors.New("max token is not of 6 to 256 letters, digits, dashes, dots or underscores")
+		return errors.New("a MAX token must have 6 to 256 letters, digits, dashes, dots or underscores")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,20 +168,20 @@ func (s *Server) AddBot(token string) error {
 
 func (s *Server) addBot(token string) *bot {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(token)) // a hash never fails
+	_, _ = h.Write([]byte(token)) // never fails
 	b := &bot{id: 200_000_000 + int64(h.Sum32()), token: token}
 	s.bots[token] = b
 	return b
 }
 
-// RevokeBot makes the token unknown, and keeps it so under AnyBot.
+// RevokeBot makes a token unknown, also under AnyBot.
 func (s *Server) RevokeBot(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bots[token] = nil
 }
 
-// AddChat makes or replaces a chat; a replaced chat keeps its messages.
+// AddChat adds or replaces a chat. A replaced chat keeps its messages.
 func (s *Server) AddChat(c Chat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,8 +207,8 @@ func (s *Server) addChat(c Chat) *chat {
 	return known
 }
 
-// SetAccess changes what the bots may do in a known chat. As on the real platform
-// they are told that they were added, removed or stopped, and of no other change.
+// SetAccess changes the bots' access to a known chat. They get an update if they were added, removed,
+// started or stopped.
 func (s *Server) SetAccess(chatID int64, access Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,28 +227,28 @@ func (s *Server) SetLimits(limits Limits) {
 	s.buckets.Reset()
 }
 
-// SetProcessing changes how long what is uploaded from now on is not ready.
+// SetProcessing applies to uploads from now on.
 func (s *Server) SetProcessing(p Processing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.processing = p
 }
 
-// SetShowing changes what messages look like from now on.
+// SetShowing changes the form of messages in answers from now on.
 func (s *Server) SetShowing(showing Showing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.showing = showing
 }
 
-// ExpireTokens makes all attachment tokens given so far invalid.
+// ExpireTokens makes all present attachment tokens invalid.
 func (s *Server) ExpireTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.media)
 }
 
-// Reset forgets messages, uploads and spent rates; bots and chats stay.
+// Reset removes messages, uploads and the use of rate limits. It keeps bots and chats.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +261,7 @@ func (s *Server) Reset() {
 	s.buckets.Reset()
 }
 
-// Messages returns what a chat holds, oldest first.
+// Messages returns the messages of a chat, oldest first.
 func (s *Server) Messages(chatID int64) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +279,7 @@ func (s *Server) Messages(chatID int64) []Message {
 	return out
 }
 
-// bot returns the bot of a token, or nil.
+// bot returns the bot with a token; nil if it is unknown.
 func (s *Server) bot(token string) *bot {
 	b, known := s.bots[token]
 	if !known && s.opts.AnyBot && tokenForm.MatchString(token) {
@@ -290,7 +288,7 @@ func (s *Server) bot(token string) *bot {
 	return b
 }
 
-// chat returns the chat of an id, or nil.
+// chat returns the chat with an id; nil if it is unknown.
 func (s *Server) chat(id int64) *chat {
 	c := s.chats[id]
 	if c == nil && s.opts.AnyChat && id != 0 {
@@ -299,7 +297,7 @@ func (s *Server) chat(id int64) *chat {
 	return c
 }
 
-// dialog returns the dialog with a user, or nil.
+// dialog returns the dialog with a user; nil if there is none.
 func (s *Server) dialog(userID int64) *chat {
 	for _, c := range s.chats {
 		if c.Type == "dialog" && c.UserID == userID {

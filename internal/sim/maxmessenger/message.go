@@ -3,6 +3,7 @@ package maxmessenger
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ func (b *bot) user() map[string]any {
 	}
 }
 
-// show is a message as the API answers it.
+// show returns a message in the form of the API.
 func (s *Server) show(m *message) map[string]any {
 	recipient := map[string]any{"chat_id": m.chat.ID, "chat_type": m.chat.Type, "user_id": nil}
 	if m.chat.Type == "dialog" {
@@ -56,7 +57,7 @@ func (s *Server) show(m *message) map[string]any {
 	return out
 }
 
-// attachments are those of a message, named as Showing says.
+// attachments returns the attachments of a message, with new tokens if Showing asks for them.
 func (s *Server) attachments(m *message) []map[string]any {
 	if !s.showing.OtherTokens {
 		return m.content.attachments
@@ -74,7 +75,7 @@ func (s *Server) attachments(m *message) []map[string]any {
 	return shown
 }
 
-// target finds the chat that a send goes to.
+// target returns the chat of chat_id or user_id.
 func (s *Server) target(c call) (*chat, *refusal) {
 	chatID, userID := c.query.Get("chat_id"), c.query.Get("user_id")
 	switch {
@@ -109,7 +110,7 @@ func (s *Server) byID(chatID string) (*chat, *refusal) {
 	return to, nil
 }
 
-// mayRead and mayWrite check what the bot may do in a chat.
+// mayRead checks that the bot may read messages of the chat.
 func (c *chat) mayRead() *refusal {
 	switch {
 	case c.Access == AccessNone, c.Type == "channel" && (c.Access == AccessMember || c.Access == AccessWriteOnly):
@@ -120,6 +121,7 @@ func (c *chat) mayRead() *refusal {
 	return nil
 }
 
+// mayWrite checks that the bot may write in the chat.
 func (c *chat) mayWrite() *refusal {
 	if c.Access == AccessReadOnly || c.Access == AccessMember && c.Type == "channel" {
 		return &refusal{status: http.StatusForbidden, code: "chat.denied", message: "chat.send.msg.no.permission.because.not.admin"}
@@ -130,7 +132,7 @@ func (c *chat) mayWrite() *refusal {
 	return c.mayRead()
 }
 
-// body decodes and composes the message body of a call.
+// body decodes the message body of a call and checks its content.
 func (s *Server) body(c call) (newMessage, content, *refusal) {
 	var body newMessage
 	if len(c.body) == 0 {
@@ -156,9 +158,12 @@ func (s *Server) send(c call) (outcome, *refusal) {
 	if refused := to.mayWrite(); refused != nil {
 		return outcome{}, refused
 	}
-	_, said, refused := s.body(c)
+	body, said, refused := s.body(c)
 	if refused != nil {
 		return outcome{}, refused
+	}
+	if to.Type == "channel" && body.Notify != nil && !*body.Notify {
+		return outcome{}, payload("Field 'notify' must be true in a channel")
 	}
 	if strings.TrimSpace(said.text) == "" && len(said.attachments) == 0 && !said.linked {
 		return outcome{}, payload("Missing required parameter: text or attachments")
@@ -167,13 +172,16 @@ func (s *Server) send(c call) (outcome, *refusal) {
 	if s.buckets.Take(1, sim.Claim{Key: key, Rate: s.limits.Chat}) > 0 {
 		return outcome{}, tooManyRequests()
 	}
+	if body.Notify != nil && !*body.Notify {
+		c.log.Badges = append(c.log.Badges, "silent")
+	}
 	m := s.store(c.bot, to, said)
 	return outcome{body: map[string]any{"message": s.show(m)}, mid: m.mid}, nil
 }
 
 func (s *Server) store(b *bot, to *chat, said content) *message {
 	now := time.Now()
-	// The platform's numbers are made of the time in milliseconds and always grow.
+	// The real numbers consist of the time in milliseconds and always increase.
 	s.lastSeq = max(s.lastSeq+1, now.UnixMilli()<<16)
 	m := &message{
 		mid: fmt.Sprintf("mid.%016x%016x", uint64(to.ID), uint64(s.lastSeq)),
@@ -234,9 +242,20 @@ func (s *Server) list(c call) (outcome, *refusal) {
 		count = n
 	}
 	if c.query.Has("from") || c.query.Has("to") {
-		c.note("from and to are ignored: the real platform's meaning of them is unclear")
+		c.note("from and to are deprecated and ignored: their meaning was never clear")
+	}
+	before, refused := c.instant("before", math.MaxInt64)
+	if refused != nil {
+		return outcome{}, refused
+	}
+	after, refused := c.instant("after", math.MinInt64)
+	if refused != nil {
+		return outcome{}, refused
 	}
 	for _, m := range slices.Backward(in.order) {
+		if at := m.date.UnixMilli(); at >= before || at <= after {
+			continue
+		}
 		if len(shown) == count {
 			break
 		}
@@ -245,7 +264,20 @@ func (s *Server) list(c call) (outcome, *refusal) {
 	return outcome{body: map[string]any{"messages": shown}}, nil
 }
 
-// editable is how long a message without buttons may be edited in a dialog.
+// instant reads a query parameter that is a Unix time in milliseconds.
+func (c call) instant(name string, absent int64) (int64, *refusal) {
+	given := c.query.Get(name)
+	if given == "" {
+		return absent, nil
+	}
+	at, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || at < 0 {
+		return 0, payload("Invalid " + name + ": " + given)
+	}
+	return at, nil
+}
+
+// editable is how long a message without buttons can be edited in a dialog.
 const editable = 7 * 24 * time.Hour
 
 var success = map[string]any{"success": true}

@@ -1,7 +1,7 @@
 package maxmessenger
 
-// pinnable finds the chat of a call about its pinned message: a group or a channel,
-// of which the bot is an administrator.
+// pinnable returns the chat of a call about pins. It must be a group or a channel in which the bot may
+// write.
 func (s *Server) pinnable(c call) (*chat, *refusal) {
 	in, refused := s.byID(c.id)
 	if refused == nil {
@@ -24,7 +24,7 @@ func (s *Server) pinned(c call) (outcome, *refusal) {
 	return outcome{body: map[string]any{"message": s.show(in.pinned)}}, nil
 }
 
-// pin puts a message in the place of the one that was pinned.
+// pin pins a message in place of the pinned one.
 func (s *Server) pin(c call) (outcome, *refusal) {
 	in, refused := s.pinnable(c)
 	if refused != nil {
@@ -52,7 +52,7 @@ func (s *Server) pin(c call) (outcome, *refusal) {
 	return outcome{body: success}, nil
 }
 
-// unpin takes away whatever is pinned.
+// unpin removes the pin, of any message.
 func (s *Server) unpin(c call) (outcome, *refusal) {
 	in, refused := s.pinnable(c)
 	if refused != nil {
@@ -65,7 +65,7 @@ func (s *Server) unpin(c call) (outcome, *refusal) {
 	return outcome{body: success}, nil
 }
 
-// Pinned is the id of the pinned message of a chat; "" when there is none.
+// Pinned returns the id of the pinned message of a chat; "" if there is none.
 func (s *Server) Pinned(chatID int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// retries is how often an update is tried again.
+	// retries is the number of repetitions of an update.
 	retries = 10
-	// firstRetry is the pause before the first of them; each further one is 2.5 times as long.
+	// firstRetry is the wait before the first repetition. Each further wait is 2.5 times as long.
 	firstRetry = 60 * time.Second
-	// patience is how long a subscription may fail before it is ended.
-	patience = 8 * time.Hour
+	// failingLimit is how long a subscription may fail before it ends.
+	failingLimit = 8 * time.Hour
 )
 
 var secretForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{5,256}$`)
 
-// subscription is where the updates of a bot go.
+// subscription is a webhook of a bot.
 type subscription struct {
 	url, secret string
-	// types are all where it is nil.
+	// types are the types of updates; nil means all.
 	types []string
 	made  time.Time
-	// failingSince is when the first of the pushes failed that failed in a row.
+	// failingSince is the time of the first failed push in a row.
 	failingSince time.Time
 	ended        bool
 }
 
-// retryIn is the pause before a retry; the first is 1.
+// retryIn is the wait before a repetition, counted from 1.
 func retryIn(retry int) time.Duration {
 	return time.Duration(float64(firstRetry) * math.Pow(2.5, float64(retry-1)))
 }
@@ -49,7 +49,7 @@ func (s *Server) subscriptions(c call) (outcome, *refusal) {
 	return outcome{body: map[string]any{"subscriptions": list}}, nil
 }
 
-// subscribe makes a subscription, or replaces that of the same address.
+// subscribe adds a subscription, or replaces that with the same URL.
 func (s *Server) subscribe(c call) (outcome, *refusal) {
 	var asked struct {
 		URL         string   `json:"url"`
@@ -80,7 +80,7 @@ func (s *Server) unsubscribe(c call) (outcome, *refusal) {
 	return outcome{body: map[string]any{"success": true}}, nil
 }
 
-// end takes a bot's subscription away, and reports whether there was one; s.mu is held.
+// end removes a bot's subscription and reports whether there was one. The caller holds s.mu.
 func (s *Server) end(b *bot, address string) bool {
 	before := len(b.subs)
 	b.subs = slices.DeleteFunc(b.subs, func(sub *subscription) bool {
@@ -90,7 +90,7 @@ func (s *Server) end(b *bot, address string) bool {
 	return len(b.subs) < before
 }
 
-// Unsubscribe ends all subscriptions of a bot, as the platform does when they have failed for too long.
+// Unsubscribe ends all subscriptions of a bot, as the server does if they fail for too long.
 func (s *Server) Unsubscribe(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *Server) Unsubscribe(token string) {
 	}
 }
 
-// tell gives an update to all bots' subscriptions that want it; s.mu is held.
-func (s *Server) tell(kind string, content map[string]any) {
+// notify sends an update to the subscriptions of all bots that want its type. The caller holds s.mu.
+func (s *Server) notify(kind string, content map[string]any) {
 	content["update_type"], content["timestamp"] = kind, time.Now().UnixMilli()
 	body := encode(content)
 	for _, b := range s.bots {
@@ -114,16 +114,16 @@ func (s *Server) tell(kind string, content map[string]any) {
 				continue
 			}
 			attempt := 0
-			s.courier.Send(b.token+" "+sub.url, func(ctx context.Context) (time.Duration, bool) {
+			s.webhooks.Send(b.token+" "+sub.url, func(ctx context.Context) (time.Duration, bool) {
 				attempt++
-				return s.bring(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
+				return s.deliver(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
 			})
 		}
 	}
 }
 
-// bring makes one attempt.
-func (s *Server) bring(ctx context.Context, b *bot, sub *subscription, p sim.Push, body []byte) (wait time.Duration, done bool) {
+// deliver makes one attempt to deliver an update. It returns the wait before the next one.
+func (s *Server) deliver(ctx context.Context, b *bot, sub *subscription, p sim.Push, body []byte) (wait time.Duration, done bool) {
 	s.mu.Lock()
 	ended := sub.ended
 	s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Server) bring(ctx context.Context, b *bot, sub *subscription, p sim.Pus
 	if sub.secret != "" {
 		header.Set("X-Max-Bot-Api-Secret", sub.secret)
 	}
-	status, _, err := s.courier.Deliver(ctx, p, sub.url, header, body)
+	status, _, err := s.webhooks.Deliver(ctx, p, sub.url, header, body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && status == http.StatusOK {
@@ -144,7 +144,7 @@ func (s *Server) bring(ctx context.Context, b *bot, sub *subscription, p sim.Pus
 	if sub.failingSince.IsZero() {
 		sub.failingSince = time.Now()
 	}
-	left := s.core.Pace.Of(patience) - time.Since(sub.failingSince)
+	left := s.core.Pace.Of(failingLimit) - time.Since(sub.failingSince)
 	if left <= 0 {
 		s.end(b, sub.url)
 	}
@@ -154,37 +154,37 @@ func (s *Server) bring(ctx context.Context, b *bot, sub *subscription, p sim.Pus
 	return min(s.core.Pace.Of(retryIn(p.Attempt)), left), false
 }
 
-// changed tells what became of the bots' membership of a chat; s.mu is held.
+// changed sends the new membership of the bots in a chat. The caller holds s.mu.
 func (s *Server) changed(c *chat, before Access) {
 	content := map[string]any{"chat_id": c.ID, "user": person(), "is_channel": c.Type == "channel"}
 	switch {
 	case c.Type == "dialog" && c.Access == AccessSuspended:
-		s.tell("bot_stopped", map[string]any{"chat_id": c.ID, "user": person(), "user_locale": "ru"})
+		s.notify("bot_stopped", map[string]any{"chat_id": c.ID, "user": person(), "user_locale": "ru"})
 	case c.Type == "dialog" && before == AccessSuspended:
-		s.tell("bot_started", map[string]any{"chat_id": c.ID, "user": person(), "user_id": c.UserID, "user_locale": "ru"})
+		s.notify("bot_started", map[string]any{"chat_id": c.ID, "user": person(), "user_id": c.UserID, "user_locale": "ru"})
 	case c.Access == AccessNone:
-		s.tell("bot_removed", content)
+		s.notify("bot_removed", content)
 	case before == AccessNone:
-		s.tell("bot_added", content)
+		s.notify("bot_added", content)
 	}
 }
 
-// person is who does what updates tell of.
+// person is the user of all updates.
 func person() map[string]any {
 	return map[string]any{"user_id": 5001, "first_name": "Olga", "name": "Olga", "is_bot": false, "last_activity_time": time.Now().UnixMilli()}
 }
 
-// Rename gives a known chat another title, and tells the bots in it.
+// Rename changes the title of a known chat. The bots get an update.
 func (s *Server) Rename(chatID int64, title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.chats[chatID]; c != nil {
 		c.Title = title
-		s.tell("chat_title_changed", map[string]any{"chat_id": c.ID, "user": person(), "title": title})
+		s.notify("chat_title_changed", map[string]any{"chat_id": c.ID, "user": person(), "title": title})
 	}
 }
 
-// Say makes somebody write into a known chat; the bots in it are told.
+// Say makes a user write into a known chat. The bots get an update.
 func (s *Server) Say(chatID int64, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,14 +194,14 @@ func (s *Server) Say(chatID int64, text string) {
 	}
 	s.lastSeq++
 	now := time.Now().UnixMilli()
-	s.tell("message_created", map[string]any{"user_locale": "ru", "message": map[string]any{
+	s.notify("message_created", map[string]any{"user_locale": "ru", "message": map[string]any{
 		"recipient": map[string]any{"chat_id": c.ID, "chat_type": c.Type, "user_id": nil}, "timestamp": now, "sender": person(),
 		"body": map[string]any{"mid": fmt.Sprintf("mid.%016x%016x", uint64(c.ID), s.lastSeq), "seq": s.lastSeq, "text": text},
 	}})
 }
 
-// Pushes returns the attempts to bring updates, oldest first.
-func (s *Server) Pushes() []sim.Push { return s.courier.Pushes() }
+// Pushes returns the attempts to deliver updates, oldest first.
+func (s *Server) Pushes() []sim.Push { return s.webhooks.Pushes() }
 
-// Close ends the pushes.
-func (s *Server) Close() { s.courier.Close() }
+// Close stops the delivery of updates.
+func (s *Server) Close() { s.webhooks.Close() }

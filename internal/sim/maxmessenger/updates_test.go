@@ -16,13 +16,13 @@ import (
 	"autopost/internal/sim/maxmessenger"
 )
 
-// hook is a subscriber that answers as it is told.
+// hook is a subscriber with a chosen answer.
 type hook struct {
 	*httptest.Server
-	mu     sync.Mutex
-	status int
-	came   []string
-	secret string
+	mu       sync.Mutex
+	status   int
+	received []string
+	secret   string
 }
 
 func newHook(t *testing.T, status int) *hook {
@@ -35,7 +35,7 @@ func newHook(t *testing.T, status int) *hook {
 		_ = json.Unmarshal(raw, &body)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.came, h.secret = append(h.came, body.Type), r.Header.Get("X-Max-Bot-Api-Secret")
+		h.received, h.secret = append(h.received, body.Type), r.Header.Get("X-Max-Bot-Api-Secret")
 		w.WriteHeader(h.status)
 	}))
 	t.Cleanup(h.Close)
@@ -45,7 +45,7 @@ func newHook(t *testing.T, status int) *hook {
 func (h *hook) types() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]string(nil), h.came...)
+	return append([]string(nil), h.received...)
 }
 
 func newSubscribed(t *testing.T, pace float64, h *hook) fixture {
@@ -72,29 +72,29 @@ func (f fixture) subscribed(t *testing.T) int {
 	return len(list.Subscriptions)
 }
 
-func TestMembershipIsToldWithTheSecret(t *testing.T) {
+func TestChangedMembershipIsPushedWithTheSecret(t *testing.T) {
 	h := newHook(t, 200)
 	f := newSubscribed(t, 1, h)
 	f.SetAccess(channel, maxmessenger.AccessNone)
-	f.Say(channel, "not asked for")
+	f.Say(channel, "not subscribed")
 	f.SetAccess(channel, maxmessenger.AccessReadOnly)
-	f.SetAccess(channel, maxmessenger.AccessAdmin) // of which nobody is told
+	f.SetAccess(channel, maxmessenger.AccessAdmin) // causes no update
 	f.Rename(channel, "Another title")
-	require.Eventually(t, func() bool { return len(h.types()) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.types()) == 3 }, patience, time.Millisecond)
 	require.Equal(t, []string{"bot_removed", "bot_added", "chat_title_changed"}, h.types())
 	require.Equal(t, "hook-secret", h.secret)
 	f.do("POST", "/subscriptions", fmt.Sprintf(`{"url":%q}`, h.URL))
-	require.Equal(t, 1, f.subscribed(t), "the same address is the same subscription")
+	require.Equal(t, 1, f.subscribed(t), "the same URL is the same subscription")
 	require.JSONEq(t, `{"success":true}`, string(f.do("DELETE", "/subscriptions?url="+h.URL, "").body))
 	require.Zero(t, f.subscribed(t))
 	require.JSONEq(t, `{"success":false,"message":"Subscription not found"}`, string(f.do("DELETE", "/subscriptions?url="+h.URL, "").body))
 }
 
-func TestASubscriptionThatFailsForLongIsEnded(t *testing.T) {
+func TestSubscriptionEndsAfterLongFailure(t *testing.T) {
 	h := newHook(t, 503)
-	f := newSubscribed(t, 0.000005, h)
+	f := newSubscribed(t, 0.00005, h)
 	f.Rename(channel, "Another title")
-	require.Eventually(t, func() bool { return f.subscribed(t) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.subscribed(t) == 0 }, patience, time.Millisecond)
 	pushes := f.Pushes()
 	require.Greater(t, len(pushes), 5)
 	for i, p := range pushes {
@@ -103,7 +103,7 @@ func TestASubscriptionThatFailsForLongIsEnded(t *testing.T) {
 	}
 }
 
-func TestOnlyHTTPSIsSubscribed(t *testing.T) {
+func TestSubscriptionsNeedHTTPS(t *testing.T) {
 	f := newFixture(t, maxmessenger.Limits{})
 	f.do("POST", "/subscriptions", `{"url":"http://example.org/hook"}`).refused(t, 400, "proto.payload", "Webhook URL must use https on port 443")
 	f.do("POST", "/subscriptions", `{"url":"https://example.org:8443/hook"}`).refused(t, 400, "proto.payload", "Webhook URL must use https on port 443")

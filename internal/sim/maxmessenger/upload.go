@@ -26,8 +26,8 @@ const (
 	imageHead    = 256 << 10 // bytes kept to read an image's size from
 )
 
-// kinds are the upload types with their size limits in bytes and their file
-// extensions; none means any that is not forbidden.
+// kinds are the upload types, with their size limits in bytes and their file extensions. nil allows all
+// but forbiddenExtensions.
 var kinds = map[string]struct {
 	size       int64
 	extensions []string
@@ -40,28 +40,29 @@ var kinds = map[string]struct {
 
 var forbiddenExtensions = []string{".exe", ".bat", ".cmd", ".com", ".msi", ".scr"}
 
-// slot is a place to upload one file to.
+// slot is an upload URL for one file.
 type slot struct {
 	bot  *bot
 	kind string
 	used bool
-	// token was given with the slot; only for video and audio.
+	// token is the one in the answer with the slot; video and audio only.
 	token string
 }
 
-// medium is what an attachment token stands for.
+// medium is the content behind an attachment token.
 type medium struct {
 	token string
 	bot   *bot
 	kind  string
 	sim.Media
-	// uploaded is false for a token whose content has not come yet.
+	// uploaded is false until the content is uploaded.
 	uploaded bool
 	readyAt  time.Time
-	// refusals is how many attempts to send it are still to be refused.
+	// refusals is the number of attempts to send it that still fail.
 	refusals int
 }
 
+// ready reports whether the medium can be sent, and counts the attempt.
 func (m *medium) ready() bool {
 	if !m.uploaded || time.Now().Before(m.readyAt) {
 		return false
@@ -94,16 +95,16 @@ func (s *Server) openSlot(c call) (outcome, *refusal) {
 	return outcome{body: answer}, nil
 }
 
-// signature makes an upload URL one that must be used unchanged.
+// signature returns the signature of an upload URL, which must be used unchanged.
 func signature(id string) string { return sim.Digest([]byte("sig " + id))[:16] }
 
-// newToken makes an attachment token that says nothing to its holder.
+// newToken returns an opaque attachment token.
 func (s *Server) newToken(kind string) string {
 	s.serial++
 	return "f9LH" + sim.Digest(fmt.Appendf(nil, "%s %d %d", kind, s.serial, time.Now().UnixNano()))[:40]
 }
 
-// serveUpload is the upload host.
+// serveUpload serves the upload hosts.
 func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/upload/"), "/")
 	s.mu.Lock()
@@ -150,13 +151,14 @@ func checkSlot(r *http.Request, sl *slot, kind, id string) *refusal {
 	return nil
 }
 
-// received is an upload that has been read.
+// received is the content of an upload.
 type received struct {
 	sim.Media
 	width, height int
 }
 
-// receive reads the multipart body and digests its one file without keeping it.
+// receive reads the multipart body. It computes the digest and the size of its only file and does not store
+// the content.
 func receive(r *http.Request, x *sim.Exchange, kind string) (*received, *refusal) {
 	_, boundary, ok := strings.Cut(r.Header.Get("Content-Type"), "boundary=")
 	if !ok || !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
@@ -184,10 +186,10 @@ func receive(r *http.Request, x *sim.Exchange, kind string) (*received, *refusal
 	if config, _, err := image.DecodeConfig(bytes.NewReader(head)); err == nil {
 		up.width, up.height = config.Width, config.Height
 	}
-	return up, up.judge(kind)
+	return up, up.check(kind)
 }
 
-func (up *received) judge(kind string) *refusal {
+func (up *received) check(kind string) *refusal {
 	limits := kinds[kind]
 	extension := strings.ToLower(path.Ext(up.Filename))
 	switch {
@@ -204,7 +206,7 @@ func (up *received) judge(kind string) *refusal {
 	return nil
 }
 
-// keep stores an upload and answers where its token is to be found.
+// keep stores an upload and answers with its token, unless that is the slot's.
 func (s *Server) keep(sl *slot, up *received) sim.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()

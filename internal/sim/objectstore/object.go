@@ -90,7 +90,7 @@ func (s *Server) get(c *call) (sim.Reply, *refusal) {
 	return reply, nil
 }
 
-// readRange reads one range of bytes: from and to, from on, or the last so many.
+// readRange parses a range of bytes: from-to, from-, or -count.
 func readRange(header string, size int64) (from, to int64, ok bool) {
 	first, last, cut := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
 	if !cut || !strings.HasPrefix(header, "bytes=") {

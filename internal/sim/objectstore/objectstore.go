@@ -1,9 +1,8 @@
-// Package objectstore simulates an S3 bucket with path-style addresses, as far as
-// storing media needs it: objects with ranges and conditions, lists, and uploads
-// in parts, every request signed with version 4 of the signature.
+// Package objectstore simulates an S3 bucket with path-style addresses, as far as a media store needs
+// it: objects with ranges and conditions, lists, and multipart uploads. Every request must have a
+// version 4 signature.
 //
-// What it does not do: presigned addresses, copies, versions, rights, and the
-// signature of trailers.
+// Not implemented: presigned addresses, copies, versions, access rights, signed trailers.
 package objectstore
 
 import (
@@ -23,17 +22,17 @@ import (
 // Platform is the simulator's name in the log and in fault rules.
 const Platform = "s3"
 
-// maxBody is how many bytes a request may have.
+// maxBody bounds the body of a request, in bytes.
 const maxBody = 64 << 20
 
-// Options are the settings of a Server.
+// Options configure a Server.
 type Options struct {
-	// AnyKey takes every access key; the secret of a key K that is not known is K
-	// followed by "-secret". Buckets are made when they are first spoken to.
+	// AnyKey accepts every access key; the secret of an unknown key K is K followed by "-secret".
+	// Buckets are created at their first use.
 	AnyKey bool
 }
 
-// Server is the simulated store, an http.Handler of /{bucket}/{key}.
+// Server is the simulated store, an http.Handler for /{bucket}/{key}.
 type Server struct {
 	core *sim.Core
 	opts Options
@@ -62,10 +61,10 @@ func New(core *sim.Core, opts Options) *Server {
 	return &Server{core: core, opts: opts, keys: map[string]string{}, buckets: map[string]*bucket{}}
 }
 
-// AddKey makes an access key.
+// AddKey adds an access key.
 func (s *Server) AddKey(id, secret string) error {
 	if id == "" || secret == "" {
-		return errors.New("s3 key needs an id and a secret")
+		return errors.New("s3 key must have an id and a secret")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,10 +74,10 @@ func (s *Server) AddKey(id, secret string) error {
 
 var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// AddBucket makes an empty bucket, unless there is one of that name.
+// AddBucket adds an empty bucket, unless it exists.
 func (s *Server) AddBucket(name string) error {
 	if !bucketForm.MatchString(name) {
-		return errors.New("s3 bucket name is not of 3 to 63 lower-case letters, digits, dots or dashes")
+		return errors.New("s3 bucket name must be 3 to 63 lower-case letters, digits, dots or dashes")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +92,7 @@ func (s *Server) addBucket(name string) *bucket {
 	return s.buckets[name]
 }
 
-// Object returns what a bucket holds under a key; ok is false when there is nothing.
+// Object returns the object with a key in a bucket.
 func (s *Server) Object(bucketName, key string) (body []byte, contentType string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +103,7 @@ func (s *Server) Object(bucketName, key string) (body []byte, contentType string
 	return b.objects[key].body, b.objects[key].contentType, true
 }
 
-// Reset empties all buckets; buckets and keys stay.
+// Reset empties all buckets. Buckets and keys stay.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,7 @@ type refusal struct {
 	message string
 }
 
-// call is one understood request.
+// call is one parsed request.
 type call struct {
 	r      *http.Request
 	bucket *bucket
@@ -131,8 +130,7 @@ type call struct {
 	log    *sim.Entry
 }
 
-// operation names what a request asks for, by its method, its address and the
-// parameter that chooses among those of the same method.
+// operation returns the S3 operation of a request, from its method, its address and its query.
 func operation(r *http.Request, key string) string {
 	q, on := r.URL.Query(), "Bucket"
 	if key != "" {
@@ -220,7 +218,7 @@ func refuse(r *refusal) sim.Reply {
 	return reply
 }
 
-// refuseFault words a scripted refusal; Code is the error's.
+// refuseFault converts a scripted fault to S3's error form; Code is S3's error code.
 func refuseFault(f sim.Fault) sim.Reply {
 	r := refusal{f.Status, f.Code, f.Description}
 	if r.code == "" {
@@ -241,7 +239,7 @@ func encode(status int, v any) sim.Reply {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
 	if err := xml.NewEncoder(&b).Encode(v); err != nil {
-		// Only structs of strings and numbers are ever given to it.
+		// All callers pass structs of strings and numbers.
 		panic("s3 simulator: " + err.Error())
 	}
 	return sim.Reply{Status: status, ContentType: "application/xml", Body: b.Bytes()}

@@ -20,7 +20,7 @@ import (
 	"autopost/internal/sim/objectstore"
 )
 
-// The keys of the worked examples in Amazon's documents; they have never been good for anything.
+// The keys of the examples in Amazon's documentation, which were never valid.
 const (
 	keyID  = "AKIAIOSFODNN7EXAMPLE"
 	secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -57,7 +57,7 @@ func mac(key, text string) string {
 	return string(m.Sum(nil))
 }
 
-// signed is a request with a good signature; the headers are pairs.
+// signed returns a correctly signed request. The headers are pairs.
 func signed(method, target, body string, headers ...string) *http.Request {
 	request := httptest.NewRequest(method, target, strings.NewReader(body))
 	at := time.Now().UTC()
@@ -93,7 +93,7 @@ func (f fixture) refused(w *httptest.ResponseRecorder, status int, code string) 
 	require.NotEmpty(f.t, got.Message)
 }
 
-// The worked examples of Amazon's documents: one whole request, one in signed chunks.
+// The examples of Amazon's documentation: a whole request, and one in signed chunks.
 func TestSignaturesOfTheDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		<-time.After(time.Until(time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)))
@@ -139,7 +139,7 @@ func TestSignaturesOfTheDocuments(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotSigned(t *testing.T) {
+func TestInvalidSignaturesAreRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.refused(f.serve(httptest.NewRequest(http.MethodGet, "/media/a", nil)), 403, "AccessDenied")

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	minPart  = 5 << 20 // bytes, but for the last
+	minPart  = 5 << 20 // bytes, except for the last part
 	maxParts = 10_000
 )
 
-// upload is an object that comes in parts.
+// upload is an object that is uploaded in parts.
 type upload struct {
 	key         string
 	contentType string
@@ -57,7 +57,7 @@ func (s *Server) putPart(c *call) (sim.Reply, *refusal) {
 	return sim.Reply{Status: http.StatusOK, Header: http.Header{"Etag": {`"` + sumOf(c.body) + `"`}}}, nil
 }
 
-// completeUpload makes the object of the parts that are named, in their order.
+// completeUpload joins the named parts into an object.
 func (s *Server) completeUpload(c *call) (sim.Reply, *refusal) {
 	u, refused := c.upload()
 	if refused != nil {
@@ -89,7 +89,7 @@ func (s *Server) completeUpload(c *call) (sim.Reply, *refusal) {
 		whole.Write(content)
 		raw, err := hex.DecodeString(sum)
 		if err != nil {
-			panic("s3 simulator: " + err.Error()) // sumOf gives hexadecimal digits
+			panic("s3 simulator: " + err.Error()) // sumOf returns hexadecimal digits
 		}
 		sums.Write(raw)
 	}

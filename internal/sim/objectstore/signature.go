@@ -24,7 +24,7 @@ const (
 	chunkedMAC = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 )
 
-// authorization is what the header of that name says.
+// authorization is a parsed Authorization header.
 type authorization struct {
 	key       string
 	scope     []string // date, region, service, terminator
@@ -96,7 +96,7 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// canonical is the request in the form that is signed.
+// canonical returns the canonical request, which is signed.
 func canonical(r *http.Request, headers []string) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	var pairs []string
@@ -129,7 +129,7 @@ func escape(text string) string {
 	return strings.NewReplacer("+", "%20", "%7E", "~").Replace(url.QueryEscape(text))
 }
 
-// verifyContent checks the content against what the header says of it, and unwraps it.
+// verifyContent checks the content against its header, and decodes chunks.
 func (c *call) verifyContent(a authorization, signingKey []byte) *refusal {
 	declared := c.r.Header.Get("X-Amz-Content-Sha256")
 	switch {
@@ -143,7 +143,7 @@ func (c *call) verifyContent(a authorization, signingKey []byte) *refusal {
 	return nil
 }
 
-// unwrap takes a body in chunks apart, each with the signature that follows from the one before.
+// unwrap decodes a body in chunks. Each chunk's signature depends on the previous one.
 func (c *call) unwrap(a authorization, signingKey []byte, signed bool) *refusal {
 	malformed := &refusal{http.StatusBadRequest, "IncompleteBody", "The request body is not well-formed aws-chunked content."}
 	var whole bytes.Buffer
@@ -166,7 +166,7 @@ func (c *call) unwrap(a authorization, signingKey []byte, signed bool) *refusal 
 			}
 		}
 		if n == 0 {
-			break // what follows are trailers
+			break // the rest are trailers
 		}
 		whole.Write(chunk)
 		if rest, ok = bytes.CutPrefix(after[n:], []byte("\r\n")); !ok {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// deletable is how long a bot without further rights may delete what it sent.
+	// deletable is how long a bot without the right to delete may delete its own messages.
 	deletable  = 48 * time.Hour
 	maxDeleted = 100 // messages of one call
 )
@@ -38,7 +38,11 @@ func (s *Server) editMessageText(c call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	return s.edit(c, body, false)
+	preview, refused := c.preview()
+	if refused != nil {
+		return outcome{}, refused
+	}
+	return s.edit(c, message{body: body, preview: preview}, false)
 }
 
 func (s *Server) editMessageCaption(c call) (outcome, *refusal) {
@@ -46,11 +50,13 @@ func (s *Server) editMessageCaption(c call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
-	return s.edit(c, body, true)
+	return s.edit(c, message{body: body}, true)
 }
 
-func (s *Server) edit(c call, body formatted, caption bool) (outcome, *refusal) {
-	c.log.Text, c.log.Marks = body.text, body.marks()
+// edit replaces the text of a message. It drops what the call does not repeat: the look of the preview, the
+// position of the caption, the buttons.
+func (s *Server) edit(c call, wish message, caption bool) (outcome, *refusal) {
+	c.log.Text, c.log.Marks = wish.body.text, wish.body.marks()
 	markup, buttons, refused := c.args.keyboard()
 	if refused != nil {
 		return outcome{}, refused
@@ -66,13 +72,17 @@ func (s *Server) edit(c call, body formatted, caption bool) (outcome, *refusal) 
 		return outcome{}, badRequest("there is no caption in the message to edit")
 	case !caption && m.file != nil:
 		return outcome{}, badRequest("there is no text in the message to edit")
-	case m.body.text == body.text && slices.Equal(m.body.entities, body.entities) && bytes.Equal(m.markup, markup):
+	case caption:
+		wish.captionAbove = c.captionAbove(m.file.kind)
+	}
+	if m.body.text == wish.body.text && slices.Equal(m.body.entities, wish.body.entities) && bytes.Equal(m.markup, markup) &&
+		m.preview == wish.preview && m.captionAbove == wish.captionAbove {
 		return outcome{}, badRequest(notModified)
 	}
 	if refused := s.charge(c.bot, in, 1); refused != nil {
 		return outcome{}, refused
 	}
-	m.body, m.markup, m.edited = body, markup, true
+	m.body, m.preview, m.captionAbove, m.markup, m.edited = wish.body, wish.preview, wish.captionAbove, markup, true
 	c.log.Edited = []string{strconv.FormatInt(m.id, 10)}
 	return outcome{result: m.show(in)}, nil
 }
@@ -100,15 +110,15 @@ func (s *Server) deleteMessages(c call) (outcome, *refusal) {
 	}
 	var found []*message
 	for _, id := range ids {
-		if m := in.messages[id]; m != nil { // those that are not there are skipped
+		if m := in.messages[id]; m != nil { // missing ones are skipped
 			found = append(found, m)
 		}
 	}
 	return s.remove(c, in, found)
 }
 
-// remove takes messages away, all or none: without the right to delete what is
-// another's, only the bot's own, and only while they are young.
+// remove deletes all messages or none. Without the right to delete, a bot deletes only its own messages,
+// and only new ones.
 func (s *Server) remove(c call, in *chat, messages []*message) (outcome, *refusal) {
 	for _, m := range messages {
 		if in.Access != AccessAdmin && (m.sender != c.bot || time.Since(m.date) > s.core.Pace.Of(deletable)) {
@@ -123,7 +133,7 @@ func (s *Server) remove(c call, in *chat, messages []*message) (outcome, *refusa
 	return outcome{result: true}, nil
 }
 
-// mayPin finds a message and checks the right to pin it.
+// mayPin returns a message after a check of the right to pin it.
 func (s *Server) mayPin(c call, missing string) (*chat, *message, *refusal) {
 	in, m, refused := s.find(c.args.values["chat_id"], c.args.values["message_id"], missing)
 	if refused == nil && in.Access != AccessAdmin && in.Type != "private" {
@@ -144,7 +154,7 @@ func (s *Server) pinChatMessage(c call) (outcome, *refusal) {
 	return outcome{result: true}, nil
 }
 
-// unpinChatMessage without an id would take the most recent one; nobody here asks for that.
+// unpinChatMessage requires an id. The real server takes the newest pin if there is none.
 func (s *Server) unpinChatMessage(c call) (outcome, *refusal) {
 	in, m, refused := s.mayPin(c, "message to unpin not found")
 	if refused != nil {
@@ -155,7 +165,7 @@ func (s *Server) unpinChatMessage(c call) (outcome, *refusal) {
 	return outcome{result: true}, nil
 }
 
-// Pinned are the ids of the pinned messages of a chat, in the order of their pinning.
+// Pinned returns the ids of the pinned messages of a chat, in the order in which they were pinned.
 func (s *Server) Pinned(chatID int64) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,9 +175,9 @@ func (s *Server) Pinned(chatID int64) []int64 {
 	return nil
 }
 
-// named is a forwarded message's file: under the id that it has, or one of its own.
+// named returns the file of a forwarded message, with a new id after RenameForwarded.
 func (s *Server) named(f *file) *file {
-	if f == nil || !s.newNames {
+	if f == nil || !s.renameForwarded {
 		return f
 	}
 	s.serial++

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// htmlTags maps the tags of HTML mode to entity types; "" marks those whose
-// type depends on their attributes.
+// htmlTags maps the tags of HTML mode to entity types; "" if the type depends on an attribute.
 var htmlTags = map[string]string{
 	"b": "bold", "strong": "bold", "i": "italic", "em": "italic", "u": "underline", "ins": "underline",
 	"s": "strikethrough", "strike": "strikethrough", "del": "strikethrough",
@@ -18,12 +17,12 @@ var htmlTags = map[string]string{
 // htmlTag is an open tag.
 type htmlTag struct {
 	name, argument string
-	// offset is in UTF-16 units of the result, begin in its bytes.
+	// offset counts UTF-16 units of the result, begin its bytes.
 	offset, begin int
 }
 
-// htmlParser reads HTML mode the way the server does: a left to right scan
-// without recovery, offsets in bytes of the input.
+// htmlParser parses HTML mode as the server does: one scan without recovery. Offsets in errors count bytes
+// of the input.
 type htmlParser struct {
 	in       string
 	pos      int
@@ -71,7 +70,7 @@ func (p *htmlParser) reference() {
 	p.pos += size
 }
 
-// htmlReference decodes the reference at the start of s; what is none gives '&' and 1.
+// htmlReference decodes the reference at the start of s; '&' and 1 if there is none.
 func htmlReference(s string) (rune, int) {
 	end := 1
 	for end < len(s) && (isAlnum(s[end]) || end == 1 && s[end] == '#') {
@@ -151,7 +150,7 @@ func (p *htmlParser) startTag() error {
 	return nil
 }
 
-// attributes reads up to the closing '>' and returns the one value that matters for the tag.
+// attributes reads to the closing '>' and returns the only value that the tag needs.
 func (p *htmlParser) attributes(tag string, begin int) (string, error) {
 	argument := ""
 	for {
@@ -201,7 +200,7 @@ func (p *htmlParser) attributes(tag string, begin int) (string, error) {
 	}
 }
 
-// attributeValue reads a quoted string, references decoded, or a bare name.
+// attributeValue reads a quoted string and decodes its references, or a bare name.
 func (p *htmlParser) attributeValue() (string, error) {
 	quote := p.at()
 	if quote != '"' && quote != '\'' {
@@ -284,7 +283,7 @@ func (p *htmlParser) close(tag htmlTag) error {
 	case "tg-time":
 		return nil
 	case "code":
-		e.Language = tag.argument // kept for the pre around it
+		e.Language = tag.argument // for the pre around it
 	case "pre":
 		p.adoptLanguage(&e)
 	}
@@ -308,7 +307,7 @@ func (p *htmlParser) adoptLanguage(pre *Entity) {
 	}
 }
 
-// dropLooseLanguage forgets the language of code that stands outside of a pre.
+// dropLooseLanguage removes the language of code outside of a pre.
 func (p *htmlParser) dropLooseLanguage() {
 	for _, tag := range p.open {
 		if tag.name == "pre" {

@@ -10,7 +10,7 @@ import (
 	"autopost/internal/sim"
 )
 
-// refusal is a failed call: the answer's error_code, description and parameters.
+// refusal is an error answer: its error_code, description and parameters.
 type refusal struct {
 	code        int
 	description string
@@ -30,11 +30,11 @@ func forbidden(description string) *refusal {
 type outcome struct {
 	result      any
 	description string
-	// messages are those the call made.
+	// messages are the new messages.
 	messages []*message
 }
 
-// call is one understood request.
+// call is a parsed request.
 type call struct {
 	bot  *bot
 	args arguments
@@ -45,7 +45,7 @@ type call struct {
 type method struct {
 	name string
 	run  func(*Server, call) (outcome, *refusal)
-	// params are the known parameters besides those common to all sends.
+	// params are the known parameters. Those of all sends are added if sends is set.
 	params []string
 	sends  bool
 }
@@ -159,7 +159,8 @@ func (s *Server) answer(token string, m method, c call) sim.Reply {
 	return reply
 }
 
-// describe tells the log what the request is about, as far as the parameters say.
+// describe writes the chat, the text and the media of a request into its log entry, before the request is
+// checked.
 func (s *Server) describe(x *sim.Exchange, args arguments) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +180,7 @@ func (s *Server) describe(x *sim.Exchange, args arguments) {
 	var album []struct {
 		Caption string `json:"caption"`
 	}
-	// A malformed album is refused when it is judged.
+	// A malformed album is rejected later.
 	if json.Unmarshal([]byte(args.values["media"]), &album) == nil && len(album) > 0 {
 		e.Items = len(album)
 		if album[0].Caption != "" {
@@ -209,8 +210,7 @@ func refuse(r refusal) sim.Reply {
 	}
 }
 
-// refuseFault words a scripted refusal; without a description it is the most
-// usual one of its status.
+// refuseFault returns a scripted error. Its default text is the usual one of its status.
 func refuseFault(f sim.Fault) sim.Reply {
 	r := refusal{code: f.Status, description: f.Description, retryAfter: f.RetryAfter, migrateTo: f.MigrateTo}
 	if r.description == "" {
@@ -237,13 +237,13 @@ func tooManyRequests(seconds int) *refusal {
 	}
 }
 
-// encode writes JSON as the real server does, without escaping < > &.
+// encode returns JSON without escapes for < > &, as the real server.
 func encode(v any) []byte {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		// Only maps, slices, strings and numbers are ever given to it.
+		// All values are maps, slices, strings and numbers.
 		panic("telegram simulator: " + err.Error())
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))

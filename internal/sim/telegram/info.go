@@ -13,7 +13,7 @@ type webhook struct {
 	secret         string
 	maxConnections int
 	allowedUpdates []string
-	// failedAt and failure are of the last push that failed; goneSince is the first 410 of those in a row.
+	// failedAt and failure are those of the last failed push. goneSince is the time of the first 410 in a row.
 	failedAt, goneSince time.Time
 	failure             string
 }
@@ -71,6 +71,9 @@ func (s *Server) getChatMember(c call) (outcome, *refusal) {
 	if c.args.values["user_id"] != strconv.FormatInt(c.bot.id, 10) {
 		return outcome{}, badRequest("PARTICIPANT_ID_INVALID")
 	}
+	if of.Type == "channel" && of.Access == AccessMember {
+		return outcome{}, badRequest("member list is inaccessible")
+	}
 	return outcome{result: of.member(c.bot)}, nil
 }
 
@@ -125,7 +128,7 @@ func (s *Server) getWebhookInfo(c call) (outcome, *refusal) {
 	return outcome{result: c.bot.describeWebhook()}, nil
 }
 
-// dropPending forgets what waits for the webhook where the call says so.
+// dropPending removes the pending updates if the call asks for it.
 func (s *Server) dropPending(c call) {
 	if c.args.values["drop_pending_updates"] == "true" {
 		c.bot.pending = nil

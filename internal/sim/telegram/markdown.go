@@ -7,7 +7,7 @@ import (
 
 // markdownSpan is an open entity of MarkdownV2.
 type markdownSpan struct {
-	// kind is the parser's own name of it, as its errors say.
+	// kind is the name in the parser's errors.
 	kind     string
 	offset   int // UTF-16 units of the result
 	at       int // byte of the input
@@ -25,7 +25,7 @@ var markdownMarkers = map[string]string{
 	"Code": "`", "Pre": "```", "PreCode": "```", "TextUrl": "]",
 }
 
-// markdownParser reads MarkdownV2. Custom emoji are not known to it.
+// markdownParser parses MarkdownV2 without custom emoji.
 type markdownParser struct {
 	in       string
 	pos      int
@@ -33,8 +33,8 @@ type markdownParser struct {
 	offset   int
 	open     []markdownSpan
 	entities []Entity
-	// quote is the offset at which an open quote began, quoteDepth how many spans
-	// were open then; quote is -1 outside.
+	// quote is the offset of an open quote, -1 if there is none. quoteDepth is the number of spans that were
+	// open at its beginning.
 	quote, quoteDepth int
 }
 
@@ -68,7 +68,7 @@ func (p *markdownParser) emit() {
 	p.pos += size
 }
 
-// top is the innermost open span's kind, or "".
+// top returns the kind of the innermost open span; "" if there is none.
 func (p *markdownParser) top() string {
 	if len(p.open) == 0 {
 		return ""
@@ -121,7 +121,7 @@ func (p *markdownParser) lineStart() bool {
 	return p.pos == 0 || p.in[p.pos-1] == '\n' || p.in[p.pos-1] == '\r'
 }
 
-// closes reports whether the marker of the innermost span stands here.
+// closes reports whether the marker of the innermost span is at the current position.
 func (p *markdownParser) closes(top string) bool {
 	if top == "" || !strings.HasPrefix(p.rest(), markdownMarkers[top]) {
 		return false
@@ -157,7 +157,7 @@ func (p *markdownParser) begin(c byte) error {
 	return nil
 }
 
-// beginPre reads the language after the marker, if a white space ends it.
+// beginPre reads the language after the marker if white space ends it.
 func (p *markdownParser) beginPre(span markdownSpan) markdownSpan {
 	p.pos += len("```")
 	span.kind = "Pre"
@@ -217,8 +217,7 @@ func (p *markdownParser) url() (string, error) {
 	return "", parseErrorf("Can't find end of a URL at byte offset %d", begin)
 }
 
-// expandQuote notices that the quote's last line ends with a lone "||", which
-// makes the quote expandable: its spoiler is opened and never filled.
+// expandQuote makes the quote expandable if its last line ends with an unpaired "||".
 func (p *markdownParser) expandQuote() {
 	if strings.HasPrefix(p.rest(), "\n>") {
 		return
@@ -231,7 +230,7 @@ func (p *markdownParser) expandQuote() {
 	}
 }
 
-// endQuote closes the open quote, if there is one; spans opened in it must be closed.
+// endQuote closes the open quote, if there is one. All spans opened in it must be closed.
 func (p *markdownParser) endQuote() error {
 	if p.quote >= 0 {
 		p.expandQuote()

@@ -12,7 +12,15 @@ const (
 	maxPhoto     = 10 << 20 // bytes
 	maxPhotoSide = 10_000   // width + height in pixels
 	maxRatio     = 20
+
+	maxMeasured  = 10 << 20 // bytes of a video that the server measures itself
+	unmeasured   = 320      // pixels of each side of a larger one without dimensions
+	maxVideoSide = 10_000   // pixels
+	maxDuration  = 86_400   // seconds
 )
+
+// visual are the kinds that show a picture: they have a spoiler and a caption that may be above.
+var visual = map[string]bool{"photo": true, "video": true, "animation": true, "live_photo": true}
 
 // file is a stored medium under one of its ids.
 type file struct {
@@ -21,6 +29,8 @@ type file struct {
 	kind          string
 	media         sim.Media
 	width, height int
+	// video is set for videos and animations.
+	video *Video
 }
 
 // idPrefix makes file ids look like the platform's, kind by kind.
@@ -29,9 +39,8 @@ var idPrefix = map[string]string{
 	"audio": "CQACAgIAAx0S", "document": "BQACAgIAAx0S",
 }
 
-// input finds the medium that a parameter names: a file part of the parameter's
-// own name, attach://part, a URL, or a file id. missing is the refusal when
-// there is none.
+// input returns the medium of a parameter: a file part with the parameter's name, attach://part, a URL or a
+// file id. missing is the error if there is none.
 func (s *Server) input(c call, kind, name, value string, missing *refusal) (*file, *refusal) {
 	if part, ok := strings.CutPrefix(value, "attach://"); ok {
 		name = part
@@ -57,7 +66,7 @@ func (s *Server) input(c call, kind, name, value string, missing *refusal) (*fil
 
 func badDimensions(width, height int) bool {
 	if width == 0 || height == 0 {
-		return false // not readable here
+		return false // unknown
 	}
 	return width+height > maxPhotoSide || width > maxRatio*height || height > maxRatio*width
 }
@@ -70,6 +79,9 @@ func (s *Server) store(b *bot, kind string, up upload) *file {
 		botID:    b.id, kind: kind, media: up.Media, width: up.width, height: up.height,
 	}
 	f.media.Kind = kind
+	if kind == "video" || kind == "animation" {
+		f.video = &Video{Width: 1, Height: 1, Duration: 1}
+	}
 	s.files[f.id] = f
 	return f
 }
@@ -80,7 +92,7 @@ func (s *Server) known(c call, kind, value string) (*file, *refusal) {
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return nil, badRequest("wrong HTTP URL specified")
 		}
-		c.note("media by URL is taken unseen")
+		c.note("the simulator does not fetch media by URL")
 		return s.store(c.bot, kind, upload{Media: sim.Media{URL: value}}), nil
 	}
 	f := s.files[value]
@@ -93,7 +105,28 @@ func (s *Server) known(c call, kind, value string) (*file, *refusal) {
 	return &reused, nil
 }
 
-// describe is the medium as the API shows it inside a message.
+// measure sets the dimensions of an uploaded video. The server knows those of a large one only if the
+// call states them.
+func (f *file) measure(c call, given Video) {
+	if !f.media.Uploaded || (f.kind != "video" && f.kind != "animation") {
+		return
+	}
+	f.video = &Video{
+		Width: min(given.Width, maxVideoSide), Height: min(given.Height, maxVideoSide), Duration: min(given.Duration, maxDuration),
+		Streaming: given.Streaming && f.kind == "video",
+	}
+	if given.Width > 0 && given.Height > 0 && given.Duration > 0 {
+		return
+	}
+	if f.media.Size <= maxMeasured {
+		f.video.Width, f.video.Height, f.video.Duration = max(1, f.video.Width), max(1, f.video.Height), max(1, f.video.Duration)
+		return
+	}
+	c.note("a " + f.kind + " over 10 MB without width, height and duration is shown as a square")
+	f.video.Width, f.video.Height, f.video.Duration = unmeasured, unmeasured, 0
+}
+
+// describe returns the medium in the form of the API.
 func (f *file) describe() any {
 	sized := func(id string, width, height int, size int64) map[string]any {
 		return map[string]any{"file_id": id, "file_unique_id": f.uniqueID, "file_size": size, "width": width, "height": height}
@@ -109,8 +142,8 @@ func (f *file) describe() any {
 		small := sized(f.id+"s", max(1, int(scale*float64(width))), max(1, int(scale*float64(height))), min(f.media.Size, 1200))
 		return []any{small, big}
 	case "video", "animation":
-		shown := sized(f.id, max(1, f.width), max(1, f.height), f.media.Size)
-		shown["duration"] = 1
+		shown := sized(f.id, f.video.Width, f.video.Height, f.media.Size)
+		shown["duration"] = f.video.Duration
 		shown["file_name"] = f.media.Filename
 		return shown
 	case "audio":

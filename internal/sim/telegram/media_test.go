@@ -57,7 +57,7 @@ func TestMediaRefusals(t *testing.T) {
 		{"no medium", "sendPhoto", nil, "Bad Request: there is no photo in the request"},
 		{"other part", "sendVideo", map[string]string{"photo": "x"}, "Bad Request: there is no video in the request"},
 		{"empty", "sendDocument", map[string]string{"document": ""}, "Bad Request: file must be non-empty"},
-		{"no picture", "sendPhoto", map[string]string{"photo": "plain text"}, "Bad Request: IMAGE_PROCESS_FAILED"},
+		{"not a picture", "sendPhoto", map[string]string{"photo": "plain text"}, "Bad Request: IMAGE_PROCESS_FAILED"},
 		{"too wide", "sendPhoto", map[string]string{"photo": picture(t, 210, 10)}, "Bad Request: PHOTO_INVALID_DIMENSIONS"},
 		{"too many pixels", "sendPhoto", map[string]string{"photo": picture(t, 9600, 480)}, "Bad Request: PHOTO_INVALID_DIMENSIONS"},
 		{"photo over 10 MiB", "sendPhoto", map[string]string{"photo": picture(t, 10, 10) + strings.Repeat("x", 10<<20)}, "Bad Request: file is too big"},
@@ -137,6 +137,8 @@ func TestAlbumRefusals(t *testing.T) {
 		{"animation", []any{item("photo"), item("animation")}, "can't use the media of the specified type in the album"},
 		{"unknown type", []any{item("hologram")}, `can't parse InputMedia: type "hologram" is unsupported`},
 		{"not attached", []any{item("photo"), map[string]any{"type": "photo", "media": "attach://f9"}}, "can't parse InputMedia: media not found"},
+		{"caption above one item", []any{map[string]any{"type": "photo", "media": "https://e.org/", "caption": "x", "show_caption_above_media": true}, item("video")},
+			"parameter show_caption_above_media must be the same for all messages"},
 		{"long caption", []any{map[string]any{"type": "photo", "media": "https://e.org/", "caption": strings.Repeat("x", 1025)}, item("photo")}, "message caption is too long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,6 +149,78 @@ func TestAlbumRefusals(t *testing.T) {
 	require.Len(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": many(10)}).album(t), 10)
 	single := f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": many(1)}).album(t)
 	require.Empty(t, single[0].MediaGroupID, "one item is a plain message")
+}
+
+func TestCaptionAboveAllOfAnAlbum(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	items := []any{
+		map[string]any{"type": "photo", "media": "https://e.org/", "caption": "x", "show_caption_above_media": true},
+		map[string]any{"type": "video", "media": "https://e.org/", "show_caption_above_media": true},
+	}
+	require.Len(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": items}).album(t), 2)
+	for _, m := range f.Messages(channel) {
+		require.True(t, m.CaptionAbove)
+	}
+	audio := []any{map[string]any{"type": "audio", "media": "https://e.org/", "show_caption_above_media": true}, map[string]any{"type": "audio", "media": "https://e.org/"}}
+	require.Len(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": audio}).album(t), 2, "other kinds ignore it")
+}
+
+func TestDimensionsOfVideos(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	large := strings.Repeat("x", 10<<20+1)
+	stated := map[string]string{"chat_id": "@demo_shop", "width": "720", "height": "1280", "duration": "7", "supports_streaming": "true"}
+	for _, c := range []struct {
+		fields                  map[string]string
+		content                 string
+		width, height, duration int
+	}{
+		{toChannel, large, 320, 320, 0}, {stated, large, 720, 1280, 7}, {stated, "film", 720, 1280, 7}, {toChannel, "film", 1, 1, 1},
+		{map[string]string{"chat_id": "@demo_shop", "width": "720", "height": "1280"}, large, 320, 320, 0},
+	} {
+		m := f.upload(t, token, "sendVideo", c.fields, map[string]string{"video": c.content}).message(t)
+		require.Equal(t, []int{c.width, c.height, c.duration}, []int{m.Video.Width, m.Video.Height, m.Video.Duration})
+	}
+	require.True(t, f.Messages(channel)[1].Video.Streaming)
+	media := `[{"type":"video","media":"attach://a","width":64,"height":36,"duration":2},{"type":"video","media":"attach://b"}]`
+	f.upload(t, token, "sendMediaGroup", map[string]string{"chat_id": "@demo_shop", "media": media}, map[string]string{"a": large, "b": large}).album(t)
+	album := f.Messages(channel)[5:]
+	require.Equal(t, &telegram.Video{Width: 64, Height: 36, Duration: 2}, album[0].Video)
+	require.Equal(t, &telegram.Video{Width: 320, Height: 320}, album[1].Video)
+}
+
+func TestScheduledVideosHaveNoIDYet(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	f.ScheduleVideos()
+	require.Zero(t, f.upload(t, token, "sendVideo", toChannel, map[string]string{"video": "film"}).message(t).MessageID)
+	media := `[{"type":"photo","media":"https://e.org/"},{"type":"video","media":"https://e.org/"}]`
+	for _, m := range f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": media}).album(t) {
+		require.Zero(t, m.MessageID)
+	}
+	require.NotZero(t, f.send(t, "x", "").message(t).MessageID)
+	require.Len(t, f.Messages(channel), 4, "all are posted")
+}
+
+func TestEditDropsThePreviewAndTheCaptionPosition(t *testing.T) {
+	f := newFixture(t, telegram.Limits{})
+	const link = "https://e.org/a"
+	wish := map[string]any{"prefer_large_media": true, "show_above_text": true}
+	f.call(t, "sendMessage", map[string]any{"chat_id": channel, "text": link, "link_preview_options": wish}).message(t)
+	require.Equal(t, telegram.LinkPreview{Above: true}, f.Messages(channel)[0].Preview, "a size needs a url")
+	wish["url"] = link
+	id := f.call(t, "sendMessage", map[string]any{"chat_id": channel, "text": link, "link_preview_options": wish}).message(t).MessageID
+	full := telegram.LinkPreview{URL: link, PreferLarge: true, Above: true}
+	require.Equal(t, full, f.Messages(channel)[1].Preview)
+	edit := map[string]any{"chat_id": channel, "message_id": id, "text": link, "link_preview_options": wish}
+	f.call(t, "editMessageText", edit).refused(t, 400, "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+	delete(edit, "link_preview_options")
+	f.call(t, "editMessageText", edit).message(t)
+	require.Zero(t, f.Messages(channel)[1].Preview)
+
+	photo := f.upload(t, token, "sendPhoto", map[string]string{"chat_id": "@demo_shop", "caption": "x", "show_caption_above_media": "true"},
+		map[string]string{"photo": picture(t, 9, 9)}).message(t).MessageID
+	require.True(t, f.Messages(channel)[2].CaptionAbove)
+	f.call(t, "editMessageCaption", map[string]any{"chat_id": channel, "message_id": photo, "caption": "x"}).message(t)
+	require.False(t, f.Messages(channel)[2].CaptionAbove)
 }
 
 func TestEditAndDelete(t *testing.T) {
@@ -182,14 +256,14 @@ func TestDeleteManyAndTooLate(t *testing.T) {
 	}
 	remove().refused(t, 400, "Bad Request: message identifiers are not specified")
 	remove(make([]int64, 101)...).refused(t, 400, "Bad Request: too many message identifiers specified")
-	require.True(t, remove(first, 99).OK, "those that are not there are skipped")
+	require.True(t, remove(first, 99).OK, "missing messages are skipped")
 	require.Len(t, f.Messages(channel), 1)
 	require.NoError(t, f.core.Pace.Set(1e-6))
 	f.SetAccess(channel, telegram.AccessMember)
-	require.Eventually(t, func() bool { return time.Since(f.Messages(channel)[0].Date) > 48*time.Hour/1e6 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return time.Since(f.Messages(channel)[0].Date) > 48*time.Hour/1e6 }, patience, time.Millisecond)
 	remove(second).refused(t, 400, "Bad Request: message can't be deleted")
 	f.SetAccess(channel, telegram.AccessAdmin)
-	require.True(t, remove(second).OK, "who may delete what is another's may do it at any time")
+	require.True(t, remove(second).OK, "the right to delete has no time limit")
 }
 
 func TestPins(t *testing.T) {
@@ -211,7 +285,7 @@ func TestPins(t *testing.T) {
 	pin("pinChatMessage", first).refused(t, 400, "Bad Request: not enough rights to manage pinned messages in the chat")
 }
 
-func TestForwardReadsBack(t *testing.T) {
+func TestForwardShowsTheMessage(t *testing.T) {
 	f := newFixture(t, telegram.Limits{})
 	f.send(t, "<b>hello</b>", "HTML")
 	forward := func(id int64) answer {
@@ -254,7 +328,7 @@ func TestScriptedFaults(t *testing.T) {
 	require.NoError(t, f.core.Faults.Add(sim.Fault{Chat: fmt.Sprint(channel), Effect: sim.EffectAcceptThenDrop, To: 1}))
 	_, err := http.Post(f.url+"/bot"+token+"/sendMessage", "application/json", strings.NewReader(`{"text":"x","chat_id":"@demo_shop"}`))
 	require.Error(t, err)
-	require.Len(t, f.Messages(channel), 1, "stored although the sender heard nothing")
+	require.Len(t, f.Messages(channel), 1, "stored without an answer")
 	last := f.core.Log.Entries()[len(f.core.Log.Entries())-1]
 	require.True(t, last.Accepted)
 	require.Equal(t, []string{"1"}, last.MessageIDs)

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autopost/internal/sim"
@@ -28,8 +29,7 @@ const (
 	imageHead     = 256 << 10 // bytes kept to read an image's size from
 )
 
-// arguments are a call's parameters, whatever encoding they came in: objects
-// and arrays are JSON texts, everything else is its plain text.
+// arguments are the parameters of a call in any encoding. Objects and arrays are JSON texts.
 type arguments struct {
 	values  map[string]string
 	uploads map[string]upload
@@ -38,7 +38,7 @@ type arguments struct {
 // upload is a file part of a multipart request.
 type upload struct {
 	sim.Media
-	// width and height are 0 when the content is no image that Go can read.
+	// width and height are those of an image in pixels; 0 if they are unknown.
 	width, height int
 	image         bool
 }
@@ -56,8 +56,7 @@ func (a arguments) describedUploads() []sim.Media {
 	return out
 }
 
-// object decodes a parameter that is an object or an array. It reports whether
-// the parameter was given; a given one that cannot be read is an error.
+// object decodes a parameter that is an object or an array. It reports whether the parameter is given.
 func (a arguments) object(name string, into any) (bool, error) {
 	text := a.values[name]
 	if text == "" {
@@ -66,8 +65,23 @@ func (a arguments) object(name string, into any) (bool, error) {
 	return true, json.Unmarshal([]byte(text), into)
 }
 
-// readArguments reads the whole body. Like the real server it takes a JSON or
-// form body that cannot be read for no parameters at all.
+// video reads the dimensions of a video. A value that is not a number is 0.
+func (a arguments) video() Video {
+	number := func(name string) int {
+		n, err := strconv.Atoi(a.values[name])
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	return Video{
+		Width: number("width"), Height: number("height"), Duration: number("duration"),
+		Streaming: a.values["supports_streaming"] == "true",
+	}
+}
+
+// readArguments reads the whole body. A JSON or form body with a syntax error has no parameters, as on the
+// real server.
 func readArguments(r *http.Request, x *sim.Exchange) (arguments, *refusal) {
 	a := arguments{values: map[string]string{}, uploads: map[string]upload{}}
 	body := io.LimitReader(x.Body(), maxRequest)
@@ -87,7 +101,7 @@ func readArguments(r *http.Request, x *sim.Exchange) (arguments, *refusal) {
 		return a, badRequest("can't read the request")
 	}
 	if len(raw) > maxParameters {
-		_, _ = io.Copy(io.Discard, body) // so that the answer can be read
+		_, _ = io.Copy(io.Discard, body) // else the client cannot read the answer
 		return a, &refusal{code: http.StatusRequestEntityTooLarge, description: "Request Entity Too Large: too much parameters"}
 	}
 	switch contentType {
@@ -172,7 +186,7 @@ func (a arguments) multipart(reader *multipart.Reader, x *sim.Exchange) *refusal
 	}
 }
 
-// readUpload digests a file part without keeping it.
+// readUpload computes the digest and the size of a file part. It does not store the content.
 func readUpload(part *multipart.Part) (file upload, tooBig bool, err error) {
 	digest := sha256.New()
 	head, err := io.ReadAll(io.TeeReader(io.LimitReader(part, imageHead), digest))

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -10,8 +9,6 @@ import (
 
 	"autopost/internal/sim"
 )
-
-const albumLimit = 10
 
 // message is a stored message.
 type message struct {
@@ -25,6 +22,9 @@ type message struct {
 	markup   json.RawMessage
 	origin   map[string]any
 	sender   *bot
+	preview  LinkPreview
+	// captionAbove puts the caption above the media.
+	captionAbove bool
 	// protected messages cannot be forwarded.
 	protected bool
 }
@@ -32,16 +32,16 @@ type message struct {
 func (m *message) public(chatID int64) Message {
 	out := Message{
 		ChatID: chatID, ID: m.id, Date: m.date, Text: m.body.text, Entities: m.body.entities,
-		MediaGroupID: m.groupID, ThreadID: m.threadID,
+		MediaGroupID: m.groupID, ThreadID: m.threadID, Preview: m.preview, CaptionAbove: m.captionAbove,
 	}
 	if m.file != nil {
 		media := m.file.media
-		out.Media, out.FileID = &media, m.file.id
+		out.Media, out.FileID, out.Video = &media, m.file.id, m.file.video
 	}
 	return out
 }
 
-// show is the message as the API answers it.
+// show returns the message in the form of the API.
 func (m *message) show(c *chat) map[string]any {
 	out := map[string]any{"message_id": m.id, "chat": c.show(), "date": m.date.Unix()}
 	if c.Type == "channel" {
@@ -75,6 +75,12 @@ func (m *message) show(c *chat) map[string]any {
 	if m.origin != nil {
 		out["forward_origin"] = m.origin
 	}
+	if m.preview != (LinkPreview{}) {
+		out["link_preview_options"] = m.preview
+	}
+	if m.captionAbove {
+		out["show_caption_above_media"] = true
+	}
 	if m.edited {
 		out["edit_date"] = m.date.Unix()
 	}
@@ -84,7 +90,7 @@ func (m *message) show(c *chat) map[string]any {
 	return out
 }
 
-// reach finds the chat of chat_id, if the bot can reach it at all.
+// reach returns the chat of a chat_id if the bot has access to it.
 func (s *Server) reach(id string) (*chat, *refusal) {
 	if id == "" {
 		return nil, badRequest("chat_id is empty")
@@ -111,7 +117,7 @@ var nouns = map[string]string{
 	"": "text messages", "photo": "photos", "video": "videos", "animation": "animations", "audio": "music", "document": "documents",
 }
 
-// mayPost checks the right to send a message of that kind ("" for text).
+// mayPost checks the right to send a message of a kind, "" for text.
 func (c *chat) mayPost(kind string) *refusal {
 	switch {
 	case c.Type == "private" || c.Access == AccessAdmin:
@@ -124,7 +130,7 @@ func (c *chat) mayPost(kind string) *refusal {
 	return nil
 }
 
-// charge takes the messages from the rate limits of bot and chat.
+// charge counts messages against the rate limits of the bot and the chat.
 func (s *Server) charge(b *bot, to *chat, messages int) *refusal {
 	bot, chat := strconv.FormatInt(b.id, 10), strconv.FormatInt(b.id, 10)+" "+strconv.FormatInt(to.ID, 10)
 	claims := []sim.Claim{{Key: "bot " + bot, Rate: s.limits.Token}, {Key: "chat " + chat, Rate: s.limits.Chat}}
@@ -171,6 +177,7 @@ func (s *Server) post(c call, messages []*message) (*chat, *refusal) {
 	return to, nil
 }
 
+// thread parses a message_thread_id; 0 if it is absent.
 func (c *chat) thread(param string) (int64, *refusal) {
 	if param == "" || param == "0" {
 		return 0, nil
@@ -182,7 +189,7 @@ func (c *chat) thread(param string) (int64, *refusal) {
 	return id, nil
 }
 
-// answers reads which message is answered; one that is gone is an error unless the bot said that it may be.
+// answers checks reply_parameters. A missing message is an error unless the call allows it.
 func (s *Server) answers(c call) *refusal {
 	var reply struct {
 		MessageID int64 `json:"message_id"`
@@ -201,7 +208,7 @@ func (s *Server) answers(c call) *refusal {
 	return nil
 }
 
-// badges are what a reader, or the log's, sees of a call's options.
+// badges returns the options of a call for the log.
 func (c call) badges() []string {
 	var out []string
 	for _, option := range []struct{ name, badge string }{
@@ -214,30 +221,28 @@ func (c call) badges() []string {
 	return out
 }
 
-// preview checks how a link's preview is to look.
-func (c call) preview() *refusal {
-	var options struct {
-		IsDisabled  bool   `json:"is_disabled"`
-		URL         string `json:"url"`
-		PreferSmall bool   `json:"prefer_small_media"`
-		PreferLarge bool   `json:"prefer_large_media"`
-		Above       bool   `json:"show_above_text"`
+// preview parses link_preview_options. Without a URL the server drops the wished size.
+func (c call) preview() (LinkPreview, *refusal) {
+	var wish LinkPreview
+	if _, err := c.args.object("link_preview_options", &wish); err != nil {
+		return LinkPreview{}, badRequest("can't parse link preview options JSON object")
 	}
-	if _, err := c.args.object("link_preview_options", &options); err != nil {
-		return badRequest("can't parse link preview options JSON object")
-	}
-	if options.PreferSmall && options.PreferLarge {
+	if wish.PreferSmall && wish.PreferLarge {
 		c.note("a preview cannot be small and large")
 	}
+	if wish.URL == "" && (wish.PreferSmall || wish.PreferLarge) {
+		c.note("the size of a preview is dropped: it has no url")
+		wish.PreferSmall, wish.PreferLarge = false, false
+	}
 	for badge, set := range map[string]bool{
-		"no preview": options.IsDisabled, "small preview": options.PreferSmall, "large preview": options.PreferLarge, "preview above": options.Above,
+		"no preview": wish.IsDisabled, "small preview": wish.PreferSmall, "large preview": wish.PreferLarge, "preview above": wish.Above,
 	} {
 		if set {
 			c.log.Badges = append(c.log.Badges, badge)
 		}
 	}
 	slices.Sort(c.log.Badges)
-	return nil
+	return wish, nil
 }
 
 func (s *Server) sendMessage(c call) (outcome, *refusal) {
@@ -251,13 +256,14 @@ func (s *Server) sendMessage(c call) (outcome, *refusal) {
 		return outcome{}, refused
 	}
 	c.log.Buttons = buttons
-	if refused := c.preview(); refused != nil {
+	preview, refused := c.preview()
+	if refused != nil {
 		return outcome{}, refused
 	}
 	if refused := s.answers(c); refused != nil {
 		return outcome{}, refused
 	}
-	m := &message{body: body, markup: markup}
+	m := &message{body: body, markup: markup, preview: preview}
 	to, refused := s.post(c, []*message{m})
 	if refused != nil {
 		return outcome{}, refused
@@ -265,7 +271,12 @@ func (s *Server) sendMessage(c call) (outcome, *refusal) {
 	return outcome{result: m.show(to), messages: []*message{m}}, nil
 }
 
-// sendOne makes the method that sends one medium of a kind.
+// captionAbove reports whether a medium of the kind shows its caption above it.
+func (c call) captionAbove(kind string) bool {
+	return visual[kind] && c.args.values["show_caption_above_media"] == "true"
+}
+
+// sendOne returns the method that sends one medium of a kind.
 func sendOne(kind string) func(*Server, call) (outcome, *refusal) {
 	return func(s *Server, c call) (outcome, *refusal) {
 		caption, refused := c.args.source("caption", "caption_entities").caption(c.note)
@@ -282,122 +293,17 @@ func sendOne(kind string) func(*Server, call) (outcome, *refusal) {
 		if refused != nil {
 			return outcome{}, refused
 		}
+		f.measure(c, c.args.video())
 		c.log.Media = []sim.Media{f.media}
-		m := &message{body: caption, file: f, markup: markup}
+		m := &message{body: caption, file: f, markup: markup, captionAbove: c.captionAbove(kind)}
 		to, refused := s.post(c, []*message{m})
 		if refused != nil {
 			return outcome{}, refused
 		}
-		return outcome{result: m.show(to), messages: []*message{m}}, nil
-	}
-}
-
-// inputMedia is one item of an album.
-type inputMedia struct {
-	Type      string   `json:"type"`
-	Media     string   `json:"media"`
-	Caption   string   `json:"caption"`
-	ParseMode string   `json:"parse_mode"`
-	Entities  []Entity `json:"caption_entities"`
-	Spoiler   bool     `json:"has_spoiler"`
-	Above     bool     `json:"show_caption_above_media"`
-}
-
-func (s *Server) sendMediaGroup(c call) (outcome, *refusal) {
-	var items []inputMedia
-	given, err := c.args.object("media", &items)
-	switch {
-	case err != nil:
-		return outcome{}, badRequest("can't parse media JSON object")
-	case !given:
-		return outcome{}, badRequest("parameter \"media\" is required")
-	case len(items) == 0:
-		return outcome{}, badRequest("there are no messages to send")
-	case len(items) > albumLimit:
-		return outcome{}, badRequest("too many messages to send as an album")
-	case len(items) == 1:
-		c.note("an album of one item; it is sent as a plain message")
-	}
-	if c.args.values["reply_markup"] != "" {
-		c.note("reply_markup is ignored for albums")
-	}
-	if refused := albumMix(items); refused != nil {
-		return outcome{}, refused
-	}
-	messages, refused := s.albumMessages(c, items)
-	if refused != nil {
-		return outcome{}, refused
-	}
-	to, refused := s.post(c, messages)
-	if refused != nil {
-		return outcome{}, refused
-	}
-	var shown []any
-	for _, m := range messages {
-		shown = append(shown, m.show(to))
-	}
-	return outcome{result: shown, messages: messages}, nil
-}
-
-// albumMix checks which kinds stand together: documents and audio files only among themselves.
-func albumMix(items []inputMedia) *refusal {
-	for _, item := range items {
-		switch item.Type {
-		case "photo", "video", "document", "audio", "live_photo":
-		case "animation":
-			return badRequest("can't use the media of the specified type in the album")
-		default:
-			return badRequest("can't parse InputMedia: type \"" + item.Type + "\" is unsupported")
+		shown := m.show(to)
+		if s.scheduleVideos && kind == "video" {
+			shown["message_id"] = 0
 		}
-		if item.Type != items[0].Type {
-			for _, alone := range []string{"document", "audio"} {
-				if item.Type == alone || items[0].Type == alone {
-					return badRequest(alone + " can't be mixed with other media types")
-				}
-			}
-		}
+		return outcome{result: shown, messages: []*message{m}}, nil
 	}
-	return nil
-}
-
-func (s *Server) albumMessages(c call, items []inputMedia) ([]*message, *refusal) {
-	groupID := ""
-	if len(items) > 1 {
-		s.serial++
-		groupID = strconv.FormatUint(14_000_000_000_000_000+s.serial, 10)
-	}
-	var messages []*message
-	c.log.Media = nil
-	for i, item := range items {
-		src := source{text: item.Caption, parseMode: item.ParseMode, entities: item.Entities}
-		caption, refused := src.caption(c.note)
-		if refused != nil {
-			return nil, refused
-		}
-		if item.Media == "" {
-			return nil, badRequest("can't parse InputMedia: media not found")
-		}
-		f, refused := s.input(c, item.Type, "", item.Media, badRequest("can't parse InputMedia: media not found"))
-		if refused != nil {
-			return nil, refused
-		}
-		if item.Spoiler {
-			c.log.Badges = append(c.log.Badges, fmt.Sprint("spoiler ", i+1))
-		}
-		if item.Above {
-			c.log.Badges = append(c.log.Badges, fmt.Sprint("caption above ", i+1))
-		}
-		if (item.Spoiler || item.Above) && item.Type != "photo" && item.Type != "video" {
-			c.note("a " + item.Type + " has no spoiler, and its caption stands below")
-		}
-		shown := f.media
-		if i == 0 {
-			c.log.Text, c.log.Marks = caption.text, caption.marks()
-		} else {
-			shown.Caption = caption.text
-		}
-		c.log.Media = append(c.log.Media, shown)
-		messages = append(messages, &message{body: caption, file: f, groupID: groupID})
-	}
-	return messages, nil
 }

@@ -1,12 +1,10 @@
-// Package telegram simulates the Telegram Bot API, version 10.1, as far as
-// publishing needs it: the send, edit, delete, pin and forward methods, the health
-// checks, and webhooks with the updates by which bots learn of their rights, of
-// what is said and of titles that change.
+// Package telegram simulates the Telegram Bot API, version 10.1: the methods to send, edit, delete, pin and
+// forward messages, the health checks, and webhooks with updates about rights, messages and titles.
 //
-// It is strict where the real server is: markup, lengths in code points, albums,
-// file ids bound to bot and kind, rights, rates; refusals carry the real
-// server's texts. What it does not do: detect links and hashtags in plain text,
-// fetch media by URL, keep updates for getUpdates, push two updates of a bot at once.
+// It is as strict as the real server: markup, lengths in code points, albums, file ids bound to bot and
+// kind, rights and rates. Its errors have the texts of the real server. It does not detect links and
+// hashtags in plain text, fetch media by URL, keep updates for getUpdates, or push two updates of a bot at
+// the same time.
 package telegram
 
 import (
@@ -23,10 +21,10 @@ import (
 	"autopost/internal/sim"
 )
 
-// Platform is the simulator's name in the log and in fault rules.
+// Platform is the name of the simulator in the log and in fault rules.
 const Platform = "telegram"
 
-// Access is what the bots of a chat may do there.
+// Access is the access of all bots to a chat.
 type Access string
 
 // The kinds of access. The zero value is AccessAdmin.
@@ -38,31 +36,32 @@ const (
 	AccessKicked   Access = "kicked"
 )
 
-// Chat describes a simulated chat.
+// Chat is a simulated chat.
 type Chat struct {
 	// ID is negative for groups and channels.
 	ID int64
-	// Type is "channel" (the default for a negative ID), "supergroup", "group" or "private".
+	// Type is "channel", "supergroup", "group" or "private". The default is "channel" for a negative ID, else
+	// "private".
 	Type  string
 	Title string
 	// Username is without the @.
 	Username string
 	Access   Access
-	// Protected chats refuse forwarding.
+	// Protected says that messages cannot be forwarded.
 	Protected bool
 	// Threads are the message_thread_id values of a forum.
 	Threads []int64
 }
 
-// Limits are the platform's rate limits; a zero Rate is no limit.
+// Limits are the rate limits of the server. A zero Rate is unlimited.
 type Limits struct {
-	// Token is for all messages of one bot, Chat for those to one chat, Group for
-	// those to one group or supergroup. An album costs its items.
+	// Token limits the messages of one bot, Chat those to one chat, Group those to one group or supergroup.
+	// Each item of an album counts.
 	Token, Chat, Group sim.Rate
 }
 
-// DefaultLimits are the published ones: 30 messages a second for a bot, one a
-// second with short bursts for a chat, 20 a minute for a group.
+// DefaultLimits are the published limits: 30 messages a second for a bot, one a second with short bursts
+// for a chat, 20 a minute for a group.
 func DefaultLimits() Limits {
 	return Limits{
 		Token: sim.Rate{PerSecond: 30, Burst: 30},
@@ -73,37 +72,59 @@ func DefaultLimits() Limits {
 
 // Options are the settings of a Server.
 type Options struct {
-	// Limits are DefaultLimits when nil; a pointer to the zero value is no limits.
+	// Limits are DefaultLimits if nil. A pointer to the zero value means unlimited.
 	Limits *Limits
-	// AnyBot takes every well-formed token for a bot's.
+	// AnyBot accepts each well-formed token.
 	AnyBot bool
-	// AnyChat makes unknown chats when they are first spoken to.
+	// AnyChat creates unknown chats on their first use.
 	AnyChat bool
-	// Local takes webhooks of any port and of plain HTTP, as a self-hosted server in local mode does.
+	// Local accepts webhooks with any port and with plain HTTP, as a self-hosted server in local mode.
 	Local bool
 }
 
-// Message is a message as the platform stores it.
+// Message is a stored message.
 type Message struct {
 	ChatID, ID int64
 	Date       time.Time
-	// Text is the text or the caption, markup parsed away.
+	// Text is the text or the caption, without markup.
 	Text     string
 	Entities []Entity
-	// Media is nil for a text message; FileID is the medium's.
+	// Media is nil for a text message. FileID is the file id of the medium.
 	Media        *sim.Media
 	FileID       string
 	MediaGroupID string
 	ThreadID     int64
+	Preview      LinkPreview
+	// CaptionAbove says that the caption is above the media.
+	CaptionAbove bool
+	// Video is set for videos and animations.
+	Video *Video
 }
 
-// Server is the simulated platform, an http.Handler of the API's own paths
-// (/bot<token>/<method>).
+// LinkPreview is how a message shows the preview of a link.
+type LinkPreview struct {
+	IsDisabled  bool   `json:"is_disabled,omitempty"`
+	URL         string `json:"url,omitempty"`
+	PreferSmall bool   `json:"prefer_small_media,omitempty"`
+	PreferLarge bool   `json:"prefer_large_media,omitempty"`
+	Above       bool   `json:"show_above_text,omitempty"`
+}
+
+// Video holds the dimensions of a video: its sides in pixels, its duration in seconds.
+type Video struct {
+	Width     int  `json:"width"`
+	Height    int  `json:"height"`
+	Duration  int  `json:"duration"`
+	Streaming bool `json:"supports_streaming"`
+}
+
+// Server is the simulated server. It is an http.Handler for the paths /bot<token>/<method>.
 type Server struct {
 	core    *sim.Core
 	opts    Options
 	buckets sim.Buckets
-	courier *sim.Courier
+	// webhooks delivers the updates.
+	webhooks *sim.WebhookSender
 
 	mu     sync.Mutex
 	limits Limits
@@ -111,8 +132,10 @@ type Server struct {
 	chats  map[int64]*chat
 	files  map[string]*file
 	serial uint64
-	// newNames gives the file of a forwarded message an id of its own.
-	newNames bool
+	// renameForwarded: see RenameForwarded.
+	renameForwarded bool
+	// scheduleVideos: see ScheduleVideos.
+	scheduleVideos bool
 }
 
 type bot struct {
@@ -120,7 +143,7 @@ type bot struct {
 	token    string
 	username string
 	webhook  webhook
-	// pending are the updates that no webhook has taken yet, oldest first.
+	// pending are the updates that no webhook has accepted yet, oldest first.
 	pending    []*update
 	lastUpdate int64
 }
@@ -134,12 +157,12 @@ type chat struct {
 	pinned     []int64
 }
 
-// remembered is how many messages of a chat can still be edited, deleted and forwarded.
+// remembered is the number of newest messages of a chat that are stored.
 const remembered = 10_000
 
-// New returns a platform without bots and chats.
+// New returns a server without bots and chats.
 func New(core *sim.Core, opts Options) *Server {
-	s := &Server{core: core, opts: opts, limits: DefaultLimits(), courier: sim.NewCourier()}
+	s := &Server{core: core, opts: opts, limits: DefaultLimits(), webhooks: sim.NewWebhookSender()}
 	if opts.Limits != nil {
 		s.limits = *opts.Limits
 	}
@@ -149,11 +172,10 @@ func New(core *sim.Core, opts Options) *Server {
 
 var tokenForm = regexp.MustCompile(`^[1-9][0-9]{0,15}:[A-Za-z0-9_-]{3,60}$`)
 
-// AddBot makes a bot; token is "<digits>:<secret>", of which the digits become
-// its user id.
+// AddBot adds a bot. The token is "<digits>:<secret>"; the digits are the bot's user id.
 func (s *Server) AddBot(token string) error {
 	if !tokenForm.MatchString(token) {
-		return errors.New("telegram token is not of the form digits:secret")
+		return errors.New("a Telegram token must be digits:secret")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,20 +185,20 @@ func (s *Server) AddBot(token string) error {
 
 func (s *Server) addBot(token string) *bot {
 	digits, _, _ := strings.Cut(token, ":")
-	id, _ := strconv.ParseInt(digits, 10, 64) // the form was checked
+	id, _ := strconv.ParseInt(digits, 10, 64) // tokenForm was checked
 	b := &bot{id: id, token: token, username: "sim_" + digits + "_bot"}
 	s.bots[token] = b
 	return b
 }
 
-// RevokeBot makes the token unknown, and keeps it so under AnyBot.
+// RevokeBot makes a token unknown, also under AnyBot.
 func (s *Server) RevokeBot(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bots[token] = nil
 }
 
-// AddChat makes or replaces a chat; a replaced chat keeps its messages.
+// AddChat adds or replaces a chat. A replaced chat keeps its messages.
 func (s *Server) AddChat(c Chat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +224,7 @@ func (s *Server) addChat(c Chat) *chat {
 	return known
 }
 
-// SetAccess changes what the bots may do in a known chat, and tells them.
+// SetAccess changes the bots' access to a known chat. They get an update.
 func (s *Server) SetAccess(chatID int64, access Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +235,7 @@ func (s *Server) SetAccess(chatID int64, access Access) {
 	}
 }
 
-// Migrate turns the group from into the supergroup to, as Telegram does: calls
-// to the old id are refused with the new one.
+// Migrate turns the group from into the supergroup to. Calls with the old id then fail with the new id.
 func (s *Server) Migrate(from, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,23 +254,30 @@ func (s *Server) SetLimits(limits Limits) {
 	s.buckets.Reset()
 }
 
-// RenameForwarded gives the file of what is forwarded from now on an id of its own, which
-// the real platform may: it promises no more than that either is good to send.
+// RenameForwarded gives the file of each message that is forwarded from now on another id. The real server
+// does not promise the same id.
 func (s *Server) RenameForwarded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newNames = true
+	s.renameForwarded = true
 }
 
-// ExpireFiles makes all file ids given so far invalid.
+// ScheduleVideos makes the server post videos later, as the real one does in large chats. From now on it
+// answers them with message_id 0. Messages returns them with their real ids.
+func (s *Server) ScheduleVideos() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scheduleVideos = true
+}
+
+// ExpireFiles makes all present file ids invalid.
 func (s *Server) ExpireFiles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.files)
 }
 
-// Reset forgets messages, files and spent rates; bots and chats stay, and
-// message ids go on growing.
+// Reset removes messages, files and the use of rate limits. It keeps bots, chats and the next message ids.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +289,7 @@ func (s *Server) Reset() {
 	s.buckets.Reset()
 }
 
-// Messages returns what a chat holds, in order of id.
+// Messages returns the messages of a chat in the order of their ids.
 func (s *Server) Messages(chatID int64) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +305,7 @@ func (s *Server) Messages(chatID int64) []Message {
 	return out
 }
 
-// bot returns the bot of a token, or nil.
+// bot returns the bot with a token; nil if it is unknown.
 func (s *Server) bot(token string) *bot {
 	b, known := s.bots[token]
 	if !known && s.opts.AnyBot && tokenForm.MatchString(token) {
@@ -286,7 +314,7 @@ func (s *Server) bot(token string) *bot {
 	return b
 }
 
-// chat returns the chat of a chat_id parameter (a number or @username), or nil.
+// chat returns the chat of a chat_id, which is a number or an @username; nil if it is unknown.
 func (s *Server) chat(id string) *chat {
 	if name, ok := strings.CutPrefix(id, "@"); ok {
 		for _, c := range s.chats {

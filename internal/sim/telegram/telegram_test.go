@@ -19,6 +19,7 @@ import (
 
 	"autopost/internal/sim"
 	"autopost/internal/sim/telegram"
+	"autopost/internal/testing/wait"
 )
 
 const (
@@ -26,6 +27,9 @@ const (
 	other   = "7654321:BBOtherToken"
 	channel = int64(-1001234567890)
 	group   = int64(-1009876543210)
+
+	// patience bounds waits that only a fault makes long.
+	patience = wait.Bound
 )
 
 type fixture struct {
@@ -61,7 +65,10 @@ type sentMessage struct {
 		Width  int    `json:"width"`
 	} `json:"photo"`
 	Video *struct {
-		FileID string `json:"file_id"`
+		FileID   string `json:"file_id"`
+		Width    int    `json:"width"`
+		Height   int    `json:"height"`
+		Duration int    `json:"duration"`
 	} `json:"video"`
 	Document *struct {
 		FileID string `json:"file_id"`
@@ -113,7 +120,7 @@ func (f fixture) send(t *testing.T, text, mode string) answer {
 	return f.call(t, "sendMessage", map[string]any{"chat_id": channel, "text": text, "parse_mode": mode})
 }
 
-// upload sends a multipart form; files are keyed by part name, content by string.
+// upload sends a multipart form. files maps names of parts to contents.
 func (f fixture) upload(t *testing.T, token, method string, fields, files map[string]string) answer {
 	t.Helper()
 	var b bytes.Buffer
@@ -164,7 +171,7 @@ func picture(t *testing.T, width, height int) string {
 func TestTokensAndPaths(t *testing.T) {
 	f := newFixture(t, telegram.Limits{})
 	require.True(t, f.call(t, "getMe", nil).OK)
-	require.True(t, f.call(t, "GETME", nil).OK, "method names are taken without case")
+	require.True(t, f.call(t, "GETME", nil).OK, "the case of method names is ignored")
 	f.do(t, "1234567:WrongSecret", "getMe", "", nil).refused(t, 401, "Unauthorized")
 	f.do(t, "nonsense", "getMe", "", nil).refused(t, 401, "Unauthorized: invalid token specified")
 	f.call(t, "sendPigeon", nil).refused(t, 404, "Not Found: method not found")
@@ -189,7 +196,7 @@ func TestEncodings(t *testing.T) {
 	}, nil).message(t).Entities)
 	m := f.call(t, "sendMessage", map[string]any{"chat_id": channel, "text": "hi", "entities": bold}).message(t)
 	require.Equal(t, bold, m.Entities)
-	require.Equal(t, int64(4), m.MessageID, "ids grow per chat")
+	require.Equal(t, int64(4), m.MessageID, "ids increase per chat")
 	require.Equal(t, channel, m.SenderChat.ID)
 	require.Nil(t, m.From)
 
@@ -343,7 +350,7 @@ func TestChatsAndRights(t *testing.T) {
 		})
 	}
 	f := newFixture(t, telegram.Limits{})
-	for _, id := range []any{-42, "@nobody", "nonsense"} {
+	for _, id := range []any{-42, "@unknown", "nonsense"} {
 		f.call(t, "sendMessage", map[string]any{"chat_id": id, "text": "x"}).refused(t, 400, "Bad Request: chat not found")
 	}
 	f.call(t, "sendMessage", map[string]any{"text": "x"}).refused(t, 400, "Bad Request: chat_id is empty")
@@ -379,7 +386,7 @@ func TestRates(t *testing.T) {
 		a.refused(t, 429, fmt.Sprintf("Too Many Requests: retry after %d", a.Parameters.RetryAfter))
 		require.InDelta(t, 10, a.Parameters.RetryAfter, 1)
 		require.Equal(t, strconv.Itoa(a.Parameters.RetryAfter), a.header.Get("Retry-After"))
-		require.True(t, f.call(t, "sendMessage", map[string]any{"chat_id": group, "text": "x"}).OK, "another chat is not concerned")
+		require.True(t, f.call(t, "sendMessage", map[string]any{"chat_id": group, "text": "x"}).OK, "another chat has its own limit")
 		entries := f.core.Log.Entries()
 		require.Equal(t, a.Parameters.RetryAfter, entries[2].RetryAfter)
 		require.Len(t, f.Messages(channel), 2)
@@ -388,9 +395,9 @@ func TestRates(t *testing.T) {
 		f := newFixture(t, telegram.Limits{Token: sim.Rate{PerSecond: 0.1, Burst: 1}})
 		require.True(t, f.send(t, "1", "").OK)
 		require.Equal(t, 429, f.call(t, "sendMessage", map[string]any{"chat_id": group, "text": "x"}).status)
-		require.True(t, f.call(t, "getMe", nil).OK, "only messages are counted")
+		require.True(t, f.call(t, "getMe", nil).OK, "only messages count")
 		a := f.do(t, other, "sendMessage", "application/json", strings.NewReader(fmt.Sprintf(`{"chat_id":%d,"text":"x"}`, channel)))
-		require.True(t, a.OK, "another bot is not concerned")
+		require.True(t, a.OK, "another bot has its own limit")
 	})
 	t.Run("group, album costs its items", func(t *testing.T) {
 		f := newFixture(t, telegram.Limits{Group: sim.Rate{PerSecond: 0.1, Burst: 3}})
@@ -398,7 +405,7 @@ func TestRates(t *testing.T) {
 		require.True(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": group, "media": album}).OK)
 		require.Equal(t, 429, f.call(t, "sendMediaGroup", map[string]any{"chat_id": group, "media": album}).status)
 		require.True(t, f.call(t, "sendMessage", map[string]any{"chat_id": group, "text": "x"}).OK)
-		require.True(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": album}).OK, "channels are no groups")
+		require.True(t, f.call(t, "sendMediaGroup", map[string]any{"chat_id": channel, "media": album}).OK, "a channel is not a group")
 	})
 	t.Run("published", func(t *testing.T) {
 		l := telegram.DefaultLimits()
@@ -429,8 +436,7 @@ func TestHealthChecks(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"id":%d,"type":"channel","title":"Demo shop","username":"demo_shop","has_protected_content":true,"accent_color_id":0,"max_reaction_count":11}`, channel),
 		string(f.call(t, "getChat", map[string]any{"chat_id": "@demo_shop"}).Result))
 	for access, status := range map[telegram.Access]string{
-		telegram.AccessAdmin: "administrator", telegram.AccessReadOnly: "administrator", telegram.AccessMember: "member",
-		telegram.AccessNone: "left", telegram.AccessKicked: "kicked",
+		telegram.AccessAdmin: "administrator", telegram.AccessReadOnly: "administrator", telegram.AccessNone: "left", telegram.AccessKicked: "kicked",
 	} {
 		f.SetAccess(channel, access)
 		var member struct {
@@ -442,6 +448,8 @@ func TestHealthChecks(t *testing.T) {
 		require.Equal(t, status, member.Status)
 		require.Equal(t, access == telegram.AccessAdmin, member.MayPost)
 	}
+	f.SetAccess(channel, telegram.AccessMember)
+	f.call(t, "getChatMember", map[string]any{"chat_id": channel, "user_id": 1234567}).refused(t, 400, "Bad Request: member list is inaccessible")
 	f.call(t, "getChatMember", map[string]any{"chat_id": channel, "user_id": 5}).refused(t, 400, "Bad Request: PARTICIPANT_ID_INVALID")
 }
 

@@ -18,7 +18,7 @@ const (
 	maxRawBytes = 32768 // bytes of a text parameter, markup included
 )
 
-// Entity is a formatted stretch of a text; Offset and Length count UTF-16 code units.
+// Entity is a formatted part of a text. Offset and Length count UTF-16 code units.
 type Entity struct {
 	Type          string `json:"type"`
 	Offset        int    `json:"offset"`
@@ -28,7 +28,7 @@ type Entity struct {
 	CustomEmojiID string `json:"custom_emoji_id,omitempty"`
 }
 
-// formatted is a text as the platform keeps it.
+// formatted is a text as the server stores it.
 type formatted struct {
 	text     string
 	entities []Entity
@@ -59,8 +59,8 @@ func (a arguments) source(textName, entitiesName string) source {
 	return src
 }
 
-// parse turns a text parameter into what is stored: markup parsed away, cleaned
-// and trimmed. It says nothing about the length after parsing.
+// parse returns a text parameter without markup, cleaned and trimmed. It does not check the length of the
+// result.
 func (src source) parse(note func(string)) (formatted, *refusal) {
 	switch {
 	case len(src.text) > maxRawBytes:
@@ -76,7 +76,7 @@ func (src source) parse(note func(string)) (formatted, *refusal) {
 	case "markdownv2":
 		f, err = parseMarkdownV2(src.text)
 	case "markdown":
-		note("legacy Markdown is taken for plain text here")
+		note("the simulator takes legacy Markdown for plain text")
 	case "", "none":
 		if src.entitiesErr != nil {
 			return formatted{}, badRequest("can't parse entities JSON object")
@@ -107,7 +107,7 @@ func checkEntities(src source) ([]Entity, error) {
 	return out, nil
 }
 
-// parseError is a text after "can't parse entities: ".
+// parseError is the text after "can't parse entities: ".
 type parseError string
 
 func (e parseError) Error() string { return string(e) }
@@ -116,11 +116,11 @@ func parseErrorf(format string, args ...any) error {
 	return parseError(fmt.Sprintf(format, args...))
 }
 
-// clean removes carriage returns, replaces control characters by spaces, trims
-// surrounding white space and moves the entities along.
+// clean removes carriage returns, replaces control characters by spaces, trims surrounding white space
+// and adjusts the entities.
 func (f formatted) clean() formatted {
 	var kept strings.Builder
-	var at []int // for each old UTF-16 offset the new one
+	var at []int // the new UTF-16 offset of each old one
 	pos := 0
 	for _, r := range f.text {
 		for range utf16Len(string(r)) {
@@ -185,7 +185,7 @@ func (src source) message(note func(string)) (formatted, *refusal) {
 	return f, nil
 }
 
-// marks are the entities as the log keeps them.
+// marks returns the entities in the form of the log.
 func (f formatted) marks() []sim.Mark {
 	var out []sim.Mark
 	for _, e := range f.entities {
@@ -194,8 +194,8 @@ func (f formatted) marks() []sim.Mark {
 	return out
 }
 
-// link returns the URL of a text link as the platform stores it; a URL it would
-// not take gives "", and then the text stays without a link.
+// link returns the URL of a text link as the server stores it; "" if it rejects the URL. The text then has
+// no link.
 func link(raw string) string {
 	raw = strings.TrimSpace(raw)
 	if raw == "" || strings.ContainsAny(raw, " \n\t") {
@@ -225,7 +225,7 @@ func link(raw string) string {
 	return raw
 }
 
-// keyboard checks a reply_markup and returns it as it was given.
+// keyboard checks a reply_markup. It returns it unchanged, and its buttons.
 func (a arguments) keyboard() (json.RawMessage, [][]sim.Button, *refusal) {
 	type button struct {
 		Text         string          `json:"text"`

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// keptFor is how long an update is tried to be brought.
-	keptFor = 24 * time.Hour
-	// goneAfter is how long a webhook may answer 410 before it is closed.
+	// maxAge is how long the delivery of an update is retried.
+	maxAge = 24 * time.Hour
+	// goneAfter is how long a webhook may answer 410 before it is removed.
 	goneAfter = 23 * time.Hour
-	// longestAsked bounds the Retry-After of a webhook's answer.
-	longestAsked = time.Hour
-	// firstUpdate is a bot's first update_id.
+	// maxRetryAfter limits the Retry-After of a webhook's answer.
+	maxRetryAfter = time.Hour
+	// firstUpdate is the first update_id of a bot.
 	firstUpdate = 90_001
 )
 
-// unlisted are the types that a webhook without allowed_updates is not sent.
+// unlisted are the types of updates that a webhook without allowed_updates does not get.
 var unlisted = []string{"chat_member", "message_reaction", "message_reaction_count"}
 
-// update waits to be brought.
+// update is an update that no webhook has accepted yet.
 type update struct {
 	kind     string
 	body     []byte
@@ -33,22 +33,21 @@ type update struct {
 	attempts int
 }
 
-// retryIn is how long after its attempts, the last of which failed, an update is
-// tried again: at once after the first, then twice as long each time, up to a
-// random time of one to two minutes; or as long as the webhook asked for.
+// retryIn is the wait after the last of some failed attempts: the webhook's own Retry-After, else nothing
+// after the first attempt, then a doubling wait up to a random time of one to two minutes.
 func retryIn(attempts int, asked time.Duration) time.Duration {
 	if asked > 0 {
-		return min(asked, longestAsked)
+		return min(asked, maxRetryAfter)
 	}
 	if attempts <= 1 {
 		return 0
 	}
-	most := time.Minute + time.Duration(rand.Int64N(int64(time.Minute))) //nolint:gosec // no secret, a jitter
+	most := time.Minute + time.Duration(rand.Int64N(int64(time.Minute))) //nolint:gosec // jitter, not a secret
 	return min(time.Second<<min(attempts-2, 10), most)
 }
 
-// tell gives every bot an update; s.mu is held. Those without a webhook keep it for when they have one.
-func (s *Server) tell(kind string, content func(b *bot) map[string]any) {
+// notify adds an update to each bot and sends it to the bots with a webhook. The caller holds s.mu.
+func (s *Server) notify(kind string, content func(b *bot) map[string]any) {
 	for _, b := range s.bots {
 		if b == nil {
 			continue
@@ -62,22 +61,22 @@ func (s *Server) tell(kind string, content func(b *bot) map[string]any) {
 	}
 }
 
-// send has an update brought to the bot's webhook.
+// send schedules the delivery of an update.
 func (s *Server) send(b *bot, u *update) {
-	s.courier.Send(b.token, func(ctx context.Context) (time.Duration, bool) { return s.bring(ctx, b, u) })
+	s.webhooks.Send(b.token, func(ctx context.Context) (time.Duration, bool) { return s.deliver(ctx, b, u) })
 }
 
-// sendPending has brought what waited for a webhook; what is under way is not brought twice.
+// sendPending schedules the delivery of all pending updates.
 func (s *Server) sendPending(b *bot) {
-	b.pending = slices.DeleteFunc(b.pending, s.aged)
+	b.pending = slices.DeleteFunc(b.pending, s.expired)
 	for _, u := range b.pending {
 		s.send(b, u)
 	}
-	s.courier.Nudge(b.token)
+	s.webhooks.Nudge(b.token)
 }
 
-// bring makes one attempt.
-func (s *Server) bring(ctx context.Context, b *bot, u *update) (wait time.Duration, done bool) {
+// deliver makes one attempt to deliver an update. It returns the wait before the next one.
+func (s *Server) deliver(ctx context.Context, b *bot, u *update) (wait time.Duration, done bool) {
 	s.mu.Lock()
 	hook, dropped := b.webhook, b.webhook.url == "" || !slices.Contains(b.pending, u)
 	u.attempts++
@@ -94,20 +93,20 @@ func (s *Server) bring(ctx context.Context, b *bot, u *update) (wait time.Durati
 	if hook.secret != "" {
 		header.Set("X-Telegram-Bot-Api-Secret-Token", hook.secret)
 	}
-	status, asked, err := s.courier.Deliver(ctx, sim.Push{Platform: Platform, Kind: u.kind, Attempt: attempt}, hook.url, header, u.body)
+	status, asked, err := s.webhooks.Deliver(ctx, sim.Push{Platform: Platform, Kind: u.kind, Attempt: attempt}, hook.url, header, u.body)
 	if status >= 200 && status < 300 {
 		s.drop(b, u)
 		return 0, true
 	}
 	s.failed(b, hook.url, status, err)
-	if s.aged(u) {
+	if s.expired(u) {
 		s.drop(b, u)
 		return 0, true
 	}
 	return s.core.Pace.Of(retryIn(attempt, asked)), false
 }
 
-// failed keeps what getWebhookInfo tells, and closes a webhook that has been gone for long.
+// failed records a failure for getWebhookInfo. It removes a webhook that answered 410 for goneAfter.
 func (s *Server) failed(b *bot, url string, status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,9 +134,10 @@ func (s *Server) drop(b *bot, u *update) {
 	b.pending = slices.DeleteFunc(b.pending, func(p *update) bool { return p == u })
 }
 
-// aged reports whether the time of an update is over.
-func (s *Server) aged(u *update) bool { return time.Since(u.born) >= s.core.Pace.Of(keptFor) }
+// expired reports whether an update is older than maxAge.
+func (s *Server) expired(u *update) bool { return time.Since(u.born) >= s.core.Pace.Of(maxAge) }
 
+// wants reports whether the webhook gets updates of a type.
 func (w webhook) wants(kind string) bool {
 	if len(w.allowedUpdates) == 0 {
 		return !slices.Contains(unlisted, kind)
@@ -145,14 +145,14 @@ func (w webhook) wants(kind string) bool {
 	return slices.Contains(w.allowedUpdates, kind)
 }
 
-// user is the person who does what updates tell of.
+// user is the person in the "from" field of all updates.
 var user = map[string]any{"id": 5001, "is_bot": false, "first_name": "Olga"}
 
-// changed tells what became of the bots' membership of a chat; s.mu is held.
+// changed sends the new membership of each bot in a chat. The caller holds s.mu.
 func (s *Server) changed(c *chat, before Access) {
 	old := *c
 	old.Access = before
-	s.tell("my_chat_member", func(b *bot) map[string]any {
+	s.notify("my_chat_member", func(b *bot) map[string]any {
 		return map[string]any{
 			"chat": c.show(), "from": user, "date": time.Now().Unix(),
 			"old_chat_member": old.member(b), "new_chat_member": c.member(b),
@@ -160,7 +160,7 @@ func (s *Server) changed(c *chat, before Access) {
 	})
 }
 
-// service tells of something in a chat that is no post of a bot; s.mu is held.
+// service sends a message that no bot posted. The caller holds s.mu.
 func (s *Server) service(c *chat, more map[string]any) {
 	kind := "message"
 	if c.Type == "channel" {
@@ -176,10 +176,10 @@ func (s *Server) service(c *chat, more map[string]any) {
 	for name, value := range more {
 		m[name] = value
 	}
-	s.tell(kind, func(*bot) map[string]any { return m })
+	s.notify(kind, func(*bot) map[string]any { return m })
 }
 
-// Say makes somebody write into a known chat; the bots that may hear it are told.
+// Say makes a user write into a known chat. The bots get an update.
 func (s *Server) Say(chatID int64, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *Server) Say(chatID int64, text string) {
 	}
 }
 
-// Rename gives a known chat another title, and tells the bots in it.
+// Rename changes the title of a known chat. The bots get an update.
 func (s *Server) Rename(chatID int64, title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,13 +198,13 @@ func (s *Server) Rename(chatID int64, title string) {
 	}
 }
 
-// Pushes returns the attempts to bring updates, oldest first.
-func (s *Server) Pushes() []sim.Push { return s.courier.Pushes() }
+// Pushes returns the attempts to deliver updates, oldest first.
+func (s *Server) Pushes() []sim.Push { return s.webhooks.Pushes() }
 
-// Close ends the pushes.
-func (s *Server) Close() { s.courier.Close() }
+// Close stops the delivery of updates.
+func (s *Server) Close() { s.webhooks.Close() }
 
-// describeWebhook is what getWebhookInfo answers.
+// describeWebhook returns the result of getWebhookInfo.
 func (b *bot) describeWebhook() map[string]any {
 	hook := b.webhook
 	info := map[string]any{"url": hook.url, "has_custom_certificate": false, "pending_update_count": len(b.pending)}
@@ -220,7 +220,7 @@ func (b *bot) describeWebhook() map[string]any {
 	return info
 }
 
-// member is how a bot belongs to the chat.
+// member returns a bot's membership of the chat, as the API shows it.
 func (c *chat) member(b *bot) map[string]any {
 	member := map[string]any{"user": b.user()}
 	switch {
@@ -243,7 +243,7 @@ func (c *chat) member(b *bot) map[string]any {
 	return member
 }
 
-// validateHook says what is wrong with a webhook's address.
+// validateHook checks the URL of a webhook.
 func (s *Server) validateHook(scheme, port string) *refusal {
 	switch {
 	case s.opts.Local:

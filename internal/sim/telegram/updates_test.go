@@ -15,7 +15,7 @@ import (
 	"autopost/internal/sim/telegram"
 )
 
-// hook is a webhook that answers as it is told.
+// hook is a webhook with a chosen answer.
 type hook struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -45,7 +45,8 @@ func (h *hook) answer(status int) {
 	h.status = status
 }
 
-func (h *hook) came() []map[string]any {
+// received returns the bodies of all requests.
+func (h *hook) received() []map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]map[string]any(nil), h.bodies...)
@@ -75,16 +76,16 @@ func (f fixture) info(t *testing.T) (info struct {
 	return info
 }
 
-func TestRightsAreToldWithTheSecret(t *testing.T) {
+func TestChangedRightsArePushedWithTheSecret(t *testing.T) {
 	f, h := newLocal(t, 1), newHook(t)
 	f.SetAccess(channel, telegram.AccessReadOnly)
 	require.Equal(t, 1, f.info(t).Pending, "an update waits for a webhook")
 	require.True(t, f.call(t, "setWebhook", map[string]any{"url": h.URL, "secret_token": "hook-secret", "allowed_updates": []string{"my_chat_member"}}).OK)
-	f.Say(channel, "not asked for")
+	f.Say(channel, "not subscribed")
 	f.SetAccess(channel, telegram.AccessKicked)
 	f.SetAccess(channel, telegram.AccessKicked)
-	require.Eventually(t, func() bool { return len(h.came()) == 2 && f.info(t).Pending == 0 }, 10*time.Second, time.Millisecond)
-	first, second := h.came()[0], h.came()[1]
+	require.Eventually(t, func() bool { return len(h.received()) == 2 && f.info(t).Pending == 0 }, patience, time.Millisecond)
+	first, second := h.received()[0], h.received()[1]
 	require.Less(t, first["update_id"], second["update_id"])
 	member := second["my_chat_member"].(map[string]any)
 	require.Equal(t, "administrator", member["old_chat_member"].(map[string]any)["status"])
@@ -94,38 +95,38 @@ func TestRightsAreToldWithTheSecret(t *testing.T) {
 	require.Empty(t, f.info(t).URL)
 }
 
-func TestAnUpdateComesAgainUntilItIsTaken(t *testing.T) {
+func TestUpdateIsRepeatedUntilItIsAccepted(t *testing.T) {
 	f, h := newLocal(t, 0.001), newHook(t)
 	h.answer(503)
 	require.True(t, f.call(t, "setWebhook", map[string]any{"url": h.URL}).OK)
 	f.Rename(channel, "Another title")
-	require.Eventually(t, func() bool { return len(h.came()) > 4 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.received()) > 4 }, patience, time.Millisecond)
 	require.Equal(t, "Wrong response from the webhook: 503 Service Unavailable", f.info(t).Failure)
 	h.answer(200)
-	require.Eventually(t, func() bool { return f.info(t).Pending == 0 }, 10*time.Second, time.Millisecond)
-	for _, body := range h.came() {
-		require.Equal(t, h.came()[0], body)
+	require.Eventually(t, func() bool { return f.info(t).Pending == 0 }, patience, time.Millisecond)
+	for _, body := range h.received() {
+		require.Equal(t, h.received()[0], body)
 	}
 	pushes := f.Pushes()
 	require.Equal(t, 200, pushes[len(pushes)-1].Status)
 	require.Equal(t, len(pushes), pushes[len(pushes)-1].Attempt)
 }
 
-func TestAnUpdateIsDroppedAfterADay(t *testing.T) {
+func TestUpdateIsDroppedAfterADay(t *testing.T) {
 	f, h := newLocal(t, 0.000001), newHook(t)
 	h.answer(500)
 	require.True(t, f.call(t, "setWebhook", map[string]any{"url": h.URL}).OK)
 	f.Say(channel, "hi")
-	require.Eventually(t, func() bool { return f.info(t).Pending == 0 }, 10*time.Second, time.Millisecond)
-	require.NotEmpty(t, f.info(t).URL, "the webhook stays")
+	require.Eventually(t, func() bool { return f.info(t).Pending == 0 }, patience, time.Millisecond)
+	require.NotEmpty(t, f.info(t).URL, "the webhook is kept")
 }
 
-func TestAWebhookThatIsGoneIsClosed(t *testing.T) {
+func TestGoneWebhookIsRemoved(t *testing.T) {
 	f, h := newLocal(t, 0.000001), newHook(t)
 	h.answer(410)
 	require.True(t, f.call(t, "setWebhook", map[string]any{"url": h.URL}).OK)
 	require.Eventually(t, func() bool {
 		f.Say(channel, "hi")
 		return f.info(t).URL == ""
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, time.Millisecond)
 }

@@ -40,7 +40,7 @@ func TestSignaturesAreVerified(t *testing.T) {
 		"no nonce":           f.signature("GET", meURL, map[string]string{"oauth_nonce": ""}, "t+secret"),
 		"a parameter twice":  f.signature("GET", meURL, nil, "t+secret") + `, oauth_nonce="n"`,
 		"nothing":            "",
-		"an unknown bearer":  "Bearer nobody-knows",
+		"an unknown bearer":  "Bearer unknown-token",
 		"a refresh token":    "Bearer " + f.refresh,
 		"an unknown scheme":  "Basic YTpi",
 		"a half-quoted pair": "OAuth oauth_token",
@@ -85,7 +85,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 	require.Equal(t, 200, f.as(renewed.Access, "GET", "/2/users/me", "").status)
 
 	f.refused(f.renew(f.refresh, "client:hush"), 400, "Value passed for the token was invalid.")
-	f.refused(f.renew("nobody-knows", "client:hush"), 400, `"error":"invalid_request"`)
+	f.refused(f.renew("unknown-token", "client:hush"), 400, `"error":"invalid_request"`)
 	require.Equal(t, 200, f.renew(renewed.Refresh, "client:hush").status)
 	f.Disconnect("42")
 	require.Equal(t, 401, f.as(renewed.Access, "GET", "/2/users/me", "").status)
@@ -93,7 +93,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 	f.refused(f.serve("", "POST", "/2/oauth2/token", "application/json", "{}"), 400, "not a form")
 }
 
-func TestAccessTokensExpireAtThePaceOfTheWorld(t *testing.T) {
+func TestAccessTokensExpireAtTheSimulatorPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		<-time.After(2*time.Hour - time.Second)
@@ -108,7 +108,7 @@ func TestAccessTokensExpireAtThePaceOfTheWorld(t *testing.T) {
 	})
 }
 
-func TestWhatACredentialMayDo(t *testing.T) {
+func TestRightsOfCredentials(t *testing.T) {
 	f := newFixture(t)
 	reading, none, err := f.GrantOAuth2("app", "42", "tweet.read users.read")
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -11,18 +12,18 @@ const (
 	quarter = 15 * time.Minute
 	day     = 24 * time.Hour
 
-	// The headers of a limit begin with these.
+	// Prefixes of the headers of a limit.
 	userLimit = "x-rate-limit"
 	appLimit  = "x-app-limit-24hour"
 )
 
-// Limit is how many calls of one kind are taken: of a user and of an app in a
-// quarter of an hour, and of an app in a day. 0 is no limit.
+// Limit is the number of calls of a method: of a user and of an app in 15 minutes, and of an app in a
+// day. 0 means no limit.
 type Limit struct {
 	User, App, AppDay int
 }
 
-// DefaultLimits are the published ones, by method and path.
+// DefaultLimits returns the published limits by method and path.
 func DefaultLimits() map[string]Limit {
 	upload := Limit{User: 1875, AppDay: 180_000}
 	return map[string]Limit{
@@ -40,7 +41,7 @@ func DefaultLimits() map[string]Limit {
 	}
 }
 
-// SetLimits changes the limits from now on and forgets what was spent.
+// SetLimits changes the limits and resets their use.
 func (s *Server) SetLimits(limits map[string]Limit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,22 +49,22 @@ func (s *Server) SetLimits(limits map[string]Limit) {
 	clear(s.windows)
 }
 
-// window is a fixed window; it begins with its first call.
+// window is a fixed window, which starts with its first call.
 type window struct {
 	until time.Time
 	used  int
 }
 
-// bucket is one limit that a call counts against.
+// bucket is a limit of a call.
 type bucket struct {
 	key    string
 	limit  int
 	period time.Duration
-	prefix string // of its headers; "" has none
+	prefix string // of its headers; "" for none
 }
 
-// spend counts a call against its limits and writes the headers. It reports
-// whether the call may go on; one that may not costs nothing.
+// spend counts a call against its limits and writes the headers. It returns false for a call over a
+// limit, which is not counted.
 func (s *Server) spend(name string, c *call) bool {
 	of := s.limits[name]
 	buckets := []bucket{
@@ -86,7 +87,7 @@ func (s *Server) spend(name string, c *call) bool {
 		}
 		prefix := b.prefix
 		if prefix == "" && w.used >= b.limit {
-			// A full app window shows in the place of the user's.
+			// An exhausted window of the app replaces the user's in the headers.
 			prefix = userLimit
 		}
 		if prefix != "" {
@@ -108,11 +109,11 @@ func (s *Server) window(key string, period time.Duration, now time.Time) *window
 func writeLimit(header http.Header, prefix string, limit, remaining int, reset time.Time) {
 	header.Set(prefix+"-limit", strconv.Itoa(limit))
 	header.Set(prefix+"-remaining", strconv.Itoa(remaining))
-	// A reset is in whole seconds and never early.
+	// A reset is in whole seconds, rounded up.
 	header.Set(prefix+"-reset", strconv.FormatInt(reset.Add(time.Second-1).Unix(), 10))
 }
 
-// The prices of a call, in millionths of a dollar.
+// Prices in millionths of a dollar.
 const (
 	PricePost        = 15_000
 	PricePostWithURL = 200_000
@@ -123,25 +124,25 @@ const (
 	PriceRead        = 5_000
 )
 
-// Charge is one line of the bill.
+// Charge is an entry of the bill.
 type Charge struct {
 	At        time.Time
 	App, User string
-	// Call is the method and path, For what is paid.
+	// Call is the method and path, For the paid item.
 	Call, For string
 	// MicroDollars is the price in millionths of a dollar.
 	MicroDollars int64
 }
 
-// Charges returns the bill, oldest line first.
+// Charges returns the bill, oldest entry first.
 func (s *Server) Charges() []Charge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.charges)
 }
 
-// SetCredits gives a known app so many millionths of a dollar to spend; a call
-// that finds none left is answered 402. An app has no end of credits before.
+// SetCredits sets the credits of a known app in millionths of a dollar. Calls without credits are
+// answered with 402. New apps have unlimited credits.
 func (s *Server) SetCredits(app string, microDollars int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,13 +151,35 @@ func (s *Server) SetCredits(app string, microDollars int64) {
 	}
 }
 
-// SetMonthlyCap limits how many posts a known app makes in a calendar month; 0 is no limit.
+// SetMonthlyCap limits the posts of a known app in a calendar month; 0 means no limit.
 func (s *Server) SetMonthlyCap(app string, posts int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.apps[app]; a != nil {
 		a.monthlyCap = posts
 	}
+}
+
+// SetSpendCap refuses all calls of a known app until a day, like a reached spending limit. The zero time
+// ends the refusals.
+func (s *Server) SetSpendCap(app string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.apps[app]; a != nil {
+		a.capEnds = until
+	}
+}
+
+// spent reports whether the spending limit is reached.
+func (a *app) spent() bool { return time.Now().Before(a.capEnds) }
+
+// spendCap is the refusal of calls after a reached spending limit.
+func (a *app) spendCap() *problem {
+	p := named("spend-cap")
+	day := a.capEnds.UTC().Format(time.DateOnly)
+	p.detail = strings.TrimSuffix(p.detail, ".") + " on " + day + "."
+	p.extra = map[string]any{"account_id": 1, "reset_date": day}
+	return p
 }
 
 func (s *Server) charge(c *call, what string, microDollars int64) {
@@ -166,7 +189,7 @@ func (s *Server) charge(c *call, what string, microDollars int64) {
 	c.app.credits -= microDollars
 }
 
-// capped reports whether the app has made its posts of this month.
+// capped reports whether the app reached its monthly cap of posts.
 func (a *app) capped() bool {
 	if month := time.Now().UTC().Format("2006-01"); month != a.month {
 		a.month, a.posted = month, 0

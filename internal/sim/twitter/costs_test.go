@@ -35,7 +35,7 @@ func TestRateWindows(t *testing.T) {
 	})
 }
 
-func TestTheAppsDay(t *testing.T) {
+func TestDailyLimitOfAnApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.SetLimits(map[string]twitter.Limit{"POST /2/tweets": {User: 100, AppDay: 2}})

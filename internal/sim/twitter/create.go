@@ -1,6 +1,7 @@
 package twitter
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ const (
 	maxTagged       = 10
 )
 
-// newPost is the body of POST /2/tweets; no other field is taken.
+// newPost is the body of POST /2/tweets. Other fields are errors.
 type newPost struct {
 	Text  *string `json:"text"`
 	Media *struct {
@@ -58,17 +59,19 @@ type post struct {
 	id        string
 	owner     *user
 	date      time.Time
-	text      string // composed, otherwise as it was sent
+	text      string // as received, in NFC
 	links     []link
 	media     []*medium
 	mediaLink string
 	replyTo   string
-	madeByAI  bool
-	history   []string // ids of the earlier versions, oldest first
-	removed   bool
+	// conversation is the id of the first post of the thread.
+	conversation string
+	madeByAI     bool
+	history      []string // ids of the earlier versions, oldest first
+	removed      bool
 }
 
-// link is a URL in a text, in characters, and the short one it is replaced by.
+// link is a URL in a text and its short form. Its span is in characters.
 type link struct {
 	span
 	short, long string
@@ -126,12 +129,12 @@ func (s *Server) create(c *call) (outcome, *problem) {
 	return outcome{status: http.StatusCreated, id: p.id, body: map[string]any{"data": data}}, nil
 }
 
-// cashtags are the money signs of a text that link to a share.
+// cashtags match links to shares, such as $ABC.
 var cashtags = regexp.MustCompile(`(?:^|[\s(])\$[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?\b`)
 
 var replySettings = []string{"", "following", "mentionedUsers", "subscribers", "verified"}
 
-// shape checks what can be checked without knowing anything but the body.
+// shape checks the body without any other state.
 func (b *newPost) shape(text string) *problem {
 	attached := 0
 	for _, given := range []bool{b.Media != nil, b.Poll != nil, b.QuoteTweetID != ""} {
@@ -177,7 +180,7 @@ func (b *newPost) pollShape() *problem {
 	return nil
 }
 
-// attach finds the media of a post: the user's own, alive, ready, and such as go together.
+// attach finds the media of a post. They must belong to the user, be ready and fit together.
 func (s *Server) attach(c *call, p *post, body newPost) *problem {
 	if body.Media == nil {
 		return nil
@@ -209,7 +212,7 @@ func (s *Server) attach(c *call, p *post, body newPost) *problem {
 	return nil
 }
 
-// answers checks a reply: to the user's own post, or to who mentioned the user.
+// answers checks the parent of a reply: a post of the user, or one that mentions the user.
 func (s *Server) answers(c *call, p *post, body newPost) (summoned bool, refused *problem) {
 	if body.Reply == nil {
 		return false, nil
@@ -221,11 +224,11 @@ func (s *Server) answers(c *call, p *post, body newPost) (summoned bool, refused
 	case to.owner != c.user && !strings.Contains(strings.ToLower(to.text), "@"+strings.ToLower(c.user.Username)):
 		return false, named("reply-forbidden")
 	}
-	p.replyTo = to.id
+	p.replyTo, p.conversation = to.id, to.conversation
 	return to.owner != c.user, nil
 }
 
-// edits finds the post that this one is a new version of, nil for none.
+// edits finds the post that an edit replaces; nil without an edit.
 func (s *Server) edits(c *call, body newPost) (*post, *problem) {
 	if body.EditOptions == nil {
 		return nil, nil
@@ -244,7 +247,7 @@ func (s *Server) edits(c *call, body newPost) (*post, *problem) {
 	return old, nil
 }
 
-// wrote reports whether the user has said the same since; previous is being replaced and does not count.
+// wrote reports whether the user posted the same text since a time. The replaced version does not count.
 func (u *user) wrote(text string, previous *post, since time.Time) bool {
 	if strings.TrimSpace(text) == "" {
 		return false
@@ -254,9 +257,10 @@ func (u *user) wrote(text string, previous *post, since time.Time) bool {
 	})
 }
 
-// publish stores the post, in the place of its previous version if there is one.
+// publish stores the post and replaces its previous version.
 func (s *Server) publish(c *call, p, previous *post) {
 	p.id, p.date = s.newID(), time.Now()
+	p.conversation = cmp.Or(p.conversation, p.id)
 	runes := []rune(p.text)
 	for _, at := range findURLs(runes) {
 		p.links = append(p.links, link{span: at, long: string(runes[at.from:at.to]), short: s.shortLink()})

@@ -60,7 +60,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// serve answers in memory, so that clocks can be simulated around it.
+// serve answers without a network, for tests with a simulated clock.
 func (f *fixture) serve(authorization, method, target, contentType, body string) reply {
 	request := httptest.NewRequest(method, target, strings.NewReader(body))
 	if authorization != "" {
@@ -120,7 +120,7 @@ func (f *fixture) refused(r reply, status int, part string) {
 	require.Equal(f.t, status, r.status, "%s", r.body)
 	require.Contains(f.t, string(r.body), part)
 	entries := f.core.Log.Entries()
-	require.NotEmpty(f.t, entries[len(entries)-1].Reason, "the log says why")
+	require.NotEmpty(f.t, entries[len(entries)-1].Reason, "the log has the reason")
 }
 
 func picture(t *testing.T, shade int) string {
@@ -132,7 +132,7 @@ func picture(t *testing.T, shade int) string {
 
 const video = "\x00\x00\x00\x18ftypisom and so on"
 
-// form is a multipart body; the last pair is the file.
+// form returns a multipart body. The last pair is the file.
 func form(t *testing.T, pairs ...string) (contentType, body string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -165,7 +165,7 @@ func (f *fixture) finalize(id string) reply {
 	return f.do("POST", "/2/media/upload/"+id+"/finalize", "")
 }
 
-// upload makes a medium of one chunk.
+// upload creates a medium from one chunk.
 func (f *fixture) upload(kind, mediaType, content string) string {
 	f.t.Helper()
 	id := f.initialize(kind, mediaType, len(content))
@@ -175,7 +175,7 @@ func (f *fixture) upload(kind, mediaType, content string) string {
 	return id
 }
 
-// signature is an OAuth 1.0a header for a request; change alters the parameters before they are signed.
+// signature returns an OAuth 1.0a header for a request. change replaces parameters before the signature.
 func (f *fixture) signature(method, target string, change map[string]string, tokenSecret string) string {
 	f.nonces++
 	asked, err := url.Parse(target)

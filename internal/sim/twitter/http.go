@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 
 const maxBody = 8 << 20 // bytes; the largest is a chunk in base64
 
-// call is one understood request.
+// call is a parsed request.
 type call struct {
 	name  string
 	user  *user
@@ -28,17 +27,17 @@ type call struct {
 	body  []byte
 	// id is the {id} of the path.
 	id string
-	// header goes with whatever is answered.
+	// header has the headers of the answer.
 	header http.Header
 	log    *sim.Entry
 	note   func(string)
 }
 
-// outcome is a successful call.
+// outcome is the answer of a successful call.
 type outcome struct {
 	status int
 	body   any
-	id     string // of the post that was made
+	id     string // of the created post
 }
 
 type route struct {
@@ -54,12 +53,12 @@ var (
 	mediaScopes = []string{"media.write"}
 )
 
-// routes are by method and path.
+// routes are the calls by method and path.
 var routes = map[string]route{
 	"GET /2/users/me":                    {[]string{"user.fields"}, readScopes, false, (*Server).me},
 	"GET /2/users/{id}/tweets":           {timelineParams, readScopes, false, (*Server).timeline},
 	"POST /2/tweets":                     {nil, writeScopes, true, (*Server).create},
-	"GET /2/tweets/{id}":                 {[]string{"tweet.fields", "expansions", "media.fields"}, readScopes, false, (*Server).get},
+	"GET /2/tweets/{id}":                 {[]string{newFields, oldFields, expansions, "media.fields", "user.fields", "poll.fields", "place.fields"}, readScopes, false, (*Server).get},
 	"DELETE /2/tweets/{id}":              {nil, writeScopes, true, (*Server).remove},
 	"POST /2/media/upload":               {nil, mediaScopes, true, (*Server).simpleUpload},
 	"GET /2/media/upload":                {[]string{"command", "media_id"}, mediaScopes, false, (*Server).uploadStatus},
@@ -69,7 +68,7 @@ var routes = map[string]route{
 	"POST /2/media/metadata":             {nil, mediaScopes, true, (*Server).metadata},
 }
 
-// match names the call of a request, and the id in its path.
+// match returns the name of a request's call and the id in its path.
 func match(method, path string) (name, id string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, part := range parts {
@@ -90,7 +89,7 @@ func knownPath(name string) bool {
 	return false
 }
 
-// ServeHTTP answers one call.
+// ServeHTTP answers a call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, id := match(r.Method, r.URL.Path)
 	credential := presented(r)
@@ -160,14 +159,12 @@ func (s *Server) answer(c *call) (outcome, *problem) {
 		return outcome{}, named("user-suspended")
 	case c.user.Standing == StandingLocked:
 		return outcome{}, named("code-326")
+	case c.app.spent():
+		return outcome{}, c.app.spendCap()
 	case c.app.limited && c.app.credits <= 0:
 		return outcome{}, named("credits")
 	}
-	for name := range c.query {
-		if !slices.Contains(to.params, name) {
-			return outcome{}, invalid(fmt.Sprintf("The query parameter [%s] is not one of [%s]", name, strings.Join(to.params, ",")), name, c.query[name]...)
-		}
-	}
+	c.ignoreUnknown(to.params)
 	done, refused := to.run(s, c)
 	if done.status == 0 {
 		done.status = http.StatusOK
@@ -175,7 +172,7 @@ func (s *Server) answer(c *call) (outcome, *problem) {
 	return done, refused
 }
 
-// describeUser tells the log whose call it is, before it is judged.
+// describeUser adds the account of a call to the log entry, before the call is checked.
 func (s *Server) describeUser(e *sim.Entry, credential string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,30 +187,30 @@ func (s *Server) describeUser(e *sim.Entry, credential string) {
 	}
 }
 
-// describePost tells the log what a post says.
+// describePost adds the content of a post to the log entry.
 func describePost(e *sim.Entry, body []byte) {
 	e.Items = 1
-	var said struct {
+	var post struct {
 		Text  string `json:"text"`
 		Reply struct {
 			To string `json:"in_reply_to_tweet_id"`
 		} `json:"reply"`
 		MadeWithAI bool `json:"made_with_ai"`
 	}
-	// A body that cannot be read is refused when it is judged.
-	if json.Unmarshal(body, &said) != nil {
+	// The check of the call refuses a body that cannot be read.
+	if json.Unmarshal(body, &post) != nil {
 		return
 	}
-	e.ReplyTo = said.Reply.To
-	if said.MadeWithAI {
+	e.ReplyTo = post.Reply.To
+	if post.MadeWithAI {
 		e.Badges = append(e.Badges, "made with AI")
 	}
-	if said.Text != "" {
-		e.Text, e.TextDigest, e.Marks = said.Text, sim.Digest([]byte(said.Text)), linkMarks(said.Text)
+	if post.Text != "" {
+		e.Text, e.TextDigest, e.Marks = post.Text, sim.Digest([]byte(post.Text)), linkMarks(post.Text)
 	}
 }
 
-// decode reads a JSON body strictly: of its type, without unknown fields, one value.
+// decode reads a JSON body. Another content type, unknown fields and further values are errors.
 func (c *call) decode(v any) *problem {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {

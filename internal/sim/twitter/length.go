@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The weights of X's text counter: what is in a light range counts one, all else
-// two, as do an emoji sequence; a URL counts what its short form has.
+// The weights of X's text counter. Characters of the light ranges count 1, others and emoji sequences 2.
+// A URL counts as its short form.
 const (
 	urlLength    = 23
 	heavyWeight  = 2
@@ -18,7 +18,7 @@ const (
 
 var lightRanges = [][2]rune{{0, 4351}, {8192, 8205}, {8208, 8223}, {8242, 8247}}
 
-// WeightedLength is the length of a text as X counts it.
+// WeightedLength is the length of a text by X's weights. Lengths of unusual URLs may differ from X's.
 func WeightedLength(text string) int {
 	runes := []rune(norm.NFC.String(text))
 	urls := findURLs(runes)
@@ -52,7 +52,7 @@ func inRanges(r rune, ranges [][2]rune) bool {
 	return slices.ContainsFunc(ranges, func(of [2]rune) bool { return of[0] <= r && r <= of[1] })
 }
 
-// forbidden are characters that no post may hold.
+// forbidden are the characters that a post must not have.
 const forbidden = "\ufffe\ufeff\uffff"
 
 func holdsForbidden(text string) bool { return strings.ContainsAny(text, forbidden) }
@@ -71,14 +71,14 @@ const (
 	copyrightTwo = 0xae
 )
 
-// pictures are the blocks whose characters start an emoji sequence.
+// pictures are the characters that start an emoji sequence.
 var pictures = [][2]rune{
 	{0x203c, 0x203c}, {0x2049, 0x2049}, {0x2122, 0x2122}, {0x2139, 0x2139}, {0x2194, 0x21ff}, {0x2300, 0x23ff},
 	{0x24c2, 0x24c2}, {0x25a0, 0x27bf}, {0x2934, 0x2935}, {0x2b00, 0x2bff}, {0x3030, 0x3030}, {0x303d, 0x303d},
 	{0x3297, 0x3297}, {0x3299, 0x3299}, {0x1f000, 0x1f1e5}, {0x1f200, 0x1faff},
 }
 
-// emojiLength is how many characters the emoji sequence at the start of a text has, 0 for none.
+// emojiLength is the number of characters of the emoji sequence at the start of a text; 0 without one.
 func emojiLength(runes []rune) int {
 	at := func(i int) rune {
 		if i < len(runes) {

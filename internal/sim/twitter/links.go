@@ -2,11 +2,12 @@ package twitter
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// The top-level domains that make a word with a dot in it a link, as X lists them.
+// tldText has X's list of top-level domains. A word with a dot and one of them is a link.
 //
 //go:embed tlds.txt
 var tldText string
@@ -24,10 +25,10 @@ const (
 	maxLabel = 63   // octets of a host's label, in punycode
 )
 
-// span is a stretch of a text in characters.
+// span is a part of a text in characters.
 type span struct{ from, to int }
 
-// findURLs returns what X makes links of, in order.
+// findURLs returns the links of a text, in order.
 func findURLs(text []rune) []span {
 	var found []span
 	for i := 0; i < len(text); {
@@ -44,8 +45,8 @@ func findURLs(text []rune) []span {
 	return found
 }
 
-// urlAt looks for a link that starts at i; an empty span is none. A link with an
-// impossible host is passed over as a whole and not valid.
+// urlAt returns the link that starts at i; an empty span without one. A link with an impossible host is
+// skipped as a whole and not valid.
 func urlAt(text []rune, i int) (link span, valid bool) {
 	none := span{i, i}
 	if i > 0 && (isASCIIWord(text[i-1]) || strings.ContainsRune("@＠$#＃", text[i-1])) {
@@ -62,10 +63,10 @@ func urlAt(text []rune, i int) (link span, valid bool) {
 		return none, false
 	}
 	end := host
-	for end < len(text) && (isLabel(text[end], bare) || text[end] == '.') {
+	for end < len(text) && (isLabel(text[end]) || text[end] == '.') {
 		end++
 	}
-	domain := domainEnd(text, host, end)
+	domain := domainEnd(text, host, end, bare)
 	if domain == host {
 		return none, false
 	}
@@ -79,17 +80,17 @@ func isASCIIWord(r rune) bool {
 
 func isAccented(r rune) bool { return 0xc0 <= r && r <= 0x24f && unicode.IsLetter(r) }
 
-// isLabel tells the characters of a host's labels; without a protocol only Latin ones.
-func isLabel(r rune, bare bool) bool {
-	if isASCIIWord(r) || r == '-' || r == '_' || isAccented(r) {
-		return true
-	}
-	return !bare && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+// isLatin reports whether a character may be in a label of a host without a protocol.
+func isLatin(r rune) bool { return isASCIIWord(r) || r == '-' || r == '_' || isAccented(r) }
+
+// isLabel reports whether a character may be in a label of a host.
+func isLabel(r rune) bool {
+	return isLatin(r) || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
 }
 
-// domainEnd is where the longest domain in text[from:to] ends: labels, and last
-// a top-level domain that no other letter of a Latin word follows.
-func domainEnd(text []rune, from, to int) int {
+// domainEnd is the end of the longest domain in text[from:to]: labels and a top-level domain, not followed
+// by a Latin letter. The labels of a bare domain are Latin, its top-level domain may be any.
+func domainEnd(text []rune, from, to int, bare bool) int {
 	best, start, labels := from, from, 0
 	for start < to {
 		stop := start
@@ -104,7 +105,7 @@ func domainEnd(text []rune, from, to int) int {
 				best = start + n
 			}
 		}
-		if text[stop-1] == '-' || text[stop-1] == '_' {
+		if text[stop-1] == '-' || text[stop-1] == '_' || bare && slices.ContainsFunc(text[start:stop], func(r rune) bool { return !isLatin(r) }) {
 			return best
 		}
 		labels++
@@ -113,8 +114,8 @@ func domainEnd(text []rune, from, to int) int {
 	return best
 }
 
-// tldLength is the length of the top-level domain that a label is, or begins
-// with before a letter that is not Latin; 0 for none.
+// tldLength is the length of the top-level domain at the start of a label; 0 without one. Only a letter
+// that is not Latin may follow it in the label.
 func tldLength(label []rune) int {
 	name := strings.ToLower(string(label))
 	if tlds[name] || len(name) > len("xn--") && strings.HasPrefix(name, "xn--") {
@@ -141,8 +142,7 @@ func portEnd(text []rune, i int) int {
 	return i
 }
 
-// pathEnd is where the path and the query that start at i end; what closes a
-// sentence closes the link.
+// pathEnd is the end of the path and the query that start at i. Final punctuation is not part of them.
 func pathEnd(text []rune, i int) int {
 	if i >= len(text) || text[i] != '/' && text[i] != '?' {
 		return i
@@ -168,7 +168,7 @@ func pathEnd(text []rune, i int) int {
 	return good
 }
 
-// possibleHost reports whether every label fits into the domain name system.
+// possibleHost reports whether every label is short enough for the domain name system.
 func possibleHost(host string) bool {
 	for label := range strings.SplitSeq(host, ".") {
 		if punycodeLength(strings.ToLower(label)) > maxLabel {
@@ -178,7 +178,7 @@ func possibleHost(host string) bool {
 	return true
 }
 
-// The parameters of punycode.
+// Parameters of punycode.
 const (
 	punyBase    = 36
 	punyMin     = 1
@@ -189,7 +189,7 @@ const (
 	punyInitial = 128
 )
 
-// punycodeLength is how many octets a label has in the domain name system.
+// punycodeLength is the length of a label in the domain name system, in octets.
 func punycodeLength(label string) int {
 	runes := []rune(label)
 	basic := 0
@@ -232,7 +232,7 @@ func punycodeLength(label string) int {
 	return length
 }
 
-// digitsOf is how many digits the variable-length number q has.
+// digitsOf is the number of digits of the variable-length number q.
 func digitsOf(q, bias int) int {
 	digits := 1
 	for k := punyBase; ; k += punyBase {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	mediaLife  = 24 * time.Hour // from being finalized, and of an upload without end
+	mediaLife  = 24 * time.Hour // after finalize; also of an unfinished upload
 	maxAltText = 1000           // characters
 )
 
-// category says what X takes as one kind of medium.
+// category has X's rules for one kind of medium.
 type category struct {
 	class string
 	types []string
 	size  int64
-	// slow is worked on after the upload.
+	// slow media are processed after the upload.
 	slow bool
 }
 
@@ -41,18 +41,18 @@ const (
 	stateFailed     processingState = "failed"
 )
 
-// medium is an upload, and after being finalized a medium that can be posted.
+// medium is an upload. After finalize it can be posted.
 type medium struct {
 	id        string
 	owner     *user
-	shared    []string // ids of the other users who may post it
+	shared    []string // ids of other users who may post it
 	category  string
 	mediaType string
 	total     int64
 	chunks    chunks
 	expires   time.Time
 	finalized bool
-	// began and ready bound the processing; failure is what it ends with.
+	// began and ready bound the processing; failure is its error.
 	began, ready time.Time
 	failure      string
 	altText      string
@@ -85,7 +85,7 @@ func (m *medium) state() processingState {
 	return stateSucceeded
 }
 
-// info is the processing_info of an answer, nil where there was nothing to work on.
+// info is the processing_info of an answer; nil without processing.
 func (m *medium) info() map[string]any {
 	if !categories[m.category].slow || m.ready.Equal(m.began) && m.failure == "" {
 		return nil
@@ -112,7 +112,7 @@ func (m *medium) show() map[string]any {
 	return map[string]any{"data": data}
 }
 
-// settled begins the processing of a complete upload.
+// settled starts the processing of a complete upload.
 func (s *Server) settled(m *medium) *problem {
 	c := categories[m.category]
 	if message := unlike(m.mediaType, m.chunks.head); message != "" {
@@ -129,7 +129,7 @@ func (s *Server) settled(m *medium) *problem {
 	return nil
 }
 
-// unlike says what is wrong when content cannot be of its type by its first bytes, else "".
+// unlike returns an error text if the first bytes do not match the type; "" otherwise.
 func unlike(mediaType string, head []byte) string {
 	like := true
 	switch mediaType {
@@ -150,7 +150,7 @@ func unlike(mediaType string, head []byte) string {
 	return "The content is not of the type " + mediaType + "."
 }
 
-// fits checks a medium's category, type and size before or after its content.
+// fits checks the category, the type and the size of a medium.
 func fits(kind, mediaType string, size int64) *problem {
 	c, known := categories[kind]
 	switch {
@@ -166,7 +166,7 @@ func fits(kind, mediaType string, size int64) *problem {
 	return nil
 }
 
-// ExpireMedia makes all media ids given so far unusable.
+// ExpireMedia expires all present media ids.
 func (s *Server) ExpireMedia() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Server) ExpireMedia() {
 	}
 }
 
-// own finds an upload or medium of the caller's.
+// own finds an upload or medium of the caller.
 func (s *Server) own(c *call, id string) (*medium, *problem) {
 	m := s.media[id]
 	if m == nil || !m.ownedBy(c.user) || m.expired() {
@@ -199,7 +199,7 @@ func (s *Server) uploadStatus(c *call) (outcome, *problem) {
 	return outcome{body: m.show()}, nil
 }
 
-// metadata attaches an alternative text to a medium.
+// metadata sets the alternative text of a medium.
 func (s *Server) metadata(c *call) (outcome, *problem) {
 	var body struct {
 		ID       string `json:"id"`

@@ -104,7 +104,7 @@ func TestProcessing(t *testing.T) {
 		require.Equal(t, "succeeded", status(id)["state"])
 		f.postID(`{"media":{"media_ids":["` + id + `"]}}`)
 
-		broken := f.upload("tweet_video", "video/mp4", "this is no video")
+		broken := f.upload("tweet_video", "video/mp4", "this is not a video")
 		<-time.After(20 * time.Second)
 		require.Equal(t, "failed", status(broken)["state"])
 		require.Equal(t, "InvalidMedia", status(broken)["error"].(map[string]any)["name"])

@@ -2,7 +2,7 @@ package twitter
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // OAuth 1.0a is HMAC-SHA1; X takes no other
+	"crypto/sha1" //nolint:gosec // OAuth 1.0a is HMAC-SHA1; X supports no other
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// clockSkew is how far the timestamp of a signature may be off.
+// clockSkew is the tolerance of a signature's timestamp.
 const clockSkew = 5 * time.Minute
 
-// oauth1Params reads the Authorization header of OAuth 1.0a.
+// oauth1Params reads an OAuth 1.0a header; nil for another one.
 func oauth1Params(header string) map[string]string {
 	rest, ok := strings.CutPrefix(header, "OAuth ")
 	if !ok {
@@ -33,7 +33,7 @@ func oauth1Params(header string) map[string]string {
 	return params
 }
 
-// verifyOAuth1 checks a signed call and says whose it is.
+// verifyOAuth1 checks a signed call and returns its token.
 func (s *Server) verifyOAuth1(c *call, params map[string]string) (*token, *problem) {
 	key, name := params["oauth_consumer_key"], params["oauth_token"]
 	if params["oauth_signature_method"] != "HMAC-SHA1" || params["oauth_nonce"] == "" || key == "" || name == "" {
@@ -66,7 +66,7 @@ func (s *Server) verifyOAuth1(c *call, params map[string]string) (*token, *probl
 	return t, s.useNonce(c, name+" "+params["oauth_timestamp"]+" "+params["oauth_nonce"])
 }
 
-// useNonce refuses what was signed once and comes twice.
+// useNonce refuses a repeated nonce.
 func (s *Server) useNonce(c *call, nonce string) *problem {
 	now := time.Now()
 	for known, at := range s.nonces {
@@ -82,7 +82,7 @@ func (s *Server) useNonce(c *call, nonce string) *problem {
 	return nil
 }
 
-// baseString is what is signed: method, address, and all parameters in order.
+// baseString is the signed text: method, address, and all parameters in order.
 func baseString(c *call, params map[string]string) string {
 	var pairs []string
 	add := func(name, value string) { pairs = append(pairs, percent(name)+"="+percent(value)) }
@@ -97,7 +97,7 @@ func baseString(c *call, params map[string]string) string {
 		}
 	}
 	if strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		// A form that cannot be read is not signed as one.
+		// A form that cannot be read is not part of the signature.
 		form, _ := url.ParseQuery(string(c.body))
 		for name, values := range form {
 			for _, value := range values {
@@ -109,20 +109,20 @@ func baseString(c *call, params map[string]string) string {
 	return c.r.Method + "&" + percent(address(c.r)) + "&" + percent(strings.Join(pairs, "&"))
 }
 
-// address is the URL that the caller asked for, without query and default port.
+// address is the requested URL without query and default port.
 func address(r *http.Request) string {
 	scheme, port := "http", ":80"
 	if r.TLS != nil {
 		scheme, port = "https", ":443"
 	}
 	path, _, _ := strings.Cut(r.RequestURI, "?")
-	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil {
-		path = asked.EscapedPath()
+	if requested, err := url.ParseRequestURI(r.RequestURI); err == nil {
+		path = requested.EscapedPath()
 	}
 	return scheme + "://" + strings.TrimSuffix(strings.ToLower(r.Host), port) + path
 }
 
-// percent is the encoding of RFC 3986: all but letters, digits and -._~.
+// percent encodes all characters except letters, digits and -._~ (RFC 3986).
 func percent(text string) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder

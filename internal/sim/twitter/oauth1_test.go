@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The worked example of X's documents; its keys have never been good for anything.
-func TestBaseStringIsThatOfTheDocuments(t *testing.T) {
+// The example is from X's documentation; its keys are not valid.
+func TestBaseStringEqualsTheDocumentedExample(t *testing.T) {
 	c := &call{
 		r: &http.Request{
 			Method: http.MethodPost, Host: "API.twitter.com:443", RequestURI: "/1.1/statuses/update.json?include_entities=true", TLS: &tls.ConnectionState{},

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"autopost/internal/sim/consent"
+	"autopost/internal/sim/oauth"
 )
 
-// tokenLife is how long an OAuth 2.0 access token is good for.
+// tokenLife is the lifetime of OAuth 2.0 access tokens.
 const tokenLife = 2 * time.Hour
 
-// AllScopes are what publishing needs.
+// AllScopes are the scopes that publishing needs.
 const AllScopes = "tweet.read tweet.write users.read media.write offline.access"
 
 type tokenKind int
@@ -26,18 +26,18 @@ const (
 	appOnly
 )
 
-// token is a credential that was given out; one that is dead stays known.
+// token is an issued credential. Revoked tokens are kept.
 type token struct {
 	kind    tokenKind
 	user    *user
 	app     *app
 	secret  string // of OAuth 1.0a
 	scopes  string
-	expires time.Time // zero is never
+	expires time.Time // zero for never
 	dead    bool      // used up or revoked
 }
 
-// GrantOAuth1 makes a token of a known app and user, signed for with secret.
+// GrantOAuth1 creates an OAuth 1.0a token with its secret for a known app and user.
 func (s *Server) GrantOAuth1(appName, userID, name, secret string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *Server) GrantOAuth1(appName, userID, name, secret string) error {
 	return nil
 }
 
-// GrantOAuth2 makes a pair of tokens of a known app and user. Without the scope
-// offline.access there is no refresh token.
+// GrantOAuth2 creates a pair of tokens for a known app and user. Without the scope offline.access the
+// refresh token is empty.
 func (s *Server) GrantOAuth2(appName, userID, scopes string) (accessToken, refreshToken string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Server) GrantOAuth2(appName, userID, scopes string) (accessToken, refre
 	return accessToken, refreshToken, nil
 }
 
-// GrantAppOnly makes a token that speaks for a known app and no user.
+// GrantAppOnly creates a token of a known app without a user.
 func (s *Server) GrantAppOnly(appName string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) grant(a *app, u *user, scopes string) (accessToken, refreshToke
 	return accessToken, refreshToken
 }
 
-// ExpireTokens ends the lives of all access tokens of OAuth 2.0; they can be refreshed.
+// ExpireTokens expires all OAuth 2.0 access tokens. Their refresh tokens stay valid.
 func (s *Server) ExpireTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Server) ExpireTokens() {
 	}
 }
 
-// Disconnect revokes every token of a user, as who removes an app from the account does.
+// Disconnect revokes all tokens of a user, as the user can.
 func (s *Server) Disconnect(userID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Server) Disconnect(userID string) {
 	}
 }
 
-// presented is the token that a request shows, "" for none.
+// presented is the token of a request; "" without one.
 func presented(r *http.Request) string {
 	header := r.Header.Get("Authorization")
 	if bearer, ok := strings.CutPrefix(header, "Bearer "); ok {
@@ -116,7 +116,7 @@ func presented(r *http.Request) string {
 	return oauth1Params(header)["oauth_token"]
 }
 
-// authenticate finds out who calls and whether they may.
+// authenticate finds the caller and checks the rights for a route.
 func (s *Server) authenticate(c *call, to route) *problem {
 	t, refused := s.identify(c)
 	if refused != nil {
@@ -166,7 +166,7 @@ func (s *Server) identify(c *call) (*token, *problem) {
 	return t, nil
 }
 
-// oauth1Token finds a token by its consumer and name.
+// oauth1Token finds a token by its consumer key and name.
 func (s *Server) oauth1Token(key, name string) *token {
 	t := s.tokens[name]
 	if t == nil && s.opts.AnyAccount && tokenForm.MatchString(name) {
@@ -181,7 +181,7 @@ func (s *Server) oauth1Token(key, name string) *token {
 	return t
 }
 
-// consumer is the app of a consumer key, made if need be, under AnyAccount.
+// consumer is the app of a consumer key. With AnyAccount it creates a missing app.
 func (s *Server) consumer(key string) *app {
 	for _, known := range s.apps {
 		if known.ConsumerKey == key {
@@ -196,7 +196,7 @@ func (s *Server) consumer(key string) *app {
 	return a
 }
 
-// refresh is the token endpoint. A refresh token is good for one use.
+// refresh is the token endpoint. A refresh token is valid once.
 func (s *Server) refresh(c *call) (outcome, *problem) {
 	form, refused := c.form()
 	if refused != nil {
@@ -224,6 +224,9 @@ func (s *Server) refresh(c *call) (outcome, *problem) {
 	case !t.app.isClient(c.r, form):
 		return outcome{}, &problem{status: http.StatusUnauthorized, oauth: "unauthorized_client", detail: "Missing valid authorization header"}
 	}
+	if t.app.spent() {
+		return outcome{}, t.app.spendCap()
+	}
 	t.dead = true
 	return s.granted(t.app, t.user, t.scopes), nil
 }
@@ -237,27 +240,27 @@ func (s *Server) granted(a *app, u *user, scopes string) outcome {
 	return outcome{status: http.StatusOK, body: body}
 }
 
-// codeLife is how long the code of a consent is good.
+// codeLife is the lifetime of a consent code.
 const codeLife = 30 * time.Second
 
-// newConsent makes the page on which owners of accounts allow apps to act for them.
-func (s *Server) newConsent() *consent.Desk {
-	return consent.New(consent.Config{
-		Client: func(id string) (consent.Client, bool) {
+// newConsent creates the page on which owners of accounts authorize apps.
+func (s *Server) newConsent() *oauth.ConsentPage {
+	return oauth.New(oauth.Config{
+		Client: func(id string) (oauth.Client, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			a := s.client(id)
 			if a == nil {
-				return consent.Client{}, false
+				return oauth.Client{}, false
 			}
-			return consent.Client{Name: a.Name, Callbacks: a.Callbacks}, true
+			return oauth.Client{Name: a.Name, Callbacks: a.Callbacks}, true
 		},
-		Accounts: func() []consent.Account {
+		Accounts: func() []oauth.Account {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			var out []consent.Account
+			var out []oauth.Account
 			for _, u := range s.users {
-				out = append(out, consent.Account{ID: u.ID, Name: "@" + u.Username})
+				out = append(out, oauth.Account{ID: u.ID, Name: "@" + u.Username})
 			}
 			return out
 		},
@@ -265,7 +268,7 @@ func (s *Server) newConsent() *consent.Desk {
 	})
 }
 
-// client is the app of a client id, nil where there is none.
+// client is the app of a client id; nil without one.
 func (s *Server) client(id string) *app {
 	for _, a := range s.apps {
 		if id != "" && a.ClientID == id {
@@ -275,7 +278,7 @@ func (s *Server) client(id string) *app {
 	return nil
 }
 
-// exchange gives tokens for the code of a consent.
+// exchange answers a consent code with tokens.
 func (s *Server) exchange(c *call, form url.Values) (outcome, *problem) {
 	id, _, basic := c.r.BasicAuth()
 	if !basic {
@@ -285,11 +288,14 @@ func (s *Server) exchange(c *call, form url.Values) (outcome, *problem) {
 	if a == nil || !a.isClient(c.r, form) {
 		return outcome{}, &problem{status: http.StatusUnauthorized, oauth: "unauthorized_client", detail: "Missing valid authorization header"}
 	}
+	if a.spent() {
+		return outcome{}, a.spendCap()
+	}
 	allowed, err := s.Consent.Redeem(id, form)
 	switch {
-	case errors.Is(err, consent.ErrVerifier):
+	case errors.Is(err, oauth.ErrVerifier):
 		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "Value passed for the code verifier did not match the code challenge."}
-	case errors.Is(err, consent.ErrRedirect):
+	case errors.Is(err, oauth.ErrRedirect):
 		return outcome{}, &problem{status: http.StatusBadRequest, oauth: "invalid_request", detail: "Value passed for the redirect uri did not match the uri of the authorization code."}
 	case err != nil:
 		return outcome{}, named("invalid-grant")
@@ -297,7 +303,7 @@ func (s *Server) exchange(c *call, form url.Values) (outcome, *problem) {
 	return s.granted(a, s.users[allowed.AccountID], allowed.Scope), nil
 }
 
-// isClient checks that the request comes from the app itself.
+// isClient checks the client credentials of a token request.
 func (a *app) isClient(r *http.Request, form url.Values) bool {
 	id, secret, basic := r.BasicAuth()
 	if a.Name == anyApp {

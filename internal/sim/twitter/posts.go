@@ -1,8 +1,6 @@
 package twitter
 
 import (
-	"fmt"
-	"html"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,14 +11,8 @@ import (
 	"autopost/internal/sim"
 )
 
-var postFields = []string{
-	"article", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id", "created_at", "display_text_range",
-	"edit_controls", "edit_history_tweet_ids", "entities", "geo", "id", "in_reply_to_user_id", "lang", "made_with_ai", "media_metadata", "note_tweet",
-	"possibly_sensitive", "public_metrics", "referenced_tweets", "reply_settings", "source", "text",
-}
-
 var timelineParams = []string{
-	"max_results", "since_id", "until_id", "start_time", "end_time", "exclude", "pagination_token", "tweet.fields", "expansions", "media.fields", "user.fields",
+	"max_results", "since_id", "until_id", "start_time", "end_time", "exclude", "pagination_token", newFields, oldFields, expansions, "media.fields", "user.fields", "poll.fields", "place.fields",
 }
 
 // linkMarks are the links of a text, for the log.
@@ -43,94 +35,9 @@ func withProtocol(url string) string {
 	return "http://" + url
 }
 
-// show is the post as the API answers it; of the optional fields those that are asked for.
-func (p *post) show(fields []string) map[string]any {
-	var b strings.Builder
-	var urls []any
-	runes := []rune(p.text)
-	written, at := 0, 0
-	write := func(text string) {
-		b.WriteString(text)
-		written += len([]rune(text))
-	}
-	entity := func(short, long, display string) map[string]any {
-		e := map[string]any{"start": written, "end": written + len(short), "url": short, "expanded_url": long, "display_url": display}
-		write(short)
-		return e
-	}
-	for _, l := range p.links {
-		write(html.EscapeString(string(runes[at:l.from])))
-		long := withProtocol(l.long)
-		_, display, _ := strings.Cut(long, "://")
-		e := entity(l.short, long, display)
-		e["unwound_url"] = long
-		urls = append(urls, e)
-		at = l.to
-	}
-	write(html.EscapeString(string(runes[at:])))
-	if p.mediaLink != "" {
-		if written > 0 {
-			write(" ")
-		}
-		kind := p.media[0].class()
-		e := entity(p.mediaLink, fmt.Sprintf("https://x.com/%s/status/%s/%s/1", p.owner.Username, p.id, kind), "pic.x.com/"+p.mediaLink[len("https://t.co/"):])
-		e["media_key"] = p.media[0].key()
-		urls = append(urls, e)
-	}
-	out := map[string]any{"id": p.id, "text": b.String()}
-	for _, field := range fields {
-		switch field {
-		case "created_at":
-			out["created_at"] = timestamp(p.date)
-		case "author_id":
-			out["author_id"] = p.owner.ID
-		case "made_with_ai":
-			out["made_with_ai"] = p.madeByAI
-		case "edit_history_tweet_ids":
-			out["edit_history_tweet_ids"] = append(slices.Clone(p.history), p.id)
-		case "entities":
-			if len(urls) > 0 {
-				out["entities"] = map[string]any{"urls": urls}
-			}
-		case "attachments":
-			if len(p.media) > 0 {
-				out["attachments"] = map[string]any{"media_keys": p.mediaKeys()}
-			}
-		case "referenced_tweets":
-			if p.replyTo != "" {
-				out["referenced_tweets"] = []any{map[string]any{"type": "replied_to", "id": p.replyTo}}
-			}
-		}
-	}
-	return out
-}
-
-func (p *post) mediaKeys() []string {
-	keys := make([]string, 0, len(p.media))
-	for _, m := range p.media {
-		keys = append(keys, m.key())
-	}
-	return keys
-}
-
-// asked are the optional fields that a call names.
-func (c *call) asked() ([]string, *problem) {
-	given := c.query.Get("tweet.fields")
-	if given == "" {
-		return nil, nil
-	}
-	fields := strings.Split(given, ",")
-	for _, field := range fields {
-		if !slices.Contains(postFields, field) {
-			return nil, invalid(fmt.Sprintf("The `tweet.fields` query parameter value [%s] is not one of [%s]", field, strings.Join(postFields, ",")), "tweet.fields", fields...)
-		}
-	}
-	return fields, nil
-}
-
-// get answers what is not there with 200 and an error, as X does.
+// get answers a missing post with 200 and an error, as X does.
 func (s *Server) get(c *call) (outcome, *problem) {
-	fields, refused := c.asked()
+	fields, refused := s.asked(c)
 	if refused != nil {
 		return outcome{}, refused
 	}
@@ -170,18 +77,18 @@ func (s *Server) remove(c *call) (outcome, *problem) {
 	return outcome{body: map[string]any{"data": map[string]any{"deleted": true}}}, nil
 }
 
-// timelineQuery is what GET /2/users/{id}/tweets asks for.
+// timelineQuery are the parameters of GET /2/users/{id}/tweets.
 type timelineQuery struct {
 	size         int
 	after, until time.Time
 	since, below int64 // ids
 	skip         int
 	replies      bool
-	fields       []string
+	fields       map[string]bool
 }
 
-func (c *call) timelineQuery() (q timelineQuery, refused *problem) {
-	if q.fields, refused = c.asked(); refused != nil {
+func (s *Server) timelineQuery(c *call) (q timelineQuery, refused *problem) {
+	if q.fields, refused = s.asked(c); refused != nil {
 		return q, refused
 	}
 	q.size, q.replies = 10, true
@@ -217,14 +124,14 @@ func (c *call) timelineQuery() (q timelineQuery, refused *problem) {
 }
 
 func (q timelineQuery) wants(p *post) bool {
-	id, _ := strconv.ParseInt(p.id, 10, 64) // made by newID
+	id, _ := strconv.ParseInt(p.id, 10, 64) // ids of newID are numbers
 	return !p.date.Before(q.after) && (q.until.IsZero() || p.date.Before(q.until)) &&
 		id > q.since && (q.below == 0 || id < q.below) && (q.replies || p.replyTo == "")
 }
 
-// timeline lists a user's posts, newest first; the newest ones are not in it yet.
+// timeline lists the posts of a user, newest first, without those that have not settled.
 func (s *Server) timeline(c *call) (outcome, *problem) {
-	q, refused := c.timelineQuery()
+	q, refused := s.timelineQuery(c)
 	if refused != nil {
 		return outcome{}, refused
 	}
@@ -250,10 +157,24 @@ func (s *Server) timeline(c *call) (outcome, *problem) {
 		data = append(data, p.show(q.fields))
 	}
 	body["data"] = data
+	if q.fields["referenced_posts"] {
+		body["includes"] = map[string]any{"posts": s.parents(page)}
+	}
 	meta["result_count"], meta["newest_id"], meta["oldest_id"] = len(page), page[0].id, page[len(page)-1].id
 	if q.skip+q.size < len(found) {
 		meta["next_token"] = "page" + strconv.Itoa(q.skip+q.size)
 	}
 	s.chargeReads(c, of, len(page))
 	return outcome{body: body}, nil
+}
+
+// parents are the parents of posts, for an expansion.
+func (s *Server) parents(of []*post) []any {
+	var out []any
+	for _, p := range of {
+		if parent := s.posts[p.replyTo]; parent != nil && !parent.removed {
+			out = append(out, parent.show(nil))
+		}
+	}
+	return out
 }

@@ -9,8 +9,8 @@ import (
 	"autopost/internal/sim"
 )
 
-// problem is a failed call. X has three forms of it: a problem with a type, a
-// list of numbered errors, and that of OAuth 2.0.
+// problem is the answer of a failed call, in one of X's three forms: a problem with a type, a list of
+// numbered errors, or an OAuth 2.0 error.
 type problem struct {
 	status        int
 	title, detail string
@@ -22,7 +22,7 @@ type problem struct {
 	code int
 	// oauth makes it an OAuth 2.0 error with detail for its description.
 	oauth string
-	// extra goes into the body as it is.
+	// extra has further members of the body.
 	extra map[string]any
 }
 
@@ -33,7 +33,7 @@ type fieldError struct {
 
 const problemTypes = "https://api.x.com/2/problems/"
 
-// invalid is a request that is wrong in itself. field may be "".
+// invalid is the refusal of an invalid request. field may be "".
 func invalid(message, field string, values ...string) *problem {
 	e := fieldError{Message: message}
 	if field != "" {
@@ -49,10 +49,10 @@ func forbids(detail string) problem {
 	return problem{status: http.StatusForbidden, title: "Forbidden", detail: detail}
 }
 
-// appDay is the refusal whose headers say that the app's day is used up.
+// appDay is the refusal with headers of the app's daily window.
 const appDay = "rate-limited-app"
 
-// problems are the refusals by the names that fault rules use as Code.
+// problems are the refusals by name. Fault rules name them in Code.
 var problems = map[string]problem{
 	"unauthorized":  {status: http.StatusUnauthorized, title: "Unauthorized", detail: "Unauthorized"},
 	"code-32":       {status: http.StatusUnauthorized, code: 32, detail: "Could not authenticate you."},
@@ -67,6 +67,13 @@ var problems = map[string]problem{
 		extra:  map[string]any{"account_id": 1000000000000000001},
 	},
 	"credits-depleted": {status: http.StatusPaymentRequired, title: "Payment Required", detail: "credits depleted", kind: "credits-depleted"},
+
+	"spend-cap": {
+		status: http.StatusForbidden, title: "SpendCapReached", kind: "credits",
+		detail: "Your enrolled account [1] has reached its billing cycle spend cap. API requests will be blocked until the next cycle begins.",
+	},
+	"daily-limit": {status: http.StatusForbidden, code: 185, detail: "User is over daily status update limit."},
+	"automated":   {status: http.StatusForbidden, code: 226, detail: "This request looks like it might be automated. To protect our users from spam and other malicious activity, we can't complete this action right now."},
 
 	"duplicate":       forbids("You are not allowed to create a Tweet with duplicate content."),
 	"code-187":        {status: http.StatusForbidden, code: 187, detail: "Status is a duplicate."},
@@ -119,7 +126,7 @@ var problems = map[string]problem{
 	"unavailable": {status: http.StatusServiceUnavailable, title: "Service Unavailable", detail: "Service Unavailable"},
 }
 
-// usual is the most frequent refusal of a status.
+// usual is the default refusal of each status.
 var usual = map[int]string{
 	http.StatusBadRequest: "invalid-request", http.StatusUnauthorized: "unauthorized", http.StatusPaymentRequired: "credits",
 	http.StatusForbidden: "not-permitted", http.StatusNotFound: "not-found", http.StatusMethodNotAllowed: "method",
@@ -127,7 +134,7 @@ var usual = map[int]string{
 	http.StatusInternalServerError: "internal", http.StatusServiceUnavailable: "unavailable",
 }
 
-// named is a refusal of the table.
+// named returns the refusal of a name.
 func named(name string) *problem {
 	p := problems[name]
 	return &p
@@ -173,8 +180,8 @@ func refuse(p *problem, header http.Header) sim.Reply {
 	return sim.Reply{Status: p.status, ContentType: contentType, Header: header, Body: encode(p.body()), Reason: p.reason()}
 }
 
-// refuseFault words a scripted refusal; Code picks one of the table, else the
-// usual one of the status is taken. X states waiting times as a reset alone.
+// refuseFault returns the refusal of a fault rule. Code is its name; without one, the default of the
+// status applies. X states waits only in the reset headers.
 func refuseFault(f sim.Fault) sim.Reply {
 	name := f.Code
 	if _, known := problems[name]; !known {
@@ -200,7 +207,7 @@ func refuseFault(f sim.Fault) sim.Reply {
 	return reply
 }
 
-// untilReset is how many seconds the headers tell the caller to wait.
+// untilReset is the wait that the headers state, in seconds.
 func untilReset(header http.Header) int {
 	wait := 0
 	for _, prefix := range []string{userLimit, appLimit} {
@@ -217,7 +224,7 @@ func untilReset(header http.Header) int {
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		// Only maps, slices, strings and numbers are ever given to it.
+		// Impossible: all values are maps, slices, strings and numbers.
 		panic("x simulator: " + err.Error())
 	}
 	return b

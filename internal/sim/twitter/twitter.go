@@ -1,12 +1,10 @@
-// Package twitter simulates the API of X, version 2, as of the autumn of 2026,
-// as far as publishing needs it: both kinds of credentials, chunked and simple
-// uploads, posts, replies, edits, deletions and timelines, with rate windows,
-// prices and caps.
+// Package twitter simulates the publishing part of X's API, version 2, as of autumn 2026: both kinds of
+// credentials, chunked and simple uploads, posts, replies, edits, deletions and timelines, with rate
+// windows, prices and caps.
 //
-// Texts in answers are as X gives them: links replaced by short ones, a link to
-// the media at the end, and &, < and > escaped. What it does not do: polls'
-// results, likes, quotes (self-serve apps may not), subtitles, and the older
-// upload form with its commands.
+// Texts in answers have X's form: short links, a link to the media at the end, and escaped &, < and >.
+// Long posts are cut and have a note. The simulator has no results of polls, no likes, no quotes (X
+// refuses them for self-serve apps), no subtitles, and not the older upload commands.
 package twitter
 
 import (
@@ -19,13 +17,13 @@ import (
 	"time"
 
 	"autopost/internal/sim"
-	"autopost/internal/sim/consent"
+	"autopost/internal/sim/oauth"
 )
 
 // Platform is the simulator's name in the log and in fault rules.
 const Platform = "x"
 
-// Standing is what X thinks of an account.
+// Standing is the state of an account at X.
 type Standing string
 
 // The standings. The zero value is StandingGood.
@@ -35,20 +33,20 @@ const (
 	StandingLocked    Standing = "locked"
 )
 
-// App is a developer's app. Its keys sign OAuth 1.0a, its client id refreshes
-// OAuth 2.0; an app may have both or one.
+// App is a developer's app. Its consumer key is for OAuth 1.0a, its client id for OAuth 2.0. An app has at
+// least one of them.
 type App struct {
 	Name                        string
 	ConsumerKey, ConsumerSecret string
 	// ClientSecret is empty for a public client.
 	ClientID, ClientSecret string
-	// Callbacks are the addresses to which the consent page may send people back.
+	// Callbacks are the registered redirect addresses of the consent page.
 	Callbacks []string
 	// OwnerID is the user who reads own posts at the lower price.
 	OwnerID string
 	// ReadOnly is an app without the permission to write by OAuth 1.0a.
 	ReadOnly bool
-	// Unenrolled is an app that is attached to no project.
+	// Unenrolled is an app without a project.
 	Unenrolled bool
 }
 
@@ -57,7 +55,7 @@ type User struct {
 	ID       string // digits
 	Username string
 	Name     string
-	// MaxLength is how long a post may be, weighted; 280 when 0.
+	// MaxLength is the longest post by weight; 280 when 0.
 	MaxLength int
 	// Premium accounts may edit their posts.
 	Premium  bool
@@ -66,24 +64,23 @@ type User struct {
 
 // Options are the settings of a Server.
 type Options struct {
-	// Limits are DefaultLimits when nil; a pointer to an empty map is no limits.
+	// Limits are DefaultLimits when nil; a pointer to an empty map means no limits.
 	Limits *map[string]Limit
-	// AnyAccount takes every well-formed token for a user's. What is not known to be
-	// another's belongs to the user of its leading digits ("42-abc"), else to one of
-	// its own; the secret of an OAuth 1.0a key or token K is K followed by "-secret".
+	// AnyAccount accepts every well-formed token. An unknown token belongs to the user of its leading digits
+	// ("42-abc"), else to a new user. The secret of an OAuth 1.0a key or token K is K followed by "-secret".
 	AnyAccount bool
-	// Processing is how long X works on a video or an animation; 0 is not at all.
+	// Processing is the processing time of a video or an animation; 0 for none.
 	Processing time.Duration
-	// Settle is how long a new post is missing from timelines.
+	// Settle is the delay of new posts in timelines.
 	Settle time.Duration
 }
 
-// Post is a post as X stores it.
+// Post is a stored post.
 type Post struct {
 	ID     string
 	UserID string
 	Date   time.Time
-	// Text is as it was sent, in composed characters.
+	// Text is the received text in NFC.
 	Text     string
 	ReplyTo  string
 	MadeByAI bool
@@ -94,7 +91,7 @@ type Post struct {
 // Server is the simulated platform, an http.Handler.
 type Server struct {
 	// Consent is the page at x.com/i/oauth2/authorize.
-	Consent *consent.Desk
+	Consent *oauth.ConsentPage
 
 	core *sim.Core
 	opts Options
@@ -111,6 +108,8 @@ type Server struct {
 	media      map[string]*medium
 	posts      map[string]*post
 	charges    []Charge
+	newNames   Treatment
+	oldNames   Treatment
 	lastID     int64
 	serial     int64
 }
@@ -118,10 +117,12 @@ type Server struct {
 type app struct {
 	App
 	credits    int64
-	limited    bool // credits count
-	monthlyCap int  // 0 is none
+	limited    bool // whether credits are limited
+	monthlyCap int  // 0 for none
 	month      string
 	posted     int
+	// capEnds is the reset day of a reached spending limit; zero without one.
+	capEnds time.Time
 }
 
 type user struct {
@@ -146,12 +147,12 @@ func New(core *sim.Core, opts Options) *Server {
 	return s
 }
 
-// anyApp is the app of whatever credential is not known, under AnyAccount.
+// anyApp is the app of unknown credentials with AnyAccount.
 const anyApp = "any"
 
 var digits = regexp.MustCompile(`^[0-9]{1,19}$`)
 
-// AddApp makes or replaces an app.
+// AddApp creates or replaces an app.
 func (s *Server) AddApp(a App) error {
 	if a.Name == "" || a.ConsumerKey == "" && a.ClientID == "" {
 		return errors.New("x app needs a name and a consumer key or a client id")
@@ -162,7 +163,7 @@ func (s *Server) AddApp(a App) error {
 	return nil
 }
 
-// AddUser makes or replaces an account; a replaced one keeps its posts.
+// AddUser creates or replaces an account. A replaced account keeps its posts.
 func (s *Server) AddUser(u User) error {
 	if !digits.MatchString(u.ID) || u.Username == "" {
 		return errors.New("x user needs an id of digits and a user name")
@@ -189,7 +190,7 @@ func (s *Server) addUser(u User) *user {
 	return known
 }
 
-// SetStanding changes what X thinks of a known account.
+// SetStanding changes the state of a known account.
 func (s *Server) SetStanding(userID string, standing Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,21 +199,21 @@ func (s *Server) SetStanding(userID string, standing Standing) {
 	}
 }
 
-// SetSettle changes how long a new post is missing from timelines.
+// SetSettle changes the delay of new posts in timelines.
 func (s *Server) SetSettle(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle = d
 }
 
-// SetProcessing changes how long X works on what is finalized from now on.
+// SetProcessing changes the processing time of later uploads.
 func (s *Server) SetProcessing(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.processing = d
 }
 
-// Reset forgets posts, media, charges and spent rates; apps, users and tokens stay.
+// Reset removes posts, media, charges and the use of limits. Apps, users and tokens stay.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +230,7 @@ func (s *Server) Reset() {
 	}
 }
 
-// Posts returns what an account holds, oldest first.
+// Posts returns the posts of an account, oldest first.
 func (s *Server) Posts(userID string) []Post {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +252,7 @@ func (s *Server) Posts(userID string) []Post {
 
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
 
-// userOf is the user of a token nobody granted, under AnyAccount.
+// userOf is the user of an unknown token with AnyAccount.
 func (s *Server) userOf(token string) *user {
 	id, _, cut := strings.Cut(token, "-")
 	if !cut || !digits.MatchString(id) {
@@ -268,13 +269,13 @@ func (s *Server) userOf(token string) *user {
 // epoch is the first millisecond of X's ids.
 const epoch = 1288834974657
 
-// newID makes an id of the time, as X does; ids always grow.
+// newID returns an id from the time, as X does. Ids always grow.
 func (s *Server) newID() string {
 	s.lastID = max(s.lastID+1, (time.Now().UnixMilli()-epoch)<<22)
 	return strconv.FormatInt(s.lastID, 10)
 }
 
-// newSecret makes a token that says nothing to its holder.
+// newSecret returns an opaque token.
 func (s *Server) newSecret(kind string) string {
 	s.serial++
 	return sim.Digest([]byte(kind + strconv.FormatInt(s.serial, 10) + strconv.FormatInt(time.Now().UnixNano(), 10)))[:48]

@@ -23,15 +23,14 @@ const (
 	headSize    = 512
 )
 
-// chunks puts an upload together. Content is hashed in order and forgotten;
-// only what came early is kept.
+// chunks assembles an upload. It hashes content in order and keeps only segments that arrive early.
 type chunks struct {
 	sum   hash.Hash
 	size  int64
 	head  []byte
 	next  int
 	early map[int][]byte
-	// twice says that a segment came more than once.
+	// twice reports that a segment was repeated.
 	twice bool
 }
 
@@ -93,7 +92,7 @@ func (s *Server) newMedium(c *call, kind, mediaType string) *medium {
 	return m
 }
 
-// upload is a body with content, as a form of parts or as JSON.
+// upload is a body with content, as a multipart form or as JSON.
 type upload struct {
 	segment  string
 	kind     string
@@ -102,7 +101,7 @@ type upload struct {
 	content  []byte
 }
 
-// readUpload reads a body of either form; the fields of the form are those allowed.
+// readUpload reads a body of either form. Other fields are errors.
 func (c *call) readUpload(fields ...string) (upload, *problem) {
 	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err == nil && kind == "multipart/form-data" {
@@ -204,7 +203,7 @@ func (s *Server) finalize(c *call) (outcome, *problem) {
 	return outcome{body: m.show()}, nil
 }
 
-// simpleUpload takes a picture in one request.
+// simpleUpload receives an image in one request.
 func (s *Server) simpleUpload(c *call) (outcome, *problem) {
 	up, refused := c.readUpload("media", "media_category", "media_type", "additional_owners", "shared")
 	if refused != nil {

@@ -1,10 +1,8 @@
-// Package webhook simulates a receiver of webhooks that are signed as Standard
-// Webhooks asks: it checks signature, age and repetition, keeps what arrived in
-// order, and answers what it is told to.
+// Package webhook simulates a receiver of webhooks signed as Standard Webhooks. It checks signature,
+// age and repetition, keeps the events in order, and answers with a configurable status.
 //
-// An endpoint is a path. What follows "status=" in its query is the status that
-// it answers with once the event is verified, so that an address alone can be one
-// that is gone (?status=410) or moved (?status=301).
+// An endpoint is a path. "status=" in its query sets the status of the answer to a verified event. So
+// an address alone can simulate an endpoint that is gone (?status=410) or has moved (?status=301).
 package webhook
 
 import (
@@ -29,7 +27,7 @@ import (
 const Platform = "webhook"
 
 const (
-	// Tolerance is how far the timestamp of an event may be off.
+	// Tolerance is the maximum difference between an event's timestamp and the clock.
 	Tolerance = 5 * time.Minute
 
 	secretPrefix = "whsec_"
@@ -38,25 +36,24 @@ const (
 	maxBody      = 1 << 20 // bytes
 )
 
-// Options are the settings of a Server.
+// Options configure a Server.
 type Options struct {
-	// AnyEndpoint makes endpoints when they are first spoken to, with a secret that
-	// GET tells.
+	// AnyEndpoint creates an endpoint at its first request. GET returns its secret.
 	AnyEndpoint bool
 }
 
-// Event is an event as it was received.
+// Event is a received event.
 type Event struct {
 	ID        string // webhook-id
 	Type      string
 	Timestamp time.Time // webhook-timestamp
 	Received  time.Time
 	Body      json.RawMessage
-	// Copies is how often it came.
+	// Copies is the number of times that it arrived.
 	Copies int
 }
 
-// Server is the receiver, an http.Handler whose paths are its endpoints.
+// Server is the receiver, an http.Handler. Its paths are its endpoints.
 type Server struct {
 	core *sim.Core
 	opts Options
@@ -76,20 +73,20 @@ func New(core *sim.Core, opts Options) *Server {
 	return &Server{core: core, opts: opts, endpoints: map[string]*endpoint{}}
 }
 
-// AddEndpoint makes or replaces an endpoint; a replaced one keeps its events. A
-// secret is "whsec_" and 24 to 64 bytes in base64; of several, each is good.
+// AddEndpoint adds or replaces an endpoint; a replaced endpoint keeps its events. A secret is "whsec_"
+// and 24 to 64 bytes in base64. Each of several secrets is valid.
 func (s *Server) AddEndpoint(name string, secrets ...string) error {
 	var keys [][]byte
 	for _, secret := range secrets {
 		encoded, ok := strings.CutPrefix(secret, secretPrefix)
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(key) < minSecret || len(key) > maxSecret {
-			return errors.New("webhook secret is not whsec_ and 24 to 64 bytes in base64")
+			return errors.New("webhook secret must be whsec_ and 24 to 64 bytes in base64")
 		}
 		keys = append(keys, key)
 	}
 	if name == "" || len(keys) == 0 {
-		return errors.New("webhook endpoint needs a name and a secret")
+		return errors.New("webhook endpoint must have a name and a secret")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +98,7 @@ func (s *Server) AddEndpoint(name string, secrets ...string) error {
 	return nil
 }
 
-// SetStatus makes a known endpoint answer verified events with a status; 0 is 204 again.
+// SetStatus sets the status of an endpoint's answers to verified events; 0 restores 204.
 func (s *Server) SetStatus(name string, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +107,7 @@ func (s *Server) SetStatus(name string, status int) {
 	}
 }
 
-// Events returns what an endpoint took, in the order in which it came.
+// Events returns the accepted events of an endpoint in order of arrival.
 func (s *Server) Events(name string) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +122,7 @@ func (s *Server) Events(name string) []Event {
 	return out
 }
 
-// Reset forgets events and statuses; endpoints stay.
+// Reset removes events and statuses. Endpoints stay.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +131,7 @@ func (s *Server) Reset() {
 	}
 }
 
-// endpoint finds an endpoint, nil for none.
+// endpoint returns an endpoint, or nil.
 func (s *Server) endpoint(name string) *endpoint {
 	e := s.endpoints[name]
 	if e == nil && s.opts.AnyEndpoint && name != "" {
@@ -144,13 +141,13 @@ func (s *Server) endpoint(name string) *endpoint {
 	return e
 }
 
-// ownSecret is the secret of an endpoint that nobody made.
+// ownSecret is the secret of an automatically created endpoint.
 func ownSecret(name string) []byte {
 	sum := sha256.Sum256([]byte("webhook simulator " + name))
 	return sum[:]
 }
 
-// ServeHTTP takes one event.
+// ServeHTTP receives one event.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.Trim(r.URL.Path, "/")
 	x := s.core.Begin(w, r, sim.Entry{Platform: Platform, Method: r.Method, Chat: name})
@@ -189,7 +186,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// describe tells the log what an event says, before it is judged, and returns its type.
+// describe fills the log entry from the event and returns the event's type.
 func describe(e *sim.Entry, r *http.Request, body []byte) string {
 	var said struct {
 		Type string `json:"type"`
@@ -210,7 +207,7 @@ func stamp(header http.Header) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// verify checks an event; the zero Reply is that it is genuine.
+// verify checks an event. The zero Reply means that it is valid.
 func verify(to *endpoint, header http.Header, body []byte) sim.Reply {
 	id, at := header.Get("webhook-id"), stamp(header)
 	switch {
@@ -230,7 +227,7 @@ func verify(to *endpoint, header http.Header, body []byte) sim.Reply {
 	return sim.Reply{}
 }
 
-// signed reports whether one of the signatures is that of one of the secrets.
+// signed reports whether one of the signatures matches one of the secrets.
 func signed(to *endpoint, header http.Header, body []byte) bool {
 	content := slices.Concat([]byte(header.Get("webhook-id")+"."+header.Get("webhook-timestamp")+"."), body)
 	for candidate := range strings.FieldsSeq(header.Get("webhook-signature")) {
@@ -250,7 +247,7 @@ func signed(to *endpoint, header http.Header, body []byte) bool {
 	return false
 }
 
-// take keeps a verified event, unless the endpoint answers that it does not.
+// take stores a verified event and answers it, unless the configured status is an error.
 func (e *endpoint) take(x *sim.Exchange, r *http.Request, event Event) sim.Reply {
 	status := e.status
 	if asked, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil && asked >= 200 && asked <= 599 {

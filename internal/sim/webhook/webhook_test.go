@@ -19,7 +19,7 @@ import (
 	"autopost/internal/sim/webhook"
 )
 
-// The key, message and signature are the worked example of the specification.
+// The key, message and signature are the example of the specification.
 const (
 	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfgh2Lz"
@@ -59,7 +59,7 @@ func (f fixture) post(path, id string, at time.Time, signature, body string) *ht
 	return w
 }
 
-// send posts a well signed event.
+// send posts a correctly signed event.
 func (f fixture) send(path, id, body string) *httptest.ResponseRecorder {
 	return f.post(path, id, time.Now(), sign(f.t, oldSecret, id, time.Now(), body), body)
 }
@@ -73,7 +73,7 @@ func TestSignaturesOfTheSpecification(t *testing.T) {
 		require.Equal(t, 204, w.Code, "%s", w.Body)
 		<-time.After(webhook.Tolerance)
 		w = f.post("/crm", "msg_p5jXN8AQM9LWM0D4loKWxJek", at, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", `{"test": 2432232314}`)
-		require.Equal(t, 204, w.Code, "at the edge")
+		require.Equal(t, 204, w.Code, "within the tolerance")
 		<-time.After(time.Second)
 		w = f.post("/crm", "msg_p5jXN8AQM9LWM0D4loKWxJek", at, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", `{"test": 2432232314}`)
 		require.Equal(t, 401, w.Code)
@@ -82,7 +82,7 @@ func TestSignaturesOfTheSpecification(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotGenuine(t *testing.T) {
+func TestInvalidEventsAreRejected(t *testing.T) {
 	f := newFixture(t)
 	now, body := time.Now(), `{"type":"post.sent"}`
 	good := sign(t, oldSecret, "m1", now, body)
@@ -129,7 +129,7 @@ func TestEventsInOrderAndOnce(t *testing.T) {
 	}
 	body := `{"type":"post.sent"}`
 	both := sign(t, "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)), "d", time.Now(), body) + " " + sign(t, newSecret, "d", time.Now(), body)
-	require.Equal(t, 204, f.post("/crm", "d", time.Now(), both, body).Code, "one of several signatures, one of several secrets")
+	require.Equal(t, 204, f.post("/crm", "d", time.Now(), both, body).Code, "one signature of several matches one secret of several")
 	var ids []string
 	for _, e := range f.Events("crm") {
 		ids = append(ids, e.ID)
@@ -153,24 +153,24 @@ func TestAnyAnswer(t *testing.T) {
 	f.SetStatus("crm", http.StatusGone)
 	require.Equal(t, 410, f.send("/crm", "a", `{}`).Code)
 	f.SetStatus("crm", 0)
-	require.Empty(t, f.Events("crm"), "what is refused is not taken")
+	require.Empty(t, f.Events("crm"), "a refused event is not stored")
 	require.Equal(t, 201, f.send("/crm?status=201", "a", `{}`).Code)
 	require.NoError(t, f.core.Faults.Add(sim.Fault{Platform: webhook.Platform, Chat: "crm", To: 1, Effect: sim.EffectStatus, Status: 503, RetryAfter: 7}))
 	w = f.send("/crm", "b", `{}`)
 	require.Equal(t, 503, w.Code)
 	require.Equal(t, "7", w.Header().Get("Retry-After"))
 	require.NoError(t, f.core.Faults.Add(sim.Fault{To: 1, Effect: sim.EffectAcceptThenDrop}))
-	require.Panics(t, func() { f.send("/crm", "b", `{}`) }, "the connection is given up")
+	require.Panics(t, func() { f.send("/crm", "b", `{}`) }, "the connection is aborted")
 	require.Len(t, f.Events("crm"), 2)
 }
 
-func TestAnyEndpointTellsItsSecret(t *testing.T) {
+func TestAnyEndpointReturnsItsSecret(t *testing.T) {
 	core := sim.NewCore(0)
 	f := fixture{webhook.New(core, webhook.Options{AnyEndpoint: true}), t, core}
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/new", nil))
-	var told struct{ Secret string }
-	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &told))
-	require.Equal(t, 204, f.post("/new", "a", time.Now(), sign(t, told.Secret, "a", time.Now(), `{}`), `{}`).Code)
+	var answer struct{ Secret string }
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
+	require.Equal(t, 204, f.post("/new", "a", time.Now(), sign(t, answer.Secret, "a", time.Now(), `{}`), `{}`).Code)
 	require.Equal(t, 401, f.send("/new", "b", `{}`).Code)
 }

@@ -24,14 +24,14 @@ const (
 	maxCaptionName = 150       // characters
 )
 
-// caption is a track of subtitles.
+// caption is a subtitle track.
 type caption struct {
 	id, language, name string
 	draft              bool
 	updated            time.Time
 }
 
-// extended finds the video that a thumbnail or captions are for; a new one takes a while to be found.
+// extended finds the video of a thumbnail or of captions. A new video is not found at once.
 func (s *Server) extended(c *call, id string) (*video, *refusal) {
 	v, refused := s.ownVideo(c, id)
 	if refused == nil && time.Now().Before(v.found) {
@@ -82,7 +82,7 @@ func (v *video) showThumbnails() map[string]any {
 	return sizes
 }
 
-// captionBody are the two parts of captions.insert.
+// captionBody has both parts of captions.insert.
 type captionBody struct {
 	Snippet struct {
 		VideoID  string `json:"videoId"`
@@ -130,7 +130,7 @@ func (t caption) show(v *video) map[string]any {
 	}}
 }
 
-// related reads a body of two parts: JSON, and the content.
+// related reads a multipart/related body: JSON, then the content.
 func (c *call) related() (body captionBody, content []byte, refused *refusal) {
 	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/related" || c.query.Get("uploadType") != "multipart" {

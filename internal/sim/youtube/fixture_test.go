@@ -72,7 +72,7 @@ func (f *fixture) renewed(refresh string) string {
 	return got.Access
 }
 
-// serve answers in memory, so that clocks can be simulated around it. The headers are pairs.
+// serve answers without a network, for tests with a simulated clock. The headers are pairs.
 func (f *fixture) serve(method, target, body string, headers ...string) reply {
 	request := httptest.NewRequest(method, target, strings.NewReader(body))
 	request.Header.Set("Authorization", "Bearer "+f.access)
@@ -111,12 +111,12 @@ func (f *fixture) refused(r reply, status int, reason string) {
 	require.NotEmpty(f.t, got.Error.Errors[0].Domain)
 	require.NotEmpty(f.t, got.Error.Errors[0].Message)
 	entries := f.core.Log.Entries()
-	require.Contains(f.t, entries[len(entries)-1].Reason, reason, "the log says why")
+	require.Contains(f.t, entries[len(entries)-1].Reason, reason, "the log has the reason")
 }
 
 const start = "/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status"
 
-// metadata of a title and a status in JSON.
+// metadata returns the JSON of a title and a status.
 func metadata(title, status string) string {
 	return fmt.Sprintf(`{"snippet":{"title":%q,"description":"About %s","tags":["a","b c"],"categoryId":"22"},"status":%s}`, title, title, status)
 }
@@ -141,7 +141,7 @@ func (f *fixture) put(session, content, contentRange string) reply {
 	return f.serve("PUT", session, content, headers...)
 }
 
-// clip is a file that begins like a video.
+// clip is content with the first bytes of a video.
 func clip(seed string, size int) string {
 	head := "\x00\x00\x00\x18ftypisom" + seed
 	return head + strings.Repeat("x", max(0, size-len(head)))
@@ -160,7 +160,7 @@ type shownVideo struct {
 	ProcessingDetails struct{ ProcessingStatus string }
 }
 
-// upload makes a video in one request.
+// upload creates a video in one request.
 func (f *fixture) upload(title, status, content string) shownVideo {
 	f.t.Helper()
 	var v shownVideo

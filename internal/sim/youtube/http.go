@@ -16,7 +16,7 @@ import (
 
 const maxBody = 1 << 20 // bytes of a JSON body
 
-// call is one understood request.
+// call is a parsed request.
 type call struct {
 	name  string
 	token *token
@@ -27,11 +27,11 @@ type call struct {
 	note  func(string)
 }
 
-// outcome is a successful call.
+// outcome is the answer of a successful call.
 type outcome struct {
 	status int
 	header http.Header
-	body   any // nil is none
+	body   any // nil for an empty body
 }
 
 type route struct {
@@ -50,10 +50,10 @@ var (
 	managing  = []string{ScopeAll}
 )
 
-// standard are the parameters that every call takes.
+// standard are the parameters of every call.
 var standard = []string{"alt", "fields", "prettyPrint", "quotaUser", "uploadType", "part"}
 
-// routes are by method and path.
+// routes are the calls by method and path.
 var routes = map[string]route{
 	"GET /youtube/v3/channels":               {[]string{"mine", "id", "maxResults"}, managing, "units", 1, maxBody, (*Server).listChannels},
 	"GET /youtube/v3/videos":                 {[]string{"id", "maxResults"}, managing, "units", 1, maxBody, (*Server).listVideos},
@@ -68,7 +68,7 @@ var routes = map[string]route{
 	"POST /upload/youtube/v3/captions":       {nil, managing, "units", 400, maxCaption + maxBody, (*Server).insertCaption},
 }
 
-// ServeHTTP answers one call or takes one part of an upload.
+// ServeHTTP answers a call or receives a part of an upload.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/resumable")
 	if path == uploadPath && r.URL.Query().Has("upload_id") {
@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}, refuseFault)
 }
 
-// unknown refuses a call that is none of the routes'.
+// unknown refuses a call without a route.
 func unknown(path string) *refusal {
 	for name := range routes {
 		if strings.HasSuffix(name, " "+path) {
@@ -123,8 +123,8 @@ func unknown(path string) *refusal {
 	return because("notFound")
 }
 
-// answer checks the caller, the quota and the parameters, in this order. A call
-// that is refused for what it says has its price all the same.
+// answer checks the caller, the quota and the parameters, in this order. An invalid call also costs
+// quota.
 func (s *Server) answer(c *call, to route) (outcome, *refusal) {
 	t, refused := s.authenticate(c.r.Header.Get("Authorization"), to.scopes)
 	if refused != nil {
@@ -142,7 +142,7 @@ func (s *Server) answer(c *call, to route) (outcome, *refusal) {
 	return to.run(s, c)
 }
 
-// described is what the headers say about a call.
+// described returns the log entry of a call from its headers.
 func (s *Server) described(r *http.Request, name string) sim.Entry {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	entry := sim.Entry{Platform: Platform, Method: name, Credential: sim.CredentialHash(bearer)}
@@ -159,10 +159,10 @@ func (s *Server) described(r *http.Request, name string) sim.Entry {
 
 var knownParts = []string{"id", "snippet", "status", "contentDetails", "processingDetails", "recordingDetails", "localizations", "statistics"}
 
-// listed is a parameter of several values, with commas or repeated.
+// listed returns the values of a parameter that is repeated or has commas.
 func (c *call) listed(name string) string { return strings.Join(c.query[name], ",") }
 
-// parts are the parts that a call names.
+// parts are the parts that a call requests.
 func (c *call) parts() ([]string, *refusal) {
 	given := c.listed("part")
 	if given == "" {
@@ -177,7 +177,7 @@ func (c *call) parts() ([]string, *refusal) {
 	return parts, nil
 }
 
-// decode reads a JSON body strictly.
+// decode reads a JSON body. Unknown fields are errors.
 func (c *call) decode(v any) *refusal {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -202,12 +202,12 @@ func decodeJSON(body []byte, v any) *refusal {
 	return nil
 }
 
-// base is the address under which the caller sees the platform.
+// base is the address of the platform for the caller.
 func base(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	asked, _, _ := strings.Cut(r.RequestURI, "?")
-	return scheme + r.Host + strings.TrimSuffix(asked, r.URL.EscapedPath())
+	requested, _, _ := strings.Cut(r.RequestURI, "?")
+	return scheme + r.Host + strings.TrimSuffix(requested, r.URL.EscapedPath())
 }

@@ -84,7 +84,7 @@ func (s *Server) listVideos(c *call) (outcome, *refusal) {
 	return outcome{body: listed("video", items, len(items), len(items))}, nil
 }
 
-// shown are the videos of a list that have got there, newest first.
+// shown are the visible videos of a list, newest first.
 func shown(videos []*video) []*video {
 	now := time.Now()
 	var out []*video
@@ -135,7 +135,7 @@ func (s *Server) listPlaylist(c *call) (outcome, *refusal) {
 	return outcome{body: body}, nil
 }
 
-// item is a video as an entry of a playlist.
+// item returns a video as a playlist entry.
 func (v *video) item(playlist string, position int, parts []string) map[string]any {
 	at := v.date.UTC().Format(time.RFC3339)
 	item := map[string]any{"kind": "youtube#playlistItem", "etag": etag(playlist + v.id), "id": etag("item" + playlist + v.id)}
@@ -182,7 +182,7 @@ func (s *Server) addToPlaylist(c *call) (outcome, *refusal) {
 	return outcome{body: v.item(id, len(of.playlists[id])-1, parts)}, nil
 }
 
-// search looks through the titles of the caller's own videos.
+// search searches the titles of the caller's videos.
 func (s *Server) search(c *call) (outcome, *refusal) {
 	parts, refused := c.parts()
 	if refused != nil {

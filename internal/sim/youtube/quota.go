@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Charge is one line of a project's ledger.
+// Charge is an entry of a project's quota log.
 type Charge struct {
 	At      time.Time
 	Project string
@@ -15,14 +15,14 @@ type Charge struct {
 	Cost   int
 }
 
-// Charges returns the ledger of all projects, oldest line first.
+// Charges returns the quota log of all projects, oldest entry first.
 func (s *Server) Charges() []Charge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.charges)
 }
 
-// SetQuotas changes the quotas from now on and forgets what was spent.
+// SetQuotas changes the quotas and resets their use.
 func (s *Server) SetQuotas(q Quotas) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,14 +33,14 @@ func (s *Server) SetQuotas(q Quotas) {
 var california = func() *time.Location {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {
-		// The zone is in the program.
+		// Impossible: the zone is embedded.
 		panic("youtube simulator: " + err.Error())
 	}
 	return zone
 }()
 
-// quotaDay names the day of the quotas: from midnight to midnight in California,
-// or, at another pace, so many shorter ones in it.
+// quotaDay is the name of the quota day, which starts at midnight in California. A faster pace divides
+// it into shorter days.
 func (s *Server) quotaDay(now time.Time) string {
 	local := now.In(california)
 	midnight := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, california)
@@ -51,13 +51,16 @@ func (s *Server) quotaDay(now time.Time) string {
 	return midnight.Add(now.Sub(midnight).Truncate(length)).Format(time.RFC3339Nano)
 }
 
-// spend takes the price of a call from its project's quota, or refuses the call;
-// a refused one costs nothing.
+// spend charges a call to a quota of its project. A call over the quota is refused and costs nothing. The
+// bucket of uploads has a refusal of its own form.
 func (s *Server) spend(p *project, name, bucket string, cost int) *refusal {
 	limit := map[string]int{"units": s.quotas.Units, "uploads": s.quotas.Uploads, "searches": s.quotas.Searches}[bucket]
 	now := time.Now()
 	key := p.ID + " " + bucket + " " + s.quotaDay(now)
 	if limit > 0 && s.spent[key]+cost > limit {
+		if bucket == "uploads" {
+			return uploadsPerDay(p)
+		}
 		return because("quotaExceeded")
 	}
 	s.spent[key] += cost
@@ -65,7 +68,16 @@ func (s *Server) spend(p *project, name, bucket string, cost int) *refusal {
 	return nil
 }
 
-// countUpload counts a video against its channel's own limit.
+// uploadsPerDay is the refusal of an exhausted bucket of uploads.
+func uploadsPerDay(p *project) *refusal {
+	r := because("rateLimitExceeded")
+	r.domain, r.canonicalStatus = "global", ""
+	r.message = "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service " +
+		"'youtube.googleapis.com' for consumer 'project_number:" + p.ID + "'."
+	return r
+}
+
+// countUpload counts a video against the daily limit of its channel.
 func (s *Server) countUpload(c *channel) *refusal {
 	key := c.ID + " channel " + s.quotaDay(time.Now())
 	if c.Uploads > 0 && s.spent[key] >= c.Uploads {

@@ -8,17 +8,17 @@ import (
 	"autopost/internal/sim"
 )
 
-// refusal is a failed call.
+// refusal is the answer of a failed call.
 type refusal struct {
 	status          int
 	domain, reason  string
 	message         string
-	location        string // of the parameter that is wrong, if any
+	location        string // the invalid parameter, if any
 	locationType    string
-	canonicalStatus string // "PERMISSION_DENIED"; "" leaves it out
+	canonicalStatus string // such as "PERMISSION_DENIED"; "" omits it
 }
 
-// reasons are the refusals by their reason, which fault rules use as Code.
+// reasons are the refusals by reason. Fault rules name the reason in Code.
 var reasons = func() map[string]refusal {
 	const quota = `The request cannot be completed because you have exceeded your <a href="/youtube/v3/getting-started#quota">quota</a>.`
 	table := map[string]refusal{}
@@ -30,6 +30,9 @@ var reasons = func() map[string]refusal {
 	add(http.StatusForbidden, "youtube.quota", "", quota, "quotaExceeded")
 	add(http.StatusForbidden, "usageLimits", "", "Daily Limit Exceeded.", "dailyLimitExceeded")
 	add(http.StatusForbidden, "usageLimits", "", "User Rate Limit Exceeded.", "userRateLimitExceeded")
+	add(http.StatusForbidden, "usageLimits", "", "The request could not be served at this rate.", "servingLimitExceeded", "concurrentLimitExceeded")
+	add(http.StatusConflict, "youtube.playlistItem", "ABORTED", "The operation was aborted.", "aborted", "SERVICE_UNAVAILABLE")
+	add(http.StatusConflict, "youtube.playlistItem", "", "The video is already in the playlist.", "videoAlreadyInPlaylist")
 	add(http.StatusTooManyRequests, "usageLimits", "RESOURCE_EXHAUSTED", "Rate Limit Exceeded.", "rateLimitExceeded")
 	add(http.StatusBadRequest, "youtube.video", "", "The user has exceeded the number of videos they may upload.", "uploadLimitExceeded")
 	add(http.StatusTooManyRequests, "youtube.thumbnail", "", "The channel has uploaded too many thumbnails recently. Please try the request again later.", "uploadRateLimitExceeded")
@@ -46,7 +49,7 @@ var reasons = func() map[string]refusal {
 	add(http.StatusForbidden, "youtube.common", "", "The account of the authenticated user is closed, suspended or owns no such channel.",
 		"authenticatedUserAccountSuspended", "authenticatedUserAccountClosed", "authenticatedUserNotChannel")
 	add(http.StatusForbidden, "usageLimits", "PERMISSION_DENIED", "YouTube Data API v3 has not been used in this project before or it is disabled.",
-		"accessNotConfigured", "SERVICE_DISABLED", "API_KEY_SERVICE_BLOCKED")
+		"accessNotConfigured", "SERVICE_DISABLED", "API_KEY_SERVICE_BLOCKED", "CONSUMER_SUSPENDED")
 
 	add(http.StatusBadRequest, "youtube.video", "", "The request metadata specifies an invalid video field.",
 		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails",
@@ -74,20 +77,20 @@ var reasons = func() map[string]refusal {
 	return table
 }()
 
-// usual is the most frequent refusal of a status.
+// usual is the default refusal of each status.
 var usual = map[int]string{
 	http.StatusBadRequest: "badRequest", http.StatusUnauthorized: "authError", http.StatusForbidden: "forbidden", http.StatusNotFound: "notFound",
 	http.StatusConflict: "captionExists", http.StatusGone: "uploadSessionGone", http.StatusRequestEntityTooLarge: "uploadTooLarge",
 	http.StatusTooManyRequests: "rateLimitExceeded", http.StatusInternalServerError: "internalError", http.StatusServiceUnavailable: "backendError",
 }
 
-// because is a refusal of the table.
+// because returns the refusal of a reason.
 func because(reason string) *refusal {
 	r := reasons[reason]
 	return &r
 }
 
-// wrong is a refusal of the table in words of its own, about a parameter of the query.
+// wrong returns the refusal of a reason with another message, about a query parameter.
 func wrong(reason, message, parameter string) *refusal {
 	r := because(reason)
 	r.message = message
@@ -115,7 +118,8 @@ func refuse(r *refusal) sim.Reply {
 	}
 }
 
-// refuseFault words a scripted refusal; Code is its reason, else the usual one of the status.
+// refuseFault returns the refusal of a fault rule. Code is its reason; without one, the default of the
+// status applies.
 func refuseFault(f sim.Fault) sim.Reply {
 	r, known := reasons[f.Code]
 	if !known {
@@ -142,7 +146,7 @@ func refuseFault(f sim.Fault) sim.Reply {
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		// Only maps, slices, strings and numbers are ever given to it.
+		// Impossible: all values are maps, slices, strings and numbers.
 		panic("youtube simulator: " + err.Error())
 	}
 	return b

@@ -18,7 +18,7 @@ import (
 
 const (
 	sessionLife = 7 * 24 * time.Hour
-	blockSize   = 256 << 10 // bytes; all but the last request carry a multiple of it
+	blockSize   = 256 << 10 // bytes; every request except the last has a multiple of it
 	maxVideo    = 256 << 30 // bytes
 	headSize    = 512
 )
@@ -30,16 +30,16 @@ type session struct {
 	channel  *channel
 	meta     metadata
 	parts    []string
-	total    int64 // -1 while it is unknown
+	total    int64 // -1 if unknown
 	received int64
 	sum      hash.Hash
 	head     []byte
 	expires  time.Time
-	gone     bool // answers 410 once it has expired
-	// busy is closed when the request that brings bytes is over; nil while there is none.
+	gone     bool // an expired session answers 410 instead of 404
+	// busy is closed at the end of the running request; nil without one.
 	busy  chan struct{}
 	video *video
-	// notify says that the subscribers are to be told of the video.
+	// notify reports that subscribers are notified of the video.
 	notify bool
 }
 
@@ -75,7 +75,7 @@ func (s *Server) startSession(c *call) (outcome, *refusal) {
 	return outcome{header: http.Header{"Location": {base(c.r) + uploadPath + "?" + query.Encode()}}}, nil
 }
 
-// announced reads what the headers say about the content to come.
+// announced reads the type and the size of the content from the headers.
 func (c *call) announced(u *session) *refusal {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "video/") && kind != "application/octet-stream" {
@@ -96,12 +96,12 @@ func (c *call) announced(u *session) *refusal {
 	return nil
 }
 
-// contentRange is what a request of a session says it brings.
+// contentRange is the Content-Range of a request of a session.
 type contentRange struct {
 	probe    bool
-	whole    bool // no header: everything at once
+	whole    bool // no header: the whole content
 	from, to int64
-	total    int64 // -1 is unknown
+	total    int64 // -1 if unknown
 }
 
 var (
@@ -134,8 +134,8 @@ func readRange(r *http.Request) (contentRange, bool) {
 
 func (c contentRange) last() bool { return c.whole || !c.probe && c.total >= 0 && c.to == c.total-1 }
 
-// intake takes the bytes of one request. The session has them after commit only:
-// whole blocks, and the rest when the request was complete.
+// intake receives the bytes of one request. Commit adds them to the session: whole blocks, and the rest
+// of a complete request.
 type intake struct {
 	io.ReadCloser
 	session *session
@@ -143,7 +143,7 @@ type intake struct {
 	head    []byte
 	block   []byte
 	taken   int64
-	most    int64 // 0 is all
+	most    int64 // 0 for all
 	full    bool
 	arrived int64
 }
@@ -166,7 +166,7 @@ func cloned(sum hash.Hash) hash.Hash {
 	return copied
 }
 
-// Read passes the body on and keeps what it can.
+// Read reads the body and keeps its bytes up to the limit.
 func (in *intake) Read(p []byte) (int, error) {
 	n, err := in.ReadCloser.Read(p)
 	in.arrived += int64(n)
@@ -189,13 +189,13 @@ func (in *intake) flush() {
 	in.block = in.block[:0]
 }
 
-// commit gives the session what was taken.
+// commit adds the received bytes to the session.
 func (in *intake) commit() {
 	in.session.sum, in.session.head = in.sum, in.head
 	in.session.received += in.taken
 }
 
-// serveSession takes one request of a session.
+// serveSession answers a request of a session.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	entry := s.described(r, "PUT "+uploadPath)
 	brings, ranged := readRange(r)
@@ -242,9 +242,8 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	}, refuseFault)
 }
 
-// lockSession finds the session of a request, nil for none, and locks the server.
-// One request is served after the other: who asks after a broken connection hears
-// of all that it brought.
+// lockSession locks the server and finds the session of a request; nil if there is none. It serves one
+// request after the other: a status request after a broken connection sees all received bytes.
 func (s *Server) lockSession(r *http.Request) *session {
 	for {
 		s.mu.Lock()
@@ -278,7 +277,7 @@ func (s *Server) release(in *intake) {
 	}
 }
 
-// takePart judges one request of a session and keeps what it brought.
+// takePart checks a request of a session and keeps its bytes.
 func (s *Server) takePart(r *http.Request, u *session, in *intake, brings contentRange, log *sim.Entry) sim.Reply {
 	if u == nil || !time.Now().Before(u.expires) {
 		if u != nil && u.gone {
@@ -322,7 +321,7 @@ func (s *Server) takePart(r *http.Request, u *session, in *intake, brings conten
 	return s.uploaded(u)
 }
 
-// incomplete says how much of the content is here.
+// incomplete answers with the received range.
 func (u *session) incomplete(r *http.Request) sim.Reply {
 	reply := sim.Reply{Status: http.StatusPermanentRedirect, Header: http.Header{}, Accepted: true}
 	if u.received > 0 {
@@ -335,7 +334,7 @@ func (u *session) incomplete(r *http.Request) sim.Reply {
 	return reply
 }
 
-// complete makes the video of a session.
+// complete creates the video of a session.
 func (s *Server) complete(u *session, log *sim.Entry) {
 	u.video = s.newVideo(u, sim.Media{Kind: "video", Digest: hex.EncodeToString(u.sum.Sum(nil)), Size: u.received})
 	log.Media = []sim.Media{u.video.media}
@@ -348,9 +347,9 @@ func (s *Server) uploaded(u *session) sim.Reply {
 	reply := sim.Reply{
 		Status: http.StatusOK, ContentType: "application/json; charset=UTF-8", Accepted: true, Body: encode(u.video.show(u.parts, true)),
 	}
-	if !u.video.told {
+	if !u.video.answered {
 		reply.MessageIDs = []string{u.video.id}
-		u.video.told = true
+		u.video.answered = true
 	}
 	return reply
 }

@@ -29,7 +29,7 @@ func TestResumableUpload(t *testing.T) {
 	r = f.put(session, content[:2*block], "bytes 0-524287"+total)
 	require.Equal(t, 308, r.status)
 	require.Equal(t, "bytes=0-524287", r.header.Get("Range"))
-	require.Empty(t, r.header.Get("Location"), "308 is no redirect here")
+	require.Empty(t, r.header.Get("Location"), "308 is not a redirect here")
 	r = f.serve("POST", session, "", "Content-Range", "bytes */786532", "X-GUploader-No-308", "yes")
 	require.Equal(t, 200, r.status)
 	require.Equal(t, "308", r.header.Get("X-HTTP-Status-Code-Override"))
@@ -42,11 +42,11 @@ func TestResumableUpload(t *testing.T) {
 	require.Equal(t, "unlisted", v.Status.PrivacyStatus)
 	require.True(t, v.Status.ContainsSyntheticMedia)
 	f.into(f.put(session, "", "bytes */786532"), &again)
-	require.Equal(t, v.ID, again.ID, "who asks after a crash gets the video")
+	require.Equal(t, v.ID, again.ID, "a status request after a crash returns the video")
 	videos := f.Videos(channelID)
 	require.Len(t, videos, 1)
 	require.Equal(t, sim.Digest([]byte(content)), videos[0].Media.Digest)
-	require.Equal(t, sim.Totals{Requests: 7, Accepted: 7, Messages: 1}, f.core.Log.Totals(), "one video, however often it is told")
+	require.Equal(t, sim.Totals{Requests: 7, Accepted: 7, Messages: 1}, f.core.Log.Totals(), "one video for repeated answers")
 	made := f.core.Log.Entries()[5]
 	require.Equal(t, channelID, made.Chat)
 	require.Equal(t, "Cat", made.Title)
@@ -81,7 +81,7 @@ func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		content := clip("a", 100)
-		f.refused(f.put(start+"&upload_id=nobody", content, ""), 404, "notFound")
+		f.refused(f.put(start+"&upload_id=unknown", content, ""), 404, "notFound")
 		session := f.session("Cat", `{}`, len(content))
 		<-time.After(7*24*time.Hour - time.Second)
 		f.access = f.renewed(f.refresh)
@@ -104,7 +104,6 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// A connection that breaks leaves the whole blocks that had arrived.
 func TestHalfAnUpload(t *testing.T) {
 	f := newFixture(t)
 	server := httptest.NewServer(f)
@@ -127,7 +126,6 @@ func TestHalfAnUpload(t *testing.T) {
 	require.Equal(t, sim.Digest([]byte(content)), f.Videos(channelID)[0].Media.Digest)
 }
 
-// A request that asks while another one still brings bytes is answered after it.
 func TestOneRequestAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -151,7 +149,7 @@ func TestAcceptedThenDropped(t *testing.T) {
 	require.NoError(t, f.core.Faults.Add(sim.Fault{Method: "PUT /upload/youtube/v3/videos", To: 1, Effect: sim.EffectAcceptThenDrop}))
 	require.Panics(t, func() { f.put(session, content, "") }, "the connection is given up")
 	require.Len(t, f.Videos(channelID), 1)
-	require.Equal(t, 200, f.put(session, "", "bytes */100").status, "who asks gets the video")
+	require.Equal(t, 200, f.put(session, "", "bytes */100").status, "a status request returns the video")
 	require.Len(t, f.Videos(channelID), 1)
 	require.EqualValues(t, 1, f.core.Log.Totals().Messages)
 }

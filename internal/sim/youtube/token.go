@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"autopost/internal/sim"
-	"autopost/internal/sim/consent"
+	"autopost/internal/sim/oauth"
 )
 
 // The scopes of publishing.
@@ -20,20 +20,20 @@ const (
 	ScopeAll    = "https://www.googleapis.com/auth/youtube.force-ssl"
 )
 
-// tokenLife is how long an access token is good for, as Google states it.
+// tokenLife is the lifetime of access tokens that Google states.
 const tokenLife = 3599 * time.Second
 
-// token is a credential that was given out; one that is dead stays known.
+// token is an issued credential. Revoked tokens are kept.
 type token struct {
 	refreshing bool
 	project    *project
 	channel    *channel
 	scopes     string
-	expires    time.Time // zero is never
+	expires    time.Time // zero for never
 	dead       bool
 }
 
-// Grant makes a refresh token of a known project and channel.
+// Grant creates a refresh token for a known project and channel.
 func (s *Server) Grant(projectID, channelID, scopes string) (refreshToken string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Server) Grant(projectID, channelID, scopes string) (refreshToken string
 	return refreshToken, nil
 }
 
-// ExpireTokens ends the lives of all access tokens; they can be refreshed.
+// ExpireTokens expires all access tokens. Their refresh tokens stay valid.
 func (s *Server) ExpireTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Server) ExpireTokens() {
 	}
 }
 
-// Disconnect revokes every token of a channel, as who takes the access away does.
+// Disconnect revokes all tokens of a channel, as its owner can.
 func (s *Server) Disconnect(channelID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,10 +64,10 @@ func (s *Server) Disconnect(channelID string) {
 	}
 }
 
-// Tokens is Google's token endpoint, at whatever path it is mounted.
+// Tokens is Google's token endpoint. It serves any path.
 func (s *Server) Tokens() http.Handler { return http.HandlerFunc(s.serveToken) }
 
-// tokenError is a refusal of the token endpoint.
+// tokenError is an error of the token endpoint.
 type tokenError struct {
 	status            int
 	name, description string
@@ -98,7 +98,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	}, refuseTokenFault)
 }
 
-// refreshToken finds the token of a form, nil where there is none.
+// refreshToken finds the token of a form; nil if there is none.
 func (s *Server) refreshToken(form url.Values) *token {
 	given := form.Get("refresh_token")
 	t := s.tokens[given]
@@ -136,7 +136,7 @@ func (s *Server) refresh(form url.Values) sim.Reply {
 	return s.granted(t, nil)
 }
 
-// granted gives an access token of a grant, with whatever else goes along.
+// granted answers with an access token of a grant and further members.
 func (s *Server) granted(t *token, more map[string]any) sim.Reply {
 	access := "ya29." + s.newName("access", 48)
 	s.tokens[access] = &token{project: t.project, channel: t.channel, scopes: t.scopes, expires: time.Now().Add(s.core.Pace.Of(tokenLife))}
@@ -145,28 +145,28 @@ func (s *Server) granted(t *token, more map[string]any) sim.Reply {
 	return sim.Reply{Status: http.StatusOK, ContentType: "application/json; charset=utf-8", Accepted: true, Body: encode(body)}
 }
 
-// codeLife is how long the code of a consent is good.
+// codeLife is the lifetime of a consent code.
 const codeLife = 10 * time.Minute
 
-// newConsent makes the page on which owners of channels allow apps to act for them.
-func (s *Server) newConsent() *consent.Desk {
-	return consent.New(consent.Config{
-		Client: func(id string) (consent.Client, bool) {
+// newConsent creates the page on which owners of channels authorize apps.
+func (s *Server) newConsent() *oauth.ConsentPage {
+	return oauth.New(oauth.Config{
+		Client: func(id string) (oauth.Client, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			for _, p := range s.projects {
 				if id != "" && p.ClientID == id {
-					return consent.Client{Name: p.ID, Callbacks: p.Callbacks}, true
+					return oauth.Client{Name: p.ID, Callbacks: p.Callbacks}, true
 				}
 			}
-			return consent.Client{}, false
+			return oauth.Client{}, false
 		},
-		Accounts: func() []consent.Account {
+		Accounts: func() []oauth.Account {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			var out []consent.Account
+			var out []oauth.Account
 			for _, c := range s.channels {
-				out = append(out, consent.Account{ID: c.ID, Name: c.Title})
+				out = append(out, oauth.Account{ID: c.ID, Name: c.Title})
 			}
 			return out
 		},
@@ -174,17 +174,17 @@ func (s *Server) newConsent() *consent.Desk {
 	})
 }
 
-// exchange gives tokens for the code of a consent. Google gives a refresh token only
-// where access_type=offline was asked for, and for another consent prompt=consent.
+// exchange answers a consent code with tokens. Google returns a refresh token only for
+// access_type=offline, and for a repeated consent only with prompt=consent.
 func (s *Server) exchange(form url.Values) sim.Reply {
 	if !s.knowsClient(form) {
 		return refuseToken(tokenError{http.StatusUnauthorized, "invalid_client", "The OAuth client was not found."})
 	}
 	allowed, err := s.Consent.Redeem(form.Get("client_id"), form)
 	switch {
-	case errors.Is(err, consent.ErrVerifier):
+	case errors.Is(err, oauth.ErrVerifier):
 		return refuseToken(tokenError{http.StatusBadRequest, "invalid_grant", "Invalid code verifier."})
-	case errors.Is(err, consent.ErrRedirect):
+	case errors.Is(err, oauth.ErrRedirect):
 		return refuseToken(tokenError{http.StatusBadRequest, "redirect_uri_mismatch", "Bad Request"})
 	case err != nil:
 		return refuseToken(tokenError{http.StatusBadRequest, "invalid_grant", "Malformed auth code."})
@@ -219,7 +219,7 @@ func refuseToken(e tokenError) sim.Reply {
 	}
 }
 
-// refuseTokenFault words a scripted refusal; Code is the error's name.
+// refuseTokenFault returns the error of a fault rule. Code is its name.
 func refuseTokenFault(f sim.Fault) sim.Reply {
 	e := tokenError{f.Status, f.Code, f.Description}
 	if e.name == "" {
@@ -234,7 +234,7 @@ func refuseTokenFault(f sim.Fault) sim.Reply {
 	return refuseToken(e)
 }
 
-// authenticate finds the token of a call and checks that it may do it.
+// authenticate finds the token of a call and checks its scopes.
 func (s *Server) authenticate(header string, scopes []string) (*token, *refusal) {
 	bearer, ok := strings.CutPrefix(header, "Bearer ")
 	if !ok {

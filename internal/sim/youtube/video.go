@@ -19,10 +19,10 @@ const (
 	maxTags        = 500  // characters, with commas and the quotes of tags with spaces
 )
 
-// categories are the ids that a video may have.
+// categories are the valid category ids.
 var categories = []string{"1", "2", "10", "15", "17", "19", "20", "22", "23", "24", "25", "26", "27", "28", "29"}
 
-// metadata is a Video resource as far as callers write it; no other field is taken.
+// metadata has the writable fields of a Video resource. Other fields are errors.
 type metadata struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind"`
@@ -79,19 +79,19 @@ type video struct {
 	date     time.Time
 	meta     metadata
 	media    sim.Media
-	// locked videos stay private whatever is asked.
+	// locked videos stay private.
 	locked    bool
 	publishAt time.Time
 	processed time.Time
-	// failure and rejection are what the processing ends with.
+	// failure and rejection are the reasons at the end of the processing.
 	failure, rejection string
 	thumbnail          sim.Media
 	captions           []caption
 	found, listed      time.Time
-	told               bool
+	answered           bool
 }
 
-// validate finds the reason for which metadata are refused, nil for none.
+// validate returns the refusal of invalid metadata; nil if they are valid.
 func (m *metadata) validate(parts []string) *refusal {
 	var sn snippet
 	if m.Snippet != nil {
@@ -127,7 +127,7 @@ func isInstant(text string) bool {
 	return err == nil
 }
 
-// any reports whether the caller said anything about the status.
+// any reports whether the status has a field.
 func (s *status) any() bool { return *s != (status{}) }
 
 func (s *status) validate() *refusal {
@@ -153,7 +153,7 @@ func tagsLength(tags []string) int {
 	return length
 }
 
-// newVideo stores what a session brought.
+// newVideo stores the video of a session.
 func (s *Server) newVideo(u *session, media sim.Media) *video {
 	now := time.Now()
 	pace := s.core.Pace
@@ -173,12 +173,13 @@ func (s *Server) newVideo(u *session, media sim.Media) *video {
 	return v
 }
 
-// isVideo judges a file by its first bytes.
+// isVideo recognises a video by its first bytes.
 func isVideo(head []byte) bool {
 	return len(head) >= 12 && (bytes.Contains([]byte("ftyp moov mdat wide free"), head[4:8]) ||
 		slices.ContainsFunc([]string{"\x1a\x45\xdf\xa3", "RIFF", "FLV", "\x00\x00\x01\xba", "G"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }))
 }
 
+// applyStatus replaces the status. Missing fields get their defaults, as in the real API.
 func (v *video) applyStatus(to status) {
 	if to.PrivacyStatus == "" {
 		to.PrivacyStatus = "public"
@@ -190,7 +191,7 @@ func (v *video) applyStatus(to status) {
 	v.meta.Status = to
 }
 
-// privacy is who sees the video now.
+// privacy is the present privacy status.
 func (v *video) privacy() string {
 	switch {
 	case v.locked:
@@ -201,7 +202,7 @@ func (v *video) privacy() string {
 	return v.meta.Status.PrivacyStatus
 }
 
-// uploadStatus is how far the platform has come, and why no further.
+// uploadStatus is the state of the processing and the reason of a failure.
 func (v *video) uploadStatus() (state, why string) {
 	switch {
 	case time.Now().Before(v.processed):
@@ -228,7 +229,7 @@ func (v *video) badges() []string {
 	return badges
 }
 
-// show is the video as the API answers it, in the parts that are asked for.
+// show returns the requested parts of the video.
 func (v *video) show(parts []string, owner bool) map[string]any {
 	out := map[string]any{"kind": "youtube#video", "etag": etag(v.id), "id": v.id}
 	for _, part := range parts {
@@ -293,6 +294,7 @@ func (v *video) showStatus() map[string]any {
 
 func etag(of string) string { return sim.Digest([]byte(of))[:27] }
 
+// updateVideo replaces the named parts. Fields that the body leaves out are deleted, as in the real API.
 func (s *Server) updateVideo(c *call) (outcome, *refusal) {
 	parts, refused := c.parts()
 	if refused != nil {

@@ -45,7 +45,7 @@ func TestRefresh(t *testing.T) {
 		<-time.After(3599 * time.Second)
 		f.refused(f.json("GET", health, ""), 401, "authError")
 		f.access = f.renewed(f.refresh)
-		f.renewed(f.refresh) // does not rotate
+		f.renewed(f.refresh) // the refresh token stays valid
 		f.ExpireTokens()
 		f.refused(f.json("GET", health, ""), 401, "authError")
 		f.access = f.renewed(f.refresh)
@@ -71,7 +71,7 @@ func TestProcessing(t *testing.T) {
 		f.SetLags(youtube.Lags{Processing: time.Minute})
 		good := f.upload("Cat", `{}`, clip("a", 100))
 		same := f.upload("Cat again", `{}`, clip("a", 100))
-		noise := f.upload("Noise", `{}`, "this is no video at all")
+		noise := f.upload("Noise", `{}`, "this is not a video at all")
 		require.Equal(t, "public", good.Status.PrivacyStatus)
 		require.Equal(t, "uploaded", f.state(good.ID).Status.UploadStatus)
 		require.Equal(t, "processing", f.state(good.ID).ProcessingDetails.ProcessingStatus)
@@ -110,7 +110,7 @@ func TestUpdateAndDelete(t *testing.T) {
 	f := newFixture(t)
 	v := f.upload("Cat", `{}`, clip("a", 100))
 	update := "/youtube/v3/videos?part=snippet,status"
-	f.refused(f.json("PUT", update, `{"id":"nobody","snippet":{"title":"a","categoryId":"22"}}`), 404, "videoNotFound")
+	f.refused(f.json("PUT", update, `{"id":"unknown","snippet":{"title":"a","categoryId":"22"}}`), 404, "videoNotFound")
 	f.refused(f.json("PUT", update, `{"id":"`+v.ID+`","snippet":{"title":"a"}}`), 400, "invalidCategoryId")
 	require.Equal(t, 200, f.json("PUT", update, `{"id":"`+v.ID+`","snippet":{"title":"Dog","categoryId":"15"},"status":{"privacyStatus":"unlisted"}}`).status)
 	require.Equal(t, "Dog", f.state(v.ID).Snippet.Title)
@@ -119,7 +119,7 @@ func TestUpdateAndDelete(t *testing.T) {
 	require.NoError(t, f.AddChannel(youtube.Channel{ID: "UCother"}))
 	mine := f.access
 	f.access = f.renewed(f.grant("p", "UCother"))
-	require.Len(t, f.videos("/youtube/v3/videos?part=status&id="+v.ID), 1, "unlisted is for whoever has the link")
+	require.Len(t, f.videos("/youtube/v3/videos?part=status&id="+v.ID), 1, "everyone with the link sees an unlisted video")
 	f.refused(f.json("DELETE", "/youtube/v3/videos?id="+v.ID, ""), 403, "forbidden")
 	f.access = mine
 	require.Equal(t, 204, f.json("DELETE", "/youtube/v3/videos?id="+v.ID, "").status)
@@ -234,17 +234,20 @@ func TestCaptions(t *testing.T) {
 func TestBothQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		// The simulated clock begins at midnight UTC, which is 16:00 in California.
+		// The simulated clock starts at midnight UTC, 16:00 in California.
 		f.SetQuotas(youtube.Quotas{Units: 52, Uploads: 2})
 		f.session("1", `{}`, 9)
 		f.refused(f.begin(start, metadata("", `{}`), 9), 400, "invalidTitle")
 		r := f.begin(start, metadata("3", `{}`), 9)
+		f.refused(r, 429, "rateLimitExceeded")
+		require.JSONEq(t, `{"error":{"code":429,"message":"Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:p'.",
+			"errors":[{"message":"Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:p'.","domain":"global","reason":"rateLimitExceeded"}]}}`, string(r.body))
+		f.refused(f.json("DELETE", "/youtube/v3/videos?id=x", ""), 404, "videoNotFound")
+		f.videos("/youtube/v3/videos?part=status&id=x")
+		r = f.json("DELETE", "/youtube/v3/videos?id=x", "")
 		f.refused(r, 403, "quotaExceeded")
 		message := `The request cannot be completed because you have exceeded your <a href=\"/youtube/v3/getting-started#quota\">quota</a>.`
 		require.JSONEq(t, `{"error":{"code":403,"message":"`+message+`","errors":[{"message":"`+message+`","domain":"youtube.quota","reason":"quotaExceeded"}]}}`, string(r.body))
-		f.refused(f.json("DELETE", "/youtube/v3/videos?id=x", ""), 404, "videoNotFound")
-		f.videos("/youtube/v3/videos?part=status&id=x")
-		f.refused(f.json("DELETE", "/youtube/v3/videos?id=x", ""), 403, "quotaExceeded")
 		f.videos("/youtube/v3/videos?part=status&id=x")
 		f.refused(f.json("GET", "/youtube/v3/videos?part=status&id=x", ""), 403, "quotaExceeded")
 		units := 0
@@ -256,7 +259,7 @@ func TestBothQuotas(t *testing.T) {
 		require.Equal(t, 52, units)
 		<-time.After(8*time.Hour - time.Second)
 		f.access = f.renewed(f.refresh)
-		f.refused(f.begin(start, metadata("3", `{}`), 9), 403, "quotaExceeded")
+		f.refused(f.begin(start, metadata("3", `{}`), 9), 429, "rateLimitExceeded")
 		<-time.After(time.Second)
 		f.session("3", `{}`, 9)
 
@@ -273,7 +276,6 @@ func TestBothQuotas(t *testing.T) {
 	})
 }
 
-// Every row of the error table can be asked for by a rule.
 func TestScriptedRefusals(t *testing.T) {
 	f := newFixture(t)
 	for _, c := range []struct {

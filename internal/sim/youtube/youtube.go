@@ -1,11 +1,9 @@
-// Package youtube simulates the YouTube Data API, version 3, as of the autumn of
-// 2026, as far as publishing needs it: resumable uploads, thumbnails, captions,
-// the state of videos and the lists in which they appear, both daily quotas, and
-// Google's token endpoint.
+// Package youtube simulates the publishing part of the YouTube Data API, version 3, as of autumn 2026:
+// resumable uploads, thumbnails, captions, the state of videos, lists, both daily quotas, and Google's
+// token endpoint.
 //
-// The API and the upload host of the real platform are one here; the session
-// URIs in the answers are absolute all the same. What it does not do: uploads
-// that are not resumable, comments, playlists' own settings.
+// One host serves the API and the uploads. Session addresses are absolute. The simulator has no other
+// uploads, no comments and no settings of playlists.
 package youtube
 
 import (
@@ -18,7 +16,7 @@ import (
 	_ "time/tzdata" // quotas end at midnight in California, wherever this runs
 
 	"autopost/internal/sim"
-	"autopost/internal/sim/consent"
+	"autopost/internal/sim/oauth"
 )
 
 // Platform is the simulator's name in the log and in fault rules.
@@ -28,9 +26,9 @@ const Platform = "youtube"
 type Project struct {
 	ID                     string
 	ClientID, ClientSecret string
-	// Callbacks are the addresses to which the consent page may send people back.
+	// Callbacks are the registered redirect addresses of the consent page.
 	Callbacks []string
-	// Unaudited projects make nothing but private videos.
+	// Unaudited projects create only private videos.
 	Unaudited bool
 }
 
@@ -38,44 +36,43 @@ type Project struct {
 type Channel struct {
 	ID    string
 	Title string
-	// Unverified channels may set no thumbnails.
+	// Unverified channels must not set thumbnails.
 	Unverified bool
-	// Uploads is how many videos the channel takes a day; 0 is no limit.
+	// Uploads is the daily limit of videos; 0 for no limit.
 	Uploads int
-	// Playlists are the ids of its own playlists, besides that of its uploads.
+	// Playlists are the ids of its playlists, without the playlist of its uploads.
 	Playlists []string
-	// Refusal is a reason (such as "channelSuspended") that answers every call; "" is none.
+	// Refusal is a reason, such as "channelSuspended", that refuses every call; "" for none.
 	Refusal string
 }
 
-// Quotas are what a project may spend between two midnights in California.
+// Quotas are the daily quotas of a project. The day starts at midnight in California.
 type Quotas struct {
 	Units, Uploads, Searches int
 }
 
-// DefaultQuotas are the published ones.
+// DefaultQuotas returns the published quotas.
 func DefaultQuotas() Quotas { return Quotas{Units: 10_000, Uploads: 100, Searches: 100} }
 
-// Lags are how long what was uploaded is not what it will be.
+// Lags are the delays after an upload.
 type Lags struct {
-	// Processing is until a video is processed, Found until thumbnails and captions
-	// find it, Listed until lists and searches show it.
+	// Processing is the time until a video is processed, Found until thumbnails and captions find it,
+	// Listed until lists and searches show it.
 	Processing, Found, Listed time.Duration
 }
 
 // Options are the settings of a Server.
 type Options struct {
-	// Quotas are DefaultQuotas when nil; a quota of 0 is none.
+	// Quotas are DefaultQuotas when nil; a quota of 0 means no limit.
 	Quotas *Quotas
-	// AnyAccount takes every well-formed refresh token and access token for a
-	// channel's, and every client for one of a project of its own.
+	// AnyAccount accepts every well-formed token as one of a channel, and every client as one of a project.
 	AnyAccount bool
 	Lags       Lags
-	// TakeAtMost is how many bytes of a request the platform stores; 0 is all.
+	// TakeAtMost is the number of bytes that one request stores; 0 for all.
 	TakeAtMost int64
 }
 
-// Video is a video as the platform stores it.
+// Video is a stored video.
 type Video struct {
 	ID, ChannelID string
 	Date          time.Time
@@ -91,18 +88,18 @@ type Video struct {
 	Language      string
 	License       string
 	Embeddable    bool
-	// Notified says that the subscribers were told of it.
+	// Notified reports that subscribers were notified.
 	Notified bool
-	// Playlists are those that it was added to, each as often as it is in.
+	// Playlists are the playlists of the video, one entry for each addition.
 	Playlists      []string
 	UploadStatus   string
 	RejectedReason string
 }
 
-// Server is the simulated platform, an http.Handler of the API's own paths.
+// Server is the simulated platform, an http.Handler for the paths of the API.
 type Server struct {
 	// Consent is the page at accounts.google.com/o/oauth2/v2/auth.
-	Consent *consent.Desk
+	Consent *oauth.ConsentPage
 
 	core *sim.Core
 	opts Options
@@ -143,7 +140,7 @@ func New(core *sim.Core, opts Options) *Server {
 	return s
 }
 
-// AddProject makes or replaces a project.
+// AddProject creates or replaces a project.
 func (s *Server) AddProject(p Project) error {
 	if p.ID == "" || p.ClientID == "" || p.ClientSecret == "" {
 		return errors.New("youtube project needs an id, a client id and a client secret")
@@ -160,7 +157,7 @@ func (s *Server) AddProject(p Project) error {
 
 var channelForm = regexp.MustCompile(`^UC[A-Za-z0-9_-]{4,22}$`)
 
-// AddChannel makes or replaces a channel; a replaced one keeps its videos.
+// AddChannel creates or replaces a channel. A replaced channel keeps its videos.
 func (s *Server) AddChannel(c Channel) error {
 	if !channelForm.MatchString(c.ID) {
 		return errors.New("youtube channel needs an id that begins with UC")
@@ -184,21 +181,21 @@ func (s *Server) addChannel(c Channel) *channel {
 	return known
 }
 
-// SetLags changes the lags from now on.
+// SetLags changes the delays.
 func (s *Server) SetLags(l Lags) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lags = l
 }
 
-// SetTakeAtMost changes how many bytes of a request are stored; 0 is all.
+// SetTakeAtMost changes the number of bytes that one request stores; 0 for all.
 func (s *Server) SetTakeAtMost(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = bytes
 }
 
-// ExpireSessions ends all upload sessions; they are answered 410 if gone, else 404.
+// ExpireSessions ends all upload sessions. They answer 410 if gone is true, else 404.
 func (s *Server) ExpireSessions(gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +204,7 @@ func (s *Server) ExpireSessions(gone bool) {
 	}
 }
 
-// Reset forgets videos, sessions and what was spent; projects, channels and tokens stay.
+// Reset removes videos, sessions and the use of quotas. Projects, channels and tokens stay.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +218,7 @@ func (s *Server) Reset() {
 	}
 }
 
-// Videos returns what a channel holds, oldest first.
+// Videos returns the videos of a channel, oldest first.
 func (s *Server) Videos(channelID string) []Video {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +252,7 @@ func (s *Server) Videos(channelID string) []Video {
 
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
 
-// channelOf is the channel of a token nobody granted, under AnyAccount.
+// channelOf is the channel of an unknown token with AnyAccount.
 func (s *Server) channelOf(token string) *channel {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(token)) // a hash never fails
@@ -266,7 +263,7 @@ func (s *Server) channelOf(token string) *channel {
 	return s.addChannel(Channel{ID: id})
 }
 
-// projectOf is the project of a client nobody made, under AnyAccount.
+// projectOf is the project of an unknown client with AnyAccount.
 func (s *Server) projectOf(clientID string) *project {
 	if s.projects[clientID] == nil {
 		s.projects[clientID] = &project{Project{ID: clientID, ClientID: clientID}}
@@ -274,7 +271,7 @@ func (s *Server) projectOf(clientID string) *project {
 	return s.projects[clientID]
 }
 
-// newName makes a name that says nothing to its holder.
+// newName returns an opaque name.
 func (s *Server) newName(kind string, length int) string {
 	s.serial++
 	return sim.Digest([]byte(kind + strconv.FormatInt(s.serial, 10) + strconv.FormatInt(time.Now().UnixNano(), 10)))[:length]

@@ -20,7 +20,7 @@ var outcomes = map[model.Phase]string{
 	model.Invalid:   `{"ok": false, "error": {"category": "PERMANENT", "scope": "delivery", "code": "bad_request", "known": true}}`,
 }
 
-// answer is what both sides say to whoever asked.
+// answer is the answer of both sides to a step.
 type answer struct {
 	Applied, Repeated bool
 	Reason, Status    string

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"autopost/internal/api"
 	"autopost/internal/pg"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
-var act = pg.Act{Workspace: "w", Operator: "olga", Reason: "a test"}
+var act = pg.OperatorAction{Workspace: "w", Operator: "olga", Reason: "a test"}
 
 // shop is a workspace with a channel on every platform, and an endpoint for each of two bots.
 func shop(f *testing.F) *pg.Store {
@@ -53,7 +53,7 @@ type plan struct {
 
 func planned(t *testing.T, store *pg.Store, post string) (p plan) {
 	t.Helper()
-	raw, err := store.Plan(t.Context(), "w", json.RawMessage(post), time.Time{})
+	raw, err := store.Plan(t.Context(), "w", json.RawMessage(post), "")
 	ours(t, err)
 	if err == nil {
 		if err := json.Unmarshal(raw, &p); err != nil {
@@ -84,7 +84,7 @@ func balanced(t *testing.T, text string) {
 	}
 }
 
-// Whatever JSON a post is, it is planned or refused by field.
+// Any JSON as a post is planned or refused by field.
 func FuzzPost(f *testing.F) {
 	store := shop(f)
 	for _, seed := range []string{
@@ -103,7 +103,7 @@ func FuzzPost(f *testing.F) {
 	})
 }
 
-// Whatever a text is, in HTML or Markdown, it is refused or becomes markup that closes what it opens.
+// Any text in HTML or Markdown is refused or becomes markup that closes each element.
 func FuzzMarkup(f *testing.F) {
 	store := shop(f)
 	for _, seed := range []string{
@@ -130,7 +130,7 @@ func FuzzMarkup(f *testing.F) {
 	})
 }
 
-// Whatever a route is, it is refused by field, or posts are routed by it.
+// Any JSON as a route is refused by field or routes posts.
 func FuzzRoute(f *testing.F) {
 	store := shop(f)
 	for _, seed := range []string{
@@ -153,7 +153,7 @@ func FuzzRoute(f *testing.F) {
 	})
 }
 
-// Whatever a template is, it is refused by field, or a post is shown in it.
+// Any template is refused by field or renders a post.
 func FuzzTemplate(f *testing.F) {
 	store := shop(f)
 	for _, seed := range []string{"{title}", "{title?} {link}", "{", "}", "{{title}}", "{title", "{Title}", "{a b}", "**{title}**", "{title}\n\n{summary}", "{0}"} {
@@ -162,15 +162,22 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body, value, mode string, most int) {
 		written := pg.Template{Body: body, Vars: []string{"title", "summary"}, ParseMode: mode, MaxLength: most}
-		_, err := store.PutTemplate(t.Context(), act, "fuzz", "*", written)
+		_, err := store.PutTemplate(t.Context(), act, api.TemplateKey{ID: "fuzz", Platform: "*"}, written)
 		ours(t, err)
 		post, err := json.Marshal(map[string]any{"template": map[string]any{"name": "fuzz", "vars": map[string]string{"title": value}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, platform := range []string{"telegram", "x"} {
-			shown, err := store.PreviewTemplate(t.Context(), "w", "fuzz", platform, &written, post)
+			raw, err := store.PreviewTemplate(t.Context(), "w", api.TemplateKey{ID: "fuzz", Platform: platform}, &written, post)
 			ours(t, err)
+			var shown pg.Preview
+			if err == nil {
+				err = json.Unmarshal(raw, &shown)
+			}
+			if err != nil {
+				continue
+			}
 			if platform == "telegram" && shown.Status == "ok" && mode != "" && mode != "None" {
 				balanced(t, shown.Text)
 			}
@@ -178,7 +185,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// Whatever a platform pushes, it is taken, or refused as an argument.
+// Any update of a platform is accepted or refused as an argument.
 func FuzzUpdate(f *testing.F) {
 	store := shop(f)
 	for _, seed := range []string{

@@ -5,8 +5,8 @@ import "fmt"
 // Kind of a step of the world.
 type Kind uint8
 
-// The steps. Those up to Expire happen by themselves when nothing goes wrong, and are
-// what progress is made of; from ClaimLost on they are faults, then acts of people.
+// The steps. Those up to Expire happen automatically when nothing goes wrong, and make progress.
+// From ClaimLost on they are faults, then operator actions.
 const (
 	Claim Kind = iota
 	Begin
@@ -120,7 +120,7 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 	case Started:
 		d := &db.Deliveries[w.Delivery]
 		for o := range outcomes {
-			// What finds its deadline over writes nothing.
+			// A call after its deadline writes nothing.
 			if o == Refused || c.Late || c.Bug == StartUnchecked || d.holds(w) && d.Leased {
 				to = append(to, Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: o})
 			}
@@ -178,7 +178,7 @@ func (c Config) timeSteps(s *State, to []Action) []Action {
 	return to
 }
 
-// Step is the state after an action, and what the database answered to whoever asked.
+// Step is the state after an action, and the answer of the database.
 func (c Config) Step(s State, a Action) (State, Answer) {
 	db := database{State: &s, config: c}
 	w := &s.Workers[a.Worker]
@@ -220,7 +220,7 @@ func (c Config) Step(s State, a Action) (State, Answer) {
 	return s, db.answer
 }
 
-// elsewhere is what is no worker's step.
+// elsewhere makes a step that does not belong to a worker.
 func (db *database) elsewhere(d *Delivery, k Kind) {
 	s := db.State
 	switch k {

@@ -21,7 +21,7 @@ const (
 	StartUnchecked    Bug = "start_call does not look at the claim"
 	UnknownUncounted  Bug = "an unknown outcome is not counted"
 	AllowanceIgnored  Bug = "the allowance of blind resends is not looked at"
-	HoldIgnored       Bug = "hold sends again by itself"
+	HoldIgnored       Bug = "hold sends again automatically"
 	StartedIsReleased Bug = "a release hands back a call that began"
 	SettledReopened   Bug = "a late commit moves a delivery that has its end"
 	RoomIgnored       Bug = "a claim does not count what is in flight"
@@ -115,8 +115,8 @@ func (db *database) obstacle() string {
 	return ""
 }
 
-// commit settles a flight by its outcome. Whoever asks again gets the same answer as
-// long as nothing else ended the delivery's flight since.
+// commit ends a flight by its outcome. A repeat gets the same answer, unless something else has
+// ended the flight since.
 func (db *database) commit(d *Delivery, w Worker) {
 	switch {
 	case d.holds(w):

@@ -62,8 +62,8 @@ func (c Config) Explore() Report {
 	return x.Report
 }
 
-// progress names the steps that happen by themselves once nothing goes wrong; a
-// channel that was paused or disabled is resumed then.
+// progress reports whether a step happens automatically when nothing goes wrong. A paused or
+// disabled channel is resumed then.
 func (c Config) progress(a Action) bool { return a.Kind < ClaimLost || a.Kind == Resume }
 
 func (x *explorer) visit(s State, from int32, by Action) int32 {
@@ -97,7 +97,7 @@ func (x *explorer) violated(what string, at int32, a *Action) {
 	x.Violations[what] = b.String()
 }
 
-// look judges a state by itself.
+// look checks one state alone.
 func (x *explorer) look(at int32) {
 	s := &x.states[at]
 	if s.inFlight() > x.MaxParallel {

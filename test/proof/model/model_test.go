@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// person is what people may do in the models below.
+// person adds operator actions to a configuration.
 func person(c Config, requeues, absents uint8) Config {
 	c.Requeues, c.Absents, c.Skips = requeues, absents, true
 	return c
@@ -26,7 +26,7 @@ func pair(policy Policy) Config {
 	return Config{Deliveries: 2, Workers: 2, MaxAttempts: 2, MaxParallel: 1, Policy: policy}
 }
 
-// lean is one delivery and two workers: room for what people do.
+// lean is one delivery and two workers, so that operator actions fit into the state space.
 func lean(policy Policy) Config {
 	return Config{Deliveries: 1, Workers: 2, MaxAttempts: 3, MaxParallel: 1, Policy: policy}
 }

@@ -20,13 +20,13 @@ func (s Status) String() string {
 	return [...]string{"queued", "sending", "retry", "sent", "failed_permanent", "dead"}[s]
 }
 
-// Final statuses are left by a person alone.
+// Final reports whether only an operator changes the status.
 func (s Status) Final() bool { return s >= Sent }
 
 // Due is when a waiting delivery may be claimed.
 type Due uint8
 
-// A wait is over, passes by itself, or lasts until a person decides.
+// A wait is over, passes with time, or lasts until an operator decides.
 const (
 	Now Due = iota
 	Later
@@ -45,7 +45,7 @@ const (
 
 func (p Policy) String() string { return [...]string{"reconcile", "hold", "resend"}[p] }
 
-// Delivery is a row, what the platform took of it, and what people did to it.
+// Delivery is a row, its copies at the platform, and its operator actions.
 type Delivery struct {
 	Status             Status
 	Attempt, Granted   uint8
@@ -59,13 +59,13 @@ type Delivery struct {
 
 	Copies   uint8 // the receiver's log
 	Requeues uint8
-	Absents  uint8 // people who said that the platform does not have it
+	Absents  uint8 // how often an operator said that the platform does not have it
 }
 
-// Held deliveries wait for a person.
+// Held deliveries wait for an operator.
 func (d Delivery) Held() bool { return d.Status == Retry && d.Due == Never }
 
-// Ended deliveries need nobody, or a person.
+// Ended deliveries are final or wait for an operator.
 func (d Delivery) Ended() bool { return d.Status.Final() || d.Held() }
 
 // Phase is how far a worker got with its claim; from Success on it holds the outcome
@@ -95,7 +95,7 @@ type Worker struct {
 // Pause of a channel.
 type Pause uint8
 
-// A pause after a failure passes, one by hand stays.
+// A pause after a failure passes, one by an operator stays.
 const (
 	Open Pause = iota
 	AfterFailure
@@ -121,7 +121,7 @@ type State struct {
 	Deliveries [MaxDeliveries]Delivery
 	Workers    [MaxWorkers]Worker
 	Channel    Channel
-	Pauses     uint8 // how often it was paused by hand
+	Pauses     uint8 // how often an operator paused it
 	Releases   uint8
 }
 
@@ -134,12 +134,12 @@ type Config struct {
 
 	// Budgets of what would go on for ever.
 	Pauses, Releases, Requeues, Absents uint8
-	// Skips lets a person skip what waits.
+	// Skips lets an operator skip waiting deliveries.
 	Skips bool
 	// Late lets calls leave after their lease, and recovery come before its end.
 	Late bool
-	// OneClock makes time what it is for a database: it passes for all at once, and
-	// whoever waits for a lease has waited for everything shorter.
+	// OneClock gives all waits the clock of the database: a worker that has waited for a lease
+	// has waited for everything shorter.
 	OneClock bool
 	// Bug is planted.
 	Bug Bug

@@ -232,7 +232,7 @@ var outcomes = map[string]string{
 // moods of a platform: what most of its calls come to, if anything.
 var moods = []string{"", "accepted", "swallowed", "vanished", "refused", "limited", "flooded", "forbidden", "invalid", "revoked"}
 
-// stepped is the outcome of a call in steps: what came before the last is told with it.
+// stepped is the outcome of a call in steps: it lists the steps before the last one.
 const stepped = `{"ok": true, "provider_message_id": "77", "raw": {"steps": {"text": ["5"]}}}`
 
 // call lets the platform decide: only a call that began, inside its lease, reaches it.

@@ -12,7 +12,7 @@ const by = `'ann', 'looked at it'`
 
 func (s *shop) any(t *rapid.T) *channel { return rapid.SampledFrom(s.channels).Draw(t, "channel") }
 
-// some draws a delivery; where there is none, somebody posts.
+// some draws a delivery. Without any, it enqueues a post and returns a nil row.
 func (s *shop) some(t *rapid.T) (uuid.UUID, *row) {
 	if len(s.order) == 0 {
 		s.enqueue(t)
@@ -36,7 +36,7 @@ func (s *shop) operate(t *rapid.T) {
 	}
 }
 
-// edit changes a channel's row by hand.
+// edit changes a channel's row directly.
 func (s *shop) edit(t *rapid.T) {
 	c := s.any(t)
 	switch rapid.SampledFrom([]string{"rate", "max_parallel", "ttl", "window"}).Draw(t, "column") {
@@ -126,7 +126,7 @@ func (s *shop) resolve(t *rapid.T) {
 	}
 }
 
-// lift ends what people and failures stopped.
+// lift ends all pauses of operators and failures.
 func (s *shop) lift(t *rapid.T) {
 	s.rows(t, `update autopost.workspaces set status = 'active' where workspace_id = $1`, s.workspace)
 	for _, c := range s.channels {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // offends runs a query that names offenders and fails with the first.
@@ -58,8 +58,8 @@ var posts = rapid.Custom(func(t *rapid.T) map[string]any {
 	return p
 })
 
-// What is normal stays as it is, so that a post that comes back from our own rows, or
-// through another door, has the same hash.
+// Normal content does not change, so a post that comes back from our rows or through another
+// endpoint has the same hash.
 func TestNormalisingTwiceIsNormalisingOnce(t *testing.T) {
 	t.Parallel()
 	session := pgtest.New(t).Session("pure", "")
@@ -181,8 +181,8 @@ func TestNextOpeningIsOpenAndInOrder(t *testing.T) {
 		at := rapid.SliceOfN(instants, 10, 40).Draw(t, "instants")
 		offends(t, session, "the next opening", `
 			with asked as (select u.at, autopost.next_open($1, $2::jsonb, u.at) as opens from unnest($3::timestamptz[]) u (at)),
-			told as (select a.*, lag(a.opens) over (order by a.at) as before from asked a)
-			select t.at, t.opens, t.before, autopost.next_open($1, $2::jsonb, t.opens) from told t
+			paired as (select a.*, lag(a.opens) over (order by a.at) as before from asked a)
+			select t.at, t.opens, t.before, autopost.next_open($1, $2::jsonb, t.opens) from paired t
 			where t.opens < t.at or t.before > t.opens or autopost.next_open($1, $2::jsonb, t.opens) <> t.opens limit 1`, zone, week, at)
 	})
 }
@@ -194,7 +194,7 @@ func TestIdsSortByTime(t *testing.T) {
 		micros := rapid.SliceOfNDistinct(rapid.Int64Range(1_700_000_000_000_000, 1_700_000_000_100_000), 2, 60, rapid.ID[int64]).Draw(t, "micros")
 		offends(t, session, "an id out of order", `
 			with made as (select m.us, autopost.uuid_v7_of('epoch'::timestamptz + m.us * interval '1 microsecond', gen_random_uuid()::text) as id from unnest($1::bigint[]) m (us)),
-			told as (select m.*, lag(m.id) over (order by m.us) as before from made m)
-			select t.* from told t where t.before >= t.id or substr(t.id::text, 15, 1) <> '7' limit 1`, micros)
+			paired as (select m.*, lag(m.id) over (order by m.us) as before from made m)
+			select t.* from paired t where t.before >= t.id or substr(t.id::text, 15, 1) <> '7' limit 1`, micros)
 	})
 }

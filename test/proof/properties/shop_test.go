@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 const setup = `
@@ -20,22 +20,22 @@ insert into test.clock values ('2026-06-01 12:00:00+00');
 grant select on test.clock to public;
 create or replace function autopost.now_ts() returns timestamptz language sql volatile as $$ select c.now from test.clock c $$`
 
-// house is a database with a clock; every check has a workspace of its own in it.
-type house struct {
+// fixture is a database with a clock. Each check has its own workspace in it.
+type fixture struct {
 	session *pgtest.Session
 	shops   int
 	now     time.Time
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	db := pgtest.New(t)
 	db.Exec(setup)
-	return &house{session: db.Session("shop", ""), now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
+	return &fixture{session: db.Session("shop", ""), now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
 }
 
 // rows runs a statement; what PostgreSQL refuses fails the check, so that it is made small.
-func (h *house) rows(t *rapid.T, sql string, args ...any) [][]any {
+func (h *fixture) rows(t *rapid.T, sql string, args ...any) [][]any {
 	t.Helper()
 	pending := h.session.Start(sql, args...)
 	if err := pending.Err(); err != nil {
@@ -45,7 +45,7 @@ func (h *house) rows(t *rapid.T, sql string, args ...any) [][]any {
 }
 
 // answer runs a statement for one object.
-func (h *house) answer(t *rapid.T, sql string, args ...any) map[string]any {
+func (h *fixture) answer(t *rapid.T, sql string, args ...any) map[string]any {
 	t.Helper()
 	object, ok := h.rows(t, sql, args...)[0][0].(map[string]any)
 	if !ok {
@@ -54,13 +54,13 @@ func (h *house) answer(t *rapid.T, sql string, args ...any) map[string]any {
 	return object
 }
 
-func (h *house) tick(t *rapid.T, by time.Duration) {
+func (h *fixture) tick(t *rapid.T, by time.Duration) {
 	t.Helper()
 	h.now = h.now.Add(by)
 	h.rows(t, `update test.clock set now = $1`, h.now)
 }
 
-// channel is what was told to a channel, and what came of it.
+// channel is the configuration of a channel, and its slots and sent posts.
 type channel struct {
 	id, policy  string
 	rate        float64 // 0: no limit
@@ -93,7 +93,7 @@ func (r row) final() bool {
 	return r.status == "sent" || r.status == "failed_permanent" || r.status == "dead" || r.status == "deduped"
 }
 
-// call is what a worker holds: a claim, and what became of it.
+// call is a claim of a worker, and its result.
 type call struct {
 	id      uuid.UUID
 	token   string
@@ -104,7 +104,7 @@ type call struct {
 
 // shop is the workspace of one check.
 type shop struct {
-	*house
+	*fixture
 	workspace string
 	channels  []*channel
 	mood      string
@@ -114,14 +114,14 @@ type shop struct {
 	order     []uuid.UUID
 	calls     []*call
 	tokens    map[string]bool
-	freed     map[uuid.UUID]bool // a person put it back with this command
+	freed     map[uuid.UUID]bool // an operator requeued it with this command
 }
 
 const images = 2
 
-func (h *house) opens(t *rapid.T) *shop {
+func (h *fixture) opens(t *rapid.T) *shop {
 	h.shops++
-	s := &shop{house: h, workspace: fmt.Sprint("w", h.shops), rowsByID: map[uuid.UUID]*row{},
+	s := &shop{fixture: h, workspace: fmt.Sprint("w", h.shops), rowsByID: map[uuid.UUID]*row{},
 		tokens: map[string]bool{}, freed: map[uuid.UUID]bool{}}
 	s.rows(t, `insert into autopost.workspaces (workspace_id) values ($1)`, s.workspace)
 	s.rows(t, `insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)

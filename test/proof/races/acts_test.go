@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // act is one call in a transaction of its own, on the world that stage_test.go prepares. Words in braces are
@@ -33,13 +33,13 @@ const (
 	timedOut  = `{"ok": false, "error": {"category": "TRANSIENT", "scope": "delivery", "code": "timeout", "known": false}}`
 )
 
-// refusedTarget is why a target of alerts could not be told.
+// refusedTarget is the error of an alert target that refuses notices.
 const refusedTarget = `{"category": "PERMANENT", "scope": "channel", "code": "http_403", "known": true, "message": "no"}`
 
 // sealedSecret is what finish_refresh and put_sealed_secret are given.
 const sealedSecret = `{"version": 1, "key_id": "k1", "wrapped_key": "AAAA", "sealed": "BBBB"}`
 
-// inOrder is how rows are edited that functions lock: many at once only in the order of the house.
+// inOrder locks rows as the functions do: many at once only in the project's order.
 const inOrder = `select x.channel_id from autopost.channels x where x.workspace_id = 'w' order by x.channel_id for no key update of x`
 
 // acts are all that writes. A new public function joins by one line here, or, if it writes nothing, by its name in readers.
@@ -147,8 +147,8 @@ var acts = []act{
 	{"purge_sealed_secrets", "", `select autopost.purge_sealed_secrets('w')`, true},
 	{"enqueue_webhooks", "", `select autopost.enqueue_webhooks('w')`, true},
 	{"claim_webhooks", "", `select autopost.claim_webhooks('w', 10)`, true},
-	{"commit_webhook", "gone", `select autopost.commit_webhook('w', 'crm', {told}, {told.token}, '{"http_status": 410}')`, false},
-	{"commit_webhook_batch", "delivered", `select autopost.commit_webhook_batch('w', jsonb_build_array(jsonb_build_object('webhook_id', 'crm', 'event_id', {told}, 'claim_token', {told.token}, 'outcome', '{"http_status": 200}'::jsonb)))`, false},
+	{"commit_webhook", "gone", `select autopost.commit_webhook('w', 'crm', {result}, {result.token}, '{"http_status": 410}')`, false},
+	{"commit_webhook_batch", "delivered", `select autopost.commit_webhook_batch('w', jsonb_build_array(jsonb_build_object('webhook_id', 'crm', 'event_id', {result}, 'claim_token', {result.token}, 'outcome', '{"http_status": 200}'::jsonb)))`, false},
 	{"purge_webhook_sends", "", `select autopost.purge_webhook_sends('w')`, true},
 	{"check_alerts", "", `select autopost.check_alerts('w')`, true},
 	{"check_installation", "", `select autopost.check_installation()`, true},
@@ -228,8 +228,6 @@ var acts = []act{
 	{"test_webhook", "", `select autopost.test_webhook('w', 'crm', {by})`, false},
 	{"replay_webhook", "", `select autopost.replay_webhook('w', 'crm', '{"since": "2020-01-01T00:00:00Z"}', {by}, false)`, false},
 	{"apply_settings", "", `select autopost.apply_settings('{"max_attempts": 6, "event_retention_days": 20}', {by}, false)`, false},
-	{"put_setting", "", `select autopost.put_setting('max_attempts', '4')`, false},
-	{"add_api_key", "", `select autopost.add_api_key('w', 'key', 'viewer', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, false},
 	{"create_api_key", "", `select autopost.create_api_key('w', '{"name": "key", "role": "editor", "scopes": ["posts:write"]}', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), {by})`, false},
 	{"rotate_api_key", "", `select autopost.rotate_api_key('w', {apikey}, md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 60, {by}, false)`, false},
 	{"disable_api_key", "", `select autopost.disable_api_key('w', {apikey}, {by}, false)`, false},
@@ -276,7 +274,7 @@ func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
 	require.Equal(t, slices.Compact(known), public, "give each new function a line in acts, or its name to readers if it writes nothing")
 }
 
-// What is said to write nothing is given no transaction id.
+// Functions that are declared to write nothing get no transaction id.
 func TestReadersWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)

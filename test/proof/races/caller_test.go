@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
 )
 
 // life is a workspace that an operator prepared, and a session that may call the functions and nothing else.
@@ -73,7 +73,7 @@ func TestCallerDrivesTheWholeLifeOfAPost(t *testing.T) {
 	require.ErrorContains(t, caller.Start(`select autopost.receive_push('other', 'in', '[{"text": "x"}]')`).Err(), "AP002")
 }
 
-// What only the daemon needs, the helpers and the rows: each is refused by its name, whatever the arguments.
+// The caller may not use functions of the daemon, helpers or rows. Each is refused by name, with any arguments.
 func TestCallerIsRefusedAllElse(t *testing.T) {
 	t.Parallel()
 	db, caller := life(t)
@@ -85,7 +85,7 @@ func TestCallerIsRefusedAllElse(t *testing.T) {
 		where p.pronamespace = 'autopost'::regnamespace and p.prorettype <> 'trigger'::regtype
 		and (not p.prosecdef or not has_function_privilege('autopost_caller', p.oid, 'execute')) order by 1`)
 	require.Greater(t, len(refused), 80)
-	for _, name := range []string{"get_credential", "put_setting", "add_api_key", "resolve_api_key", "ensure_event_partitions", "commit_items"} {
+	for _, name := range []string{"get_credential", "apply_settings", "create_api_key", "resolve_api_key", "ensure_event_partitions", "commit_items"} {
 		require.True(t, slices.ContainsFunc(refused, func(call string) bool { return strings.HasPrefix(call, "select autopost."+name+"(") }), name)
 	}
 	for _, call := range refused {

@@ -16,8 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
 // crowd is everybody who works on one workspace at once, and the receiver's log: what may have reached a platform.
@@ -133,7 +134,7 @@ var fates = []fate{
 	{5, "", false},
 }
 
-// work does with one claimed delivery what workers do: begins its call and commits what came of it, hands it back, or dies.
+// work processes one claimed delivery: it starts the call and commits the outcome, releases the claim, or dies.
 func (c *crowd) work(w claimed) {
 	switch rand.IntN(20) {
 	case 0:
@@ -170,17 +171,17 @@ func (c *crowd) work(w claimed) {
 
 // together runs n of the same kind until the time is over, and on a slow machine until enough calls have begun.
 func (c *crowd) together(group *sync.WaitGroup, n int, until time.Time, act func(n int)) {
-	const enough, patience = 800, time.Minute
+	const enough = 800
 	for i := range n {
 		group.Go(func() {
-			for now := time.Now(); now.Before(until) || c.begun.Load() < enough && now.Before(until.Add(patience)); now = time.Now() {
+			for now := time.Now(); now.Before(until) || c.begun.Load() < enough && now.Before(until.Add(wait.Bound)); now = time.Now() {
 				act(i)
 			}
 		})
 	}
 }
 
-// post is enqueued by one of the doors, alone or among others, under a source_ref of its own; refs makes those.
+// post enqueues texts by one of the functions for input, alone or in an array, each with a new source_ref of refs.
 func (c *crowd) post(refs *atomic.Int64, texts ...string) map[string]any {
 	var raw, items []map[string]any
 	for _, text := range texts {

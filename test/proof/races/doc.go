@@ -1,6 +1,6 @@
-// Package races is tests only: what happens when the functions meet. Pairs of them
+// Package races tests functions that run at the same time. Pairs of them
 // in every order and stopped at every look at the clock; crowds of workers, posts
-// and operators; the same posts by many doors at once; every statement over another
+// and operators; the same posts by many functions at once; every statement over another
 // connection; the whole life of a post under the caller's rights.
 //
 // go test runs a sample of each, some seconds long, by a seed that it prints and

@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
-// The same posts again and again, by every door at once, in arrays whose order is chance, while workers send them: each
+// The same posts again and again, by every function for input at once, in arrays whose order is chance, while workers send them: each
 // channel gets each content once, and the answers count what happened.
-func TestSamePostsByEveryDoor(t *testing.T) {
+func TestSamePostsByEveryFunction(t *testing.T) {
 	t.Parallel()
 	sessions, channels, texts, repeats := 8, 20, 40, 25
 	if pgtest.Long() {

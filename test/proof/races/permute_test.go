@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 // seed makes what a sample chooses repeatable.
@@ -65,10 +65,11 @@ func (s *stage) note(c *tally, m meeting, trouble []string) {
 	}
 }
 
-// inParts tells whether acts may share what they do, so that no order of whole acts gives the same: what a claim leaves to others
-// who are at work may be closed before it comes again; a batch of calls begins each when its turn comes, the workspace being active
-// or not; of many posts each goes to the channels that are enabled when its turn comes; and of the channels of a refused credential those
-// pause that nobody is at work on, the others when it is refused to them.
+// inParts reports whether acts may overlap so that no order of whole acts gives the same result:
+//   - a claim skips locked channels, and these may be closed before the next claim;
+//   - a batch of calls starts each call alone, with an active or a paused workspace;
+//   - each post of an array goes to the channels that are enabled at that moment;
+//   - a refused credential pauses its unlocked channels at once, and the others later.
 func inParts(acts []act) bool {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(names, a.function) || slices.Contains(names, a.variant) })
@@ -103,10 +104,10 @@ func (s *stage) meet(acts []act, c *tally, deadline time.Time) {
 			return false
 		}
 		if overlaps(m.order) == 0 {
-			serial[s.house] = true
+			serial[s.state] = true
 		}
-		if !serial[s.house] && !partial {
-			trouble = append(trouble, "no order without overlap gives:\n"+difference(s.house, serial))
+		if !serial[s.state] && !partial {
+			trouble = append(trouble, "no order without overlap gives:\n"+difference(s.state, serial))
 		}
 		// verify costs more than a meeting: it is shown every tenth, and what is strange already.
 		if s.played%10 == 0 || len(trouble) > 0 {
@@ -199,7 +200,7 @@ var triples = [][3]string{
 	{"commit_submission fetched", "claim_submissions", "enqueue_messages_and_deliveries a fresh post"},
 }
 
-// Three at once, where two do not tell.
+// Three at once, for cases that two cannot show.
 func TestTriplesMeet(t *testing.T) {
 	t.Parallel()
 	var groups [][]act
@@ -216,10 +217,10 @@ func TestTriplesMeet(t *testing.T) {
 	playAll(t, groups, pgtest.Until(5*time.Second))
 }
 
-// difference shows the lines in which a house differs from each of others.
-func difference(house string, others map[string]bool) (diff string) {
+// difference shows the lines in which a state differs from each of others.
+func difference(state string, others map[string]bool) (diff string) {
 	for other := range others {
-		diff += "\tfrom one:\n" + lineDiff(other, house)
+		diff += "\tfrom one:\n" + lineDiff(other, state)
 	}
 	return diff
 }

@@ -12,35 +12,36 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
-// workers go through a door at once.
+// workers is the number of concurrent workers.
 const workers = 6
 
-// door is a way to have one bare statement answered, on whatever connection.
-type door func(sql string, args ...any) ([][]any, error)
+// query runs one bare statement on any connection.
+type query func(sql string, args ...any) ([][]any, error)
 
 // A pooler in transaction mode at its worst, where each statement goes over another connection that forgets everything after it;
 // at full size PgBouncer as well. Nothing rests on a session.
 func TestTransactionPooler(t *testing.T) {
 	t.Parallel()
-	doors := map[string]func(*testing.T, *pgtest.DB) door{"another connection for every statement": otherConnection}
+	kinds := map[string]func(*testing.T, *pgtest.DB) query{"another connection for every statement": otherConnection}
 	if pgtest.Long() {
-		doors["PgBouncer"] = bouncer
+		kinds["PgBouncer"] = bouncer
 	}
-	for name, open := range doors {
+	for name, open := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := callersHouse(t)
-			throughDoor(t, db, open(t, db))
+			db := callerWorkspace(t)
+			postThrough(t, db, open(t, db))
 		})
 	}
 }
 
 // otherConnection gives each statement a connection of a few by chance, and discards all afterwards.
-func otherConnection(t *testing.T, db *pgtest.DB) door {
+func otherConnection(t *testing.T, db *pgtest.DB) query {
 	const connections = 6
 	free := make(chan *pgx.Conn, connections)
 	for range connections {
@@ -65,7 +66,7 @@ func otherConnection(t *testing.T, db *pgtest.DB) door {
 }
 
 // bouncer is PgBouncer with fewer servers than clients.
-func bouncer(t *testing.T, db *pgtest.DB) door {
+func bouncer(t *testing.T, db *pgtest.DB) query {
 	address := pgtest.PgBouncer(t, db.URL("caller"), 3)
 	conns := make(chan *pgx.Conn, workers)
 	for range workers {
@@ -78,12 +79,12 @@ func bouncer(t *testing.T, db *pgtest.DB) door {
 	}
 }
 
-// callersHouse is a workspace that roles of the group autopost_caller may speak for.
-func callersHouse(t *testing.T) *pgtest.DB {
+// callerWorkspace makes a workspace that the group autopost_caller may use.
+func callerWorkspace(t *testing.T) *pgtest.DB {
 	t.Helper()
 	db := pgtest.New(t)
 	posttest.Workspace(db, "w")
-	db.Exec(`select autopost.put_setting('ingress_drops_per_second', '100000')`) // so that each repeat has an event of its own
+	db.Exec(`select autopost.apply_settings('{"ingress_drops_per_second": 100000}', 'o', 'r', false)`) // so that each repeat has an event of its own
 	for n := range 5 {
 		posttest.Channel(db, "w", fmt.Sprint("c", n), posttest.MaxParallel(2), posttest.Group(fmt.Sprint("g", n%2)))
 	}
@@ -111,13 +112,13 @@ func ask(c *pgx.Conn, sql string, args ...any) ([][]any, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) ([]any, error) { return row.Values() })
 }
 
-// throughDoor takes posts in and sends them by several workers, then looks at what stands: every call was a statement of its own.
-func throughDoor(t *testing.T, db *pgtest.DB, through door) {
+// postThrough enqueues and sends posts by several workers, then checks the rows. Each call is a statement of its own.
+func postThrough(t *testing.T, db *pgtest.DB, through query) {
 	t.Helper()
 	const posts, channels = 40, 5
 	var next, done, repeated atomic.Int64
 	var group sync.WaitGroup
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(wait.Bound)
 	for n := range workers {
 		group.Go(func() {
 			for done.Load() < posts*channels && time.Now().Before(deadline) && !t.Failed() {

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
-	"autopost/internal/pgtest"
-	"autopost/internal/posttest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
 //go:embed world.sql
@@ -30,7 +31,7 @@ type stage struct {
 	played int
 
 	verified int64  // ends that verify was shown
-	house    string // how the last meeting ended
+	state    string // after the last meeting
 }
 
 // open prepares workspace w: channels a and b of the limited group g, c of group h; of each thing that an act
@@ -50,26 +51,26 @@ func open(t *testing.T) *stage {
 	s.db.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, first_seen, last_seen) values ('w', 'telegram', 'g', '-1', now(), now())`)
 	s.db.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'g', 'telegram', 'env:G'), ('w', 'h', 'telegram', 'sealed:h'), ('w', 'other', 'telegram', 'env:O')`)
 	s.db.Exec(`update autopost.credential_health set lease_token = 'posttest' where auth_ref = 'g'`)
-	s.db.Exec(`insert into autopost.sealed_secrets (workspace_id, auth_ref, version, key_id, wrapped_key, sealed, source, made_by, created_at)
-		values ('w', 'h', 1, 'k1', 'w', 's', '', 'set', now())`)
+	s.db.Exec(`insert into autopost.sealed_secrets (workspace_id, auth_ref, version, key_id, wrapped_key, sealed, source, created_at)
+		values ('w', 'h', 1, 'k1', 'w', 's', '', now())`)
 	posttest.Channel(s.db, "w", "a", posttest.Group("g"), posttest.MaxParallel(5))
 	posttest.Channel(s.db, "w", "b", posttest.Group("g"), posttest.MaxParallel(5), posttest.Rate(1000))
 	posttest.Channel(s.db, "w", "c", posttest.Group("h"), posttest.MaxParallel(2))
 	s.db.Exec(`update autopost.channels set on_unknown = 'hold' where channel_id = 'c'`)
 	words := s.subjects()
-	// A webhook that has been told something, is being told something, and is to be told more.
+	// A webhook with a delivered, a claimed and a waiting event.
 	s.db.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://example.org/results", "signing_ref": "key"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
 	s.db.Exec(`select autopost.claim_webhooks('w', 10)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)
-	// An alert that one target is being told of, and another target at rest.
+	// An alert with a claimed notice for one target, and an idle target.
 	s.db.Exec(`select autopost.put_alert_target('w', t.id, jsonb_build_object('kind', 'telegram', 'address', '-1001', 'auth_ref', 'g', 'kinds', array[t.kind]), 'olga', 'a test', false)
 		from (values ('ops', 'dead'), ('spare', 'orphans')) t (id, kind)`)
 	s.db.Exec(`select autopost.check_alerts('w')`)
 	s.db.Exec(`select autopost.claim_notices('w', 10)`)
 	for name, claimed := range map[string]string{
 		"notice": `select message_id::text, claim_token from autopost.alert_messages`,
-		"told":   `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
+		"result": `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
 	} {
 		var id, token string
 		require.NoError(t, s.db.QueryRow(claimed).Scan(&id, &token), name)
@@ -126,7 +127,7 @@ func (s *stage) subjects() []string {
 		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text",
 			"{"+name+".item}", `'{"delivery_id": "`+id+`", "claim_token": "`+token+`"}'::jsonb`)
 	}
-	// Of the post that was sent, an edit is under way and a pin waits for it.
+	// The sent post has a running edit and a waiting pin.
 	s.db.Exec(`select autopost.request_acts('w', k, null, array[$1]::uuid[], c, null, 'olga', 'a test', false)
 		from (values ('edit', '{"text": "new"}'::jsonb), ('pin', null)) v (k, c)`, ids["sent"])
 	s.db.Exec(`select * from autopost.claim_acts('w', 'run', 1)`)
@@ -211,7 +212,7 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 	if release != nil {
 		release()
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(wait.Bound)
 	for !s.advance(actors) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%s: everybody waits", m)
@@ -227,8 +228,8 @@ func (s *stage) play(m meeting) (trouble []string, stopped bool) {
 			s.db.Exec(s.words.Replace(a.sql))
 		}
 	}
-	s.house = strings.Join(slices.Sorted(slices.Values(strings.Split(pgtest.Value[string](s.db, `select test.house()`), "\n"))), "\n")
-	// What the net below the gates had to mend was wrong.
+	s.state = strings.Join(slices.Sorted(slices.Values(strings.Split(pgtest.Value[string](s.db, `select test.state()`), "\n"))), "\n")
+	// A gate that rearm_gates had to repair was wrong.
 	return append(trouble, pgtest.Column[string](s.db, `
 		select 'a gate was wrong: ' || r::text from autopost.rearm_gates('w') r where r <> '{"rearmed": 0}'`)...), stopped
 }
@@ -265,7 +266,7 @@ func (s *stage) verify() []string {
 	return pgtest.Column[string](s.db, `select format('%s %s: %s', v.invariant, v.title, v.sample) from autopost.verify('w') v where v.violations > 0`)
 }
 
-// advance takes all granted steps that need not wait, and tells whether all have been taken.
+// advance takes all granted steps that need not wait, and reports whether all have been taken.
 func (s *stage) advance(actors []*actor) bool {
 	for moved := true; moved; {
 		moved = false

@@ -11,10 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/wait"
 )
 
-// Workers that send, fail and die, posts by every door, operators and the monitor, all at once on a few channels. Then the
+// Workers that send, fail and die, posts by every endpoint, operators and the monitor, all at once on a few channels. Then the
 // trouble ends, everything is brought to its end, and nothing is lost, doubled or wrong.
 func TestStress(t *testing.T) {
 	t.Parallel()
@@ -64,21 +65,14 @@ func (c *crowd) drain() {
 	c.t.Helper()
 	c.db.Exec(`update autopost.workspaces set status = 'active'`)
 	c.db.Exec(`select autopost.resume_channel('w', c.channel_id, 'olga', 'the end', false) from autopost.channels c`)
-	var left int64
-	beat := time.NewTicker(20 * time.Millisecond)
-	defer beat.Stop()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); <-beat.C {
+	wait.Until(c.t, "every delivery is final", func() bool {
 		for work := c.claim("drain", 100); len(work) > 0; work = c.claim("drain", 100) {
 			c.deliver(work)
 		}
 		c.ask("recover", `select autopost.recover_sending_leases('w')`)
 		c.db.Exec(`select autopost.resolve_unknown('w', d.delivery_id, 'found', 'seen', 'olga', 'it is there') from autopost.deliveries d where d.next_retry_at = 'infinity'`)
-		left = pgtest.Value[int64](c.db, `select count(*) from autopost.deliveries where status in ('queued', 'claimed', 'sending', 'retry')`)
-		if left == 0 {
-			return
-		}
-	}
-	c.t.Errorf("%d deliveries came to no end", left)
+		return pgtest.Value[int64](c.db, `select count(*) from autopost.deliveries where status in ('queued', 'claimed', 'sending', 'retry')`) == 0
+	})
 }
 
 // deliver sends what was claimed, all at once.
@@ -119,7 +113,7 @@ func (c *crowd) judge() {
 		if copies > 1+unknown {
 			c.t.Errorf("%s: %d copies after %d unknown outcomes", id, copies, unknown)
 		}
-		// Each time that a person puts a delivery back grants one more.
+		// Each requeue by an operator grants one more.
 		if policy == "hold" && copies > allowance || copies > 1+allowance {
 			c.t.Errorf("%s: %d copies under %s with %d allowed", id, copies, policy, allowance)
 		}

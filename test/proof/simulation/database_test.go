@@ -48,7 +48,7 @@ type row struct {
 	lease    time.Time
 	slot     time.Time
 	started  bool
-	lost     string // the token of the claim that was handed back as lost
+	lost     string // the token of the claim that was released as lost
 	settled  string // the token of the last commit, and
 	answer   dispatch.Commit
 	unknown  []time.Time
@@ -115,6 +115,8 @@ func (w *world) recover() {
 // daemon is the database as one daemon reaches it, until it dies.
 type daemon struct {
 	*world
+	dispatch.Store // nil: there are no post changes, so their methods are never called
+
 	run  string
 	dead bool
 	made map[string]int
@@ -155,18 +157,18 @@ func (d *daemon) gone() bool {
 	return d.dead
 }
 
-func (d *daemon) ReadyWork(ctx context.Context, _ string, _ int, _ []dispatch.Room) (dispatch.Work, error) {
+func (d *daemon) ReadyWork(ctx context.Context, _ string, _ int, _ []dispatch.Capacity) (dispatch.Work, error) {
 	return ask(ctx, d, "ready", "", func(now time.Time) (work dispatch.Work) {
 		for _, r := range d.rows {
 			if (r.status == "queued" || r.status == "retry") && !r.due.After(now) && d.slot(r.channel, now).Sub(now) < horizon {
-				return dispatch.Work{Ready: []dispatch.Part{{WorkspaceID: "news", Platform: autopost.Telegram}}}
+				return dispatch.Work{Ready: []dispatch.ClaimKey{{WorkspaceID: "news", Platform: autopost.Telegram}}}
 			}
 		}
 		return work
 	})
 }
 
-func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, rooms []dispatch.Room) ([]autopost.Delivery, error) {
+func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, free []dispatch.Capacity) ([]autopost.Delivery, error) {
 	var claimed []autopost.Delivery
 	_, err := ask(ctx, d, "claim", "", func(now time.Time) (tokens []string) {
 		flying, grouped := map[*channel]int{}, map[*paced]int{}
@@ -178,7 +180,7 @@ func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, ro
 		for _, r := range d.rows {
 			c := r.channel
 			waits := (r.status == "queued" || r.status == "retry") && !r.due.After(now)
-			if !waits || len(tokens) == limit || flying[c] == c.parallel || grouped[c.group] == roomOf(c.group.name, rooms) || d.slot(c, now).Sub(now) >= horizon {
+			if !waits || len(tokens) == limit || flying[c] == c.parallel || grouped[c.group] == capacityOf(c.group.name, free) || d.slot(c, now).Sub(now) >= horizon {
 				continue
 			}
 			flying[c]++
@@ -197,12 +199,12 @@ func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, ro
 	return claimed, nil
 }
 
-// roomOf is what the least of the rooms that speak of a group leaves.
-func roomOf(group string, rooms []dispatch.Room) int {
+// capacityOf is the least capacity that matches a group.
+func capacityOf(group string, free []dispatch.Capacity) int {
 	least := attempts
-	for _, r := range rooms {
-		if r.RateGroup == "" || r.RateGroup == group {
-			least = min(least, r.Room)
+	for _, c := range free {
+		if c.RateGroup == "" || c.RateGroup == group {
+			least = min(least, c.Free)
 		}
 	}
 	return least
@@ -225,7 +227,7 @@ func (d *daemon) StartCallBatch(ctx context.Context, _ string, claims []dispatch
 		for _, claim := range claims {
 			r := d.row(claim.DeliveryID)
 			if r.lost == claim.ClaimToken {
-				d.wrongs = append(d.wrongs, fmt.Sprintf("%s has in hand what it handed back as lost: %s", d.run, r.lost))
+				d.wrongs = append(d.wrongs, fmt.Sprintf("%s processes what it released as lost: %s", d.run, r.lost))
 			}
 			if !r.holds(claim.ClaimToken, now) {
 				starts = append(starts, dispatch.Start{Reason: "stale"})
@@ -236,7 +238,7 @@ func (d *daemon) StartCallBatch(ctx context.Context, _ string, claims []dispatch
 				starts = append(starts, dispatch.Start{Reason: "rate"})
 				continue
 			} else if late {
-				r.slot = d.reserve(r, now) // however far, for one that is under way
+				r.slot = d.reserve(r, now) // at any distance, for a running one
 			}
 			r.started = true
 			starts = append(starts, dispatch.Start{Applied: true, Limited: true, SendIn: r.slot.Sub(now), Deadline: r.lease.Sub(now)})
@@ -249,7 +251,7 @@ func (d *daemon) RecordSeriesProgress(ctx context.Context, _, id, token string, 
 	return ask(ctx, d, "progress", token+" "+ack.Step, func(now time.Time) dispatch.Progress {
 		r := d.row(id)
 		if !r.final() && !r.progress.Done(ack.Step) {
-			r.progress = r.progress.With(ack) // the platform has the step, whoever says so
+			r.progress = r.progress.With(ack) // the platform has the step, with any caller
 		}
 		if r.status != "sending" || r.token != token {
 			return dispatch.Progress{Reason: "stale"}
@@ -271,16 +273,16 @@ func (d *daemon) ExtendLease(ctx context.Context, _, id, token string, seconds i
 	})
 }
 
-func (d *daemon) CommitOutcomeBatch(ctx context.Context, _ string, settlements []dispatch.Settlement) ([]dispatch.Commit, error) {
-	return ask(ctx, d, "commit", names(settlements, func(s dispatch.Settlement) string { return s.ClaimToken }), func(now time.Time) (commits []dispatch.Commit) {
-		for _, s := range settlements {
+func (d *daemon) CommitOutcomeBatch(ctx context.Context, _ string, results []dispatch.ClaimResult) ([]dispatch.Commit, error) {
+	return ask(ctx, d, "commit", names(results, func(s dispatch.ClaimResult) string { return s.ClaimToken }), func(now time.Time) (commits []dispatch.Commit) {
+		for _, s := range results {
 			commits = append(commits, d.settle(s, now))
 		}
 		return commits
 	})
 }
 
-func (d *daemon) settle(s dispatch.Settlement, now time.Time) dispatch.Commit {
+func (d *daemon) settle(s dispatch.ClaimResult, now time.Time) dispatch.Commit {
 	r := d.row(s.DeliveryID)
 	if r.settled == s.ClaimToken {
 		return r.answer

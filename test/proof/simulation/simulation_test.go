@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/pgtest"
+	"autopost/internal/testing/pgtest"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // answer. In the end all is final; nobody calls with a claim that is not its own; no copy
 // comes without an outcome that was recorded as unknown before it, and none where the
 // channel says hold; parts come in order, and rates are kept. AUTOPOST_SEED=n plays one.
-func TestSimulatedDaysEndWell(t *testing.T) {
+func TestSimulatedDaysKeepTheInvariants(t *testing.T) {
 	first, count, until := uint64(firstSeed), seeds, time.Time{}
 	if text := os.Getenv("AUTOPOST_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
@@ -59,7 +59,7 @@ func TestSimulatedDaysEndWell(t *testing.T) {
 // A seed plays the same twice, to the nanosecond: what failed once can be looked at. Where
 // two deliveries ask at the very same instant, as those of a batch do that failed, the
 // scheduler says who is first, and a few seeds in a hundred go two ways.
-func TestASeedIsPlayedAgain(t *testing.T) {
+func TestASeedRepeatsItsRun(t *testing.T) {
 	count := seeds
 	if pgtest.Long() {
 		count = 20 * seeds

@@ -82,7 +82,7 @@ func newWorld(seed uint64) *world {
 // Platform implements autopost.Adapter.
 func (d *daemon) Platform() autopost.Platform { return autopost.Telegram }
 
-// Send speaks as every adapter does, one step after the other.
+// Send sends like each adapter, one step after the other.
 func (d *daemon) Send(ctx context.Context, call autopost.Call) autopost.Outcome {
 	return adapter.Run(ctx, call, func(ctx context.Context, step autopost.Step, _ string) (adapter.Receipt, *autopost.Error) {
 		return d.post(ctx, call.Delivery, step.Name)
@@ -149,19 +149,14 @@ func (d *daemon) Renew(context.Context, autopost.Delivery, autopost.Secret, auto
 	return autopost.Secret{}, nil
 }
 
-func (d *daemon) MaterialsFor(autopost.Delivery) autopost.Materials { return nil }
-
-// acts is that there is nothing to do to posts that were sent.
-type acts struct{ dispatch.Acts }
-
-func (acts) ReadyActWorkspaces(context.Context, int) ([]string, error) { return nil, nil }
+func (d *daemon) MaterialsFor(autopost.Delivery) autopost.MediaAccess { return nil }
 
 // live runs one daemon for a while: it is stopped in the end, or dies.
 func (w *world) live(ctx context.Context, t *testing.T, run string, zombies *sync.WaitGroup) {
 	luck := w.draw("life", run)
 	d := &daemon{world: w, run: run, made: map[string]int{}}
 	dispatcher, err := dispatch.New(dispatch.Config{RunID: run, Senders: 16, Poll: time.Second, Lease: lease, AdapterTimeout: 8 * time.Second, Drain: 10 * time.Second}, dispatch.Deps{
-		Queue: d, Calls: d, Commits: d, Runs: d, Acts: acts{}, Credentials: d, Media: d,
+		Store: d, Credentials: d, Media: d,
 		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: d},
 		Boot:     func() time.Duration { return time.Since(w.began) }, Log: slog.New(slog.DiscardHandler),
 	})

@@ -1,10 +1,12 @@
--- What is done to posts that were sent. Each function answers the offending rows.
+-- Changes of sent posts. Each function returns the offending rows.
 
 create or replace function autopost.verify_i41(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- next_at is the lease of an act in flight. The token itself stays out of the answer.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'status', a.status, 'has_token', a.claim_token is not null,
+-- Purpose: finds violations of I41. next_at is the lease of a post change in flight. The finding
+--          has no token.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'status', a.status, 'has_token',
+	a.claim_token is not null,
 	'claimed_by', a.claimed_by, 'send_at', a.send_at, 'next_at', a.next_at, 'finished_at', a.finished_at)
 from autopost.post_acts a
 where a.workspace_id = p_workspace_id
@@ -18,74 +20,88 @@ $$;
 create or replace function autopost.verify_i42(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Counted, as for deliveries: each call that is over was ended by one event, so that none is made again without a record of what came of it;
--- each end is told once, in its own word; each act was asked for once, but the removal that a post brings. And no event tells of an act that is none.
-with told as (
+-- Purpose: finds violations of I42. As for deliveries: one event ended each finished call; one
+--          event of its own kind records each end; each post change was requested once, except the
+--          removal that comes with a post. No event names a post change that does not exist.
+with logged as (
 	select e.delivery_id, e.meta ->> 'act_id' as act_id,
 		count(*) filter (where e.action = 'act_requested') as requests,
 		count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
-		count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls_apart,
+		count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed'))
+			as calls_apart,
 		array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
 	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void')
+	where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled',
+		'act_failed', 'act_void')
 	group by e.delivery_id, e.meta ->> 'act_id'
 )
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status, 'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
+	'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
 from autopost.post_acts a
-left join told t on t.act_id = a.act_id::text
+left join logged t on t.act_id = a.act_id::text
 where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))
 and (coalesce(t.calls, 0) <> coalesce(t.calls_apart, 0)
 	or coalesce(t.calls, 0) <> a.attempt - (a.status = 'sending')::int
 	or t.ends is distinct from case when a.status in ('done', 'failed', 'void') then array['act_' || a.status] end
 	or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(a))::int)
 union all
-select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'told of no act')
-from told t
-left join autopost.post_acts a on a.workspace_id = p_workspace_id and a.act_id::text = t.act_id and a.delivery_id = t.delivery_id
+select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'act unknown')
+from logged t
+left join autopost.post_acts a on a.workspace_id = p_workspace_id and a.act_id::text = t.act_id
+	and a.delivery_id = t.delivery_id
 where a.act_id is null
 $$;
 
 create or replace function autopost.verify_i43(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Nothing is done to what was not sent, and nothing asked of it but the removal that it brought along.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status, 'attempt', a.attempt,
+-- Purpose: finds violations of I43. An unsent post has no calls and no requests, except the removal
+--          that comes with it.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
+	'attempt', a.attempt,
 	'delivery_status', d.status, 'started_at', a.started_at, 'sent', d.finished_at)
 from autopost.post_acts a
 left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
 where a.workspace_id = p_workspace_id
 and (d.message_id is distinct from a.message_id or d.channel_id is distinct from a.channel_id
-	or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done') or not autopost.came_with_its_post(a))
+	or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done')
+		or not autopost.came_with_its_post(a))
 	or a.started_at < d.finished_at)
 $$;
 
 create or replace function autopost.verify_i44(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Two claims that live, a call after the removal was done, and one before an act that was due earlier had come to its end; that one had been asked for
--- two minutes before, for a request of many posts takes its time to commit. A removal waits for none but the act under way.
-select jsonb_build_object('act_id', min(a.act_id::text), 'delivery_id', a.delivery_id, 'what', 'at once', 'claims', count(*))
+-- Purpose: finds violations of I44. Finds two live claims, a call after the removal, and a call
+--          before an earlier-due change ended. That change must be two minutes older: a request for
+--          many posts takes time to commit. A removal waits only for a change in flight.
+select jsonb_build_object('act_id', min(a.act_id::text), 'delivery_id', a.delivery_id, 'what', 'at once', 'claims',
+	count(*))
 from autopost.post_acts a
 where a.workspace_id = p_workspace_id and a.status = 'sending' and a.next_at > autopost.now_ts()
 group by a.delivery_id
 having count(*) > 1
 union all
 select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
-	'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal' else 'out of order' end,
+	'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal'
+		else 'out of order' end,
 	'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
 from autopost.post_acts a
 join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
 where a.workspace_id = p_workspace_id and a.started_at is not null
 and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
 	or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)
-		and o.created_at < a.started_at - autopost.verify_patience() and coalesce(o.finished_at, 'infinity') > a.started_at)
+		and o.created_at < a.started_at - autopost.verify_patience()
+			and coalesce(o.finished_at, 'infinity') > a.started_at)
 $$;
 
 create or replace function autopost.verify_i45(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- As for deliveries: a claim cannot know the error to come, so the largest number of any policy of the platform counts.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts', m.most)
+-- Purpose: finds violations of I45. As for deliveries: a claim cannot know the next error, so the
+--          largest number of any policy of the platform counts.
+select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts',
+	m.most)
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r

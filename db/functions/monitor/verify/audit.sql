@@ -1,15 +1,16 @@
--- The record of what people did. Each function answers the offending rows.
+-- The audit log. Each function returns the offending rows.
 
 create or replace function autopost.audit_chain_faults(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- The chain of the audit log from the row that its base names to its head, the first bad row first: each follows the one before, bears its
--- seal, and is what its own seal says.
+-- Purpose: checks the chain of the audit log from its base to its head, first bad row first. Each
+--          row follows the previous one, has its seal, and matches its own seal.
 select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
 from (
 	select l.seq, l.id, case
 		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
-		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash) then 'it does not follow the row before it'
+		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash)
+			then 'it does not follow the row before it'
 		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
 	from (
 		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
@@ -34,11 +35,12 @@ $$;
 create or replace function autopost.verify_i35(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- An event that names an operator has its row in the log, written in the same transaction; configuration changed by plain rows leaves neither.
--- And the chain of the log is whole.
+-- Purpose: finds violations of I35. An event with an operator has a row in the log from the same
+--          transaction, and the chain is whole. Changes by plain SQL leave neither.
 select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
 union all
-select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'operator', e.meta -> 'operator')
+select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id,
+	'operator', e.meta -> 'operator')
 from autopost.events e
 where e.workspace_id = p_workspace_id and e.meta ? 'operator'
 and e.ts > autopost.now_ts() - (select autopost.setting_interval('audit_retention_days'))

@@ -1,17 +1,23 @@
--- What keeps workspaces and secrets apart. Each function answers the offending rows.
+-- Isolation of workspaces and secrets. Each function returns the offending rows.
 
 create or replace function autopost.verify_i26(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Nobody sees another workspace from here, so a reference that leads nowhere is the sign of one that leads out. And the catalogue:
--- forced row-level security with a policy on every table that knows a workspace, owned by whom it binds, and runtime roles that it binds.
-select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id)
+-- Purpose: finds violations of I26. Rows of other workspaces are not visible, so a reference to a
+--          missing row may lead to another workspace. Also checks the catalogue: forced row-level
+--          security with a policy on each table with workspace_id, and owners and runtime roles
+--          that it binds.
+select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id',
+	d.channel_id)
 from autopost.deliveries d
 where d.workspace_id = p_workspace_id
-and (not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = d.message_id)
-	or not exists (select 1 from autopost.channel_gates g where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
+and (not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+	and m.message_id = d.message_id)
+	or not exists (select 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
 union all
-select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id', e.message_id, 'channel_id', e.channel_id)
+select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id',
+	e.message_id, 'channel_id', e.channel_id)
 from autopost.events e
 left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
 where e.workspace_id = p_workspace_id and e.delivery_id is not null
@@ -22,7 +28,8 @@ from autopost.workspace_endpoints e
 where e.workspace_id = p_workspace_id and e.enabled and e.secret_hash is not null
 and not exists (
 	select 1 from autopost.secret_lookup l
-	where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash and l.subject_id = e.endpoint_id)
+	where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash
+		and l.subject_id = e.endpoint_id)
 union all
 select jsonb_build_object('catalogue', 'table', 'name', c.relname, 'owner', c.relowner::regrole,
 	'row_security', c.relrowsecurity, 'forced', c.relforcerowsecurity)
@@ -34,14 +41,16 @@ and not (c.relrowsecurity and c.relforcerowsecurity and c.relowner = 'autopost_o
 union all
 select jsonb_build_object('catalogue', 'role', 'name', r.rolname)
 from pg_catalog.pg_roles r
-where r.rolname in ('autopost_owner', 'autopost_engine', 'autopost_caller', 'autopost_reader') and (r.rolsuper or r.rolbypassrls)
+where r.rolname in ('autopost_owner', 'autopost_engine', 'autopost_caller', 'autopost_reader')
+	and (r.rolsuper or r.rolbypassrls)
 $$;
 
 create or replace function autopost.verify_i36(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Only what any token looks like: a bot's, a bearer's. In the newest 10,000 events and in every error that a row keeps. The answer
--- names the place and not the secret.
+-- Purpose: finds violations of I36. Finds texts with the shape of a bot token or bearer token in
+--          the newest 10,000 events and all stored errors. The finding has the location, not the
+--          secret.
 with spoken as (
 	(select 'events' as place, e.id::text as id, concat(e.error::text, e.meta::text) as words from autopost.events e
 	where e.workspace_id = p_workspace_id

@@ -1,16 +1,17 @@
--- Gates, slots and leases: what decides when a delivery may leave. Each function answers the offending rows.
+-- Gates, slots and leases. Each function returns the offending rows.
 
 create or replace function autopost.verify_patience() returns interval
 language sql immutable parallel safe
 as $$
--- Two periods of the monitor: what its sweeps mend by then is no finding.
+-- Purpose: two periods of the monitor; its sweeps repair such rows in that time.
 select interval '2 minutes'
 $$;
 
 create or replace function autopost.verify_i10(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Claims from before the channel's row last changed count for the counter, not for the ceiling: it may have been lowered since.
+-- Purpose: finds violations of I10. Claims before the last change of the channel's row count for
+--          the counter, not for max_parallel, which may have been higher.
 with flight as (
 	select d.channel_id, count(*) as sending, count(*) filter (where d.claimed_at >= c.updated_at) as under_ceiling
 	from autopost.deliveries d
@@ -18,7 +19,8 @@ with flight as (
 	where d.workspace_id = p_workspace_id and d.status = 'sending'
 	group by d.channel_id
 )
-select jsonb_build_object('channel_id', c.channel_id, 'sending', coalesce(f.sending, 0), 'inflight', g.inflight, 'max_parallel', c.max_parallel)
+select jsonb_build_object('channel_id', c.channel_id, 'sending', coalesce(f.sending, 0), 'inflight', g.inflight,
+	'max_parallel', c.max_parallel)
 from autopost.channels c
 join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 left join flight f on f.channel_id = c.channel_id
@@ -29,7 +31,8 @@ $$;
 create or replace function autopost.verify_i18(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- A delivery that could go, now or when its posting window opens, while its channel's gate stays shut, and a lease that ran out and that nobody ended.
+-- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
+--          posting window, while the gate is closed, and expired leases.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -41,50 +44,59 @@ cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
-and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window, greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+	greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
-select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until', coalesce(d.sending_lease_until, d.claimed_at))
+select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
+	coalesce(d.sending_lease_until, d.claimed_at))
 from autopost.deliveries d
 where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
 and case d.status when 'sending' then d.sending_lease_until
-	else greatest(d.not_before, d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end <= autopost.now_ts() - autopost.verify_patience()
+	else greatest(d.not_before,
+		d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end
+	<= autopost.now_ts() - autopost.verify_patience()
 $$;
 
 create or replace function autopost.verify_i29(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- An hour, and beyond it what the dearest call in every place of the channel may cost at its rate: only a clock or a hand puts a
--- gate further ahead. A gate without a rate does not limit, whatever its time.
--- And quotas: calls reckoned from the events, once the claims from before the quota, or the channel's row, last changed are over; and what
--- is kept for a claim that is over.
+-- Purpose: finds violations of I29. The horizon is an hour, plus the largest cost of calls in all
+--          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
+--          counts calls from events after the claims from before the last change of quota or
+--          channel have ended, and finds reservations of ended claims.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.rate_rps > 0
 and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.rate_rps, 11) * c.max_parallel
 union all
-select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at, 'rate_rps', l.rate_rps)
+select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
+	'rate_rps', l.rate_rps)
 from autopost.platform_limits l
 where l.workspace_id = p_workspace_id and l.rate_rps > 0
 and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
 	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
 union all
-select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds, 'max_sends', s.max_sends,
+select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds,
+	'max_sends', s.max_sends,
 	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
 from (
 	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
 		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
 	from autopost.channels c
-	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (subject)
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (
+		subject)
 	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+		and e.action = 'send_attempt'
 		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
 	where c.workspace_id = p_workspace_id) s
 where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
 union all
-select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt', u.attempt)
+select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt',
+	u.attempt)
 from autopost.quota_uses u
 left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
 where u.workspace_id = p_workspace_id and u.used_at = 'infinity'

@@ -1,14 +1,17 @@
--- What holds of every row by itself, at every committed moment. Each function answers the offending rows.
+-- Rules of single rows. Each function returns the offending rows.
 
 create or replace function autopost.verify_i03(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- A claim cannot know the error to come, so the largest number of any policy of the platform counts. Deliveries from before the
--- setting last changed may have been allowed more.
-select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts, 'max_attempts', m.most)
+-- Purpose: finds violations of I3. A claim cannot know the next error, so the largest number of any
+--          policy of the platform counts. Deliveries before the last change of the setting may have
+--          had more.
+select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
+	'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
-	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most from autopost.retry_policies r
+	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
+		from autopost.retry_policies r
 	where r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
@@ -19,7 +22,8 @@ $$;
 create or replace function autopost.verify_i04(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
-select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids', jsonb_agg(d.delivery_id order by d.delivery_id))
+select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids',
+	jsonb_agg(d.delivery_id order by d.delivery_id))
 from autopost.deliveries d
 where d.workspace_id = p_workspace_id and d.status in ('queued', 'claimed', 'sending', 'retry')
 group by d.channel_id, d.hash_version, d.content_hash
@@ -29,7 +33,8 @@ $$;
 create or replace function autopost.verify_i06(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id', d.provider_message_id)
+select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id',
+	d.provider_message_id)
 from autopost.deliveries d
 where d.workspace_id = p_workspace_id
 and ((d.status = 'sent') <> (d.sent_at is not null) or (d.status = 'sent' and d.provider_message_id is null))
@@ -38,17 +43,20 @@ $$;
 create or replace function autopost.verify_i07(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- The token itself stays out of the answer: whoever reads it could commit.
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'has_token', d.claim_token is not null, 'lease_until', d.sending_lease_until)
+-- Purpose: finds violations of I7. The finding has no token: a reader could commit with it.
+select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'has_token', d.claim_token is not null,
+	'lease_until', d.sending_lease_until)
 from autopost.deliveries d
 where d.workspace_id = p_workspace_id
-and ((d.status in ('claimed', 'sending')) <> (d.claim_token is not null) or (d.status = 'sending') <> (d.sending_lease_until is not null))
+and ((d.status in ('claimed', 'sending')) <> (d.claim_token is not null)
+	or (d.status = 'sending') <> (d.sending_lease_until is not null))
 $$;
 
 create or replace function autopost.verify_i08(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Among the claims that are open and the last that was settled of each delivery; older ones are not kept.
+-- Purpose: finds violations of I8. Compares open claims and the last settled claim of each
+--          delivery; older ones are not stored.
 select jsonb_build_object('delivery_ids', jsonb_agg(t.delivery_id order by t.delivery_id))
 from (
 	select d.delivery_id, d.claim_token as token from autopost.deliveries d

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// File reads a file of the material that lies beside the repository, and says loudly
-// when it is not there.
+// File reads a file of the reference material next to the repository. It logs a line if the file does
+// not exist.
 func File(t *testing.T, name string) ([]byte, bool) {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -32,8 +33,8 @@ func File(t *testing.T, name string) ([]byte, bool) {
 	return content, true
 }
 
-// Data reads a file of the reference data that lies beside the repository, and
-// says loudly when it is not there.
+// Data parses a file of the reference data next to the repository. It logs a line if the file does not
+// exist.
 func Data(t *testing.T, name string, into any) bool {
 	t.Helper()
 	content, ok := File(t, filepath.Join("data", name))
@@ -42,4 +43,20 @@ func Data(t *testing.T, name string, into any) bool {
 	}
 	require.NoError(t, json.Unmarshal(content, into))
 	return true
+}
+
+// parsed keeps the described APIs by file name. A parse takes tens of milliseconds.
+var parsed sync.Map
+
+// description is a parsed file of the reference data; ok is false where it is absent.
+func description[T any](t *testing.T, name string) (api T, ok bool) {
+	t.Helper()
+	if known, found := parsed.Load(name); found {
+		return known.(T), true
+	}
+	if !Data(t, name, &api) {
+		return api, false
+	}
+	parsed.Store(name, api)
+	return api, true
 }

@@ -1,5 +1,6 @@
-// Package published holds the requests of tests to what platforms have published: the
-// methods of the Telegram Bot API, the OpenAPI document of MAX, the tables of the fact sheets.
+// Package published checks the requests of tests against published descriptions: the methods of the
+// Telegram Bot API, the OpenAPI documents of MAX and X, the discovery document of YouTube, and the
+// tables of the fact sheets.
 package published
 
 import (
@@ -11,11 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Schema says what is wrong with a request and its whole body.
+// Schema returns an error if a request with this body is invalid.
 type Schema func(r *http.Request, body []byte) error
 
-// Inspect checks every request that arrives whole: an exact length, no chunks, and
-// the published schema, where there is one.
+// Inspect checks every complete request: an exact length, no chunks, and the published schema if there
+// is one.
 func Inspect(t *testing.T, next http.Handler, schema Schema) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var seen bytes.Buffer

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
 )
 
-// maxAPI is the published OpenAPI document, as far as it says what a request may hold.
+// maxAPI is the part of the published OpenAPI document that describes requests.
 type maxAPI struct {
 	Paths      map[string]map[string]maxOperation `json:"paths"`
 	Components struct {
@@ -18,12 +20,14 @@ type maxAPI struct {
 	} `json:"components"`
 }
 
+type maxParameter struct {
+	Name     string `json:"name"`
+	In       string `json:"in"`
+	Required bool   `json:"required"`
+}
+
 type maxOperation struct {
-	Parameters []struct {
-		Name     string `json:"name"`
-		In       string `json:"in"`
-		Required bool   `json:"required"`
-	} `json:"parameters"`
+	Parameters  []maxParameter `json:"parameters"`
 	RequestBody *struct {
 		Content map[string]struct {
 			Schema maxSchema `json:"schema"`
@@ -49,11 +53,10 @@ type maxSchema struct {
 	} `json:"discriminator"`
 }
 
-// maxNames are the required properties of an object. The document also writes a
-// boolean into some properties, against OpenAPI, which says nothing.
+// maxNames are the required properties of an object. The document contains a boolean in some
+// properties, which OpenAPI does not define.
 type maxNames []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *maxNames) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "true" || string(raw) == "false" {
 		return nil
@@ -61,13 +64,13 @@ func (n *maxNames) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(n))
 }
 
-// MAX checks requests to the API, not those to upload hosts, against the
-// published OpenAPI document.
+// MAX checks API requests, but not those to upload hosts, against the published OpenAPI document.
 func MAX(t *testing.T) Schema {
 	var api maxAPI
 	if !Data(t, "max-bot-api.openapi.json", &api) {
 		return func(*http.Request, []byte) error { return nil }
 	}
+	api.addParameters(t, "max-bot-api-0.0.33.patch.json")
 	return func(r *http.Request, body []byte) error {
 		if strings.HasPrefix(r.URL.Path, "/upload/") {
 			return nil
@@ -93,7 +96,32 @@ func MAX(t *testing.T) Schema {
 	}
 }
 
-// MAXError checks the body of a refusal against the published document.
+// addParameters adds the query parameters of a later version, which is a JSON patch. Its other changes
+// are not applied: a request must fit both versions.
+func (api maxAPI) addParameters(t *testing.T, name string) {
+	t.Helper()
+	var patch []struct {
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value"`
+	}
+	if !Data(t, name, &patch) {
+		return
+	}
+	for _, change := range patch {
+		parts := strings.Split(change.Path, "/") // "", "paths", path, method, "parameters", "-"
+		if len(parts) != 6 || parts[4] != "parameters" || parts[5] != "-" {
+			continue
+		}
+		var added maxParameter
+		require.NoError(t, json.Unmarshal(change.Value, &added))
+		methods := api.Paths[strings.ReplaceAll(parts[2], "~1", "/")]
+		operation := methods[parts[3]]
+		operation.Parameters = append(operation.Parameters, added)
+		methods[parts[3]] = operation
+	}
+}
+
+// MAXError checks the body of an error against the published document.
 func MAXError(t *testing.T) func(body []byte) error {
 	var api maxAPI
 	if !Data(t, "max-bot-api.openapi.json", &api) {
@@ -108,7 +136,7 @@ func MAXError(t *testing.T) func(body []byte) error {
 	}
 }
 
-// operation is that of a request: by its very path, else by one with parameters.
+// operation returns the operation of a request: by its exact path, else by a path with parameters.
 func (api maxAPI) operation(r *http.Request) (maxOperation, bool) {
 	method := strings.ToLower(r.Method)
 	if operation, ok := api.Paths[r.URL.Path][method]; ok {
@@ -150,8 +178,8 @@ func (o maxOperation) query(r *http.Request) error {
 	return nil
 }
 
-// flat resolves references and joins the parts of a schema. A discriminator is
-// followed once: the schemas it names refer back to the one that has it.
+// flat resolves references and joins the parts of a schema. It follows a discriminator once, because
+// the schemas that it names refer back.
 func (api maxAPI) flat(s maxSchema, value any, followed bool) maxSchema {
 	if s.Ref != "" {
 		return api.flat(api.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")], value, followed)
@@ -191,7 +219,7 @@ func (api maxAPI) check(s maxSchema, at string, value any) error {
 		return nil
 	}
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, value) {
-		return fmt.Errorf("%s: %v is none of %v", at, value, s.Enum)
+		return fmt.Errorf("%s: must be one of %[3]v, got %[2]v", at, value, s.Enum)
 	}
 	switch v := value.(type) {
 	case string:

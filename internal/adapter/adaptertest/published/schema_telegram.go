@@ -55,8 +55,8 @@ func Telegram(t *testing.T) Schema {
 	}
 }
 
-// telegramParams gives the parameters as JSON values, files as "file", and the
-// file parts that are no parameters.
+// telegramParams returns the parameters as JSON values, files as "file", and the file parts that are
+// not parameters.
 func telegramParams(r *http.Request, body []byte, described telegramObject) (map[string]any, map[string]bool, error) {
 	params, attached := map[string]any{}, map[string]bool{}
 	if r.Method == http.MethodGet {
@@ -83,7 +83,7 @@ func telegramParams(r *http.Request, body []byte, described telegramObject) (map
 	return params, attached, described.read(form.Value, params)
 }
 
-// read adds the values of a form or a query, of which all but texts are JSON.
+// read adds the values of a form or a query. All except texts are JSON.
 func (o telegramObject) read(values map[string][]string, params map[string]any) error {
 	types := map[string][]string{}
 	for _, field := range o.Fields {
@@ -127,8 +127,8 @@ func (api telegramAPI) object(name string, described telegramObject, value map[s
 	return nil
 }
 
-// any accepts a value that one of the types describes. The items of an array may be
-// of different types of the list, as in an album.
+// any accepts a value that matches one of the types. The items of an array may have different types, as
+// in an album.
 func (api telegramAPI) any(types []string, value any) error {
 	if items, ok := value.([]any); ok {
 		var inner []string

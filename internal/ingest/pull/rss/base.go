@@ -11,12 +11,11 @@ import (
 
 var (
 	baseAttribute = regexp.MustCompile(`\sxml:base\s*=\s*("[^"]*"|'[^']*')`)
-	// references are the attributes of feeds that hold an address.
+	// references matches the attributes of feeds that contain an address.
 	references = regexp.MustCompile(`(\s(?:href|src|url|uri)\s*=\s*)("[^"]*"|'[^']*')`)
 )
 
-// baseFrom is the base that is in force inside an element: its own xml:base,
-// resolved by the one around it, or that.
+// baseFrom returns the base inside an element: its xml:base resolved against around, or around.
 func baseFrom(t xml.StartElement, around, address *url.URL) *url.URL {
 	for _, a := range t.Attr {
 		if a.Name.Space != "xml" || a.Name.Local != "base" {
@@ -32,7 +31,7 @@ func baseFrom(t xml.StartElement, around, address *url.URL) *url.URL {
 	return around
 }
 
-// rewrite takes xml:base out of a start tag and makes its references absolute.
+// rewrite removes xml:base from a start tag and makes its references absolute.
 func rewrite(tag []byte, base *url.URL) []byte {
 	if base == nil {
 		return tag

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
 const (
@@ -13,22 +13,22 @@ const (
 	mediaNone       = "none"
 )
 
-// placeholders are what a template may name.
+// placeholders are allowed in a template.
 var placeholders = []string{"{title}", "{link}", "{summary}", "{author}", "{categories}"}
 
 // config is the config_json of a source.
 type config struct {
-	shape.Options
+	item.Options
 
 	url *url.URL
 }
 
-// parseConfig reads config_json. What is wrong is named with its key and remedy.
+// parseConfig parses config_json. An error names the key and the fix.
 func parseConfig(raw json.RawMessage) (config, error) {
 	var c config
 	var address string
 	media := mediaEnclosures
-	options, err := shape.Decode(raw, defaultTemplate, placeholders, map[string]shape.Field{
+	options, err := item.Decode(raw, defaultTemplate, placeholders, map[string]item.Field{
 		"url":   {Into: &address, Must: "a string"},
 		"media": {Into: &media, Must: "a string"},
 	})
@@ -36,12 +36,12 @@ func parseConfig(raw json.RawMessage) (config, error) {
 		return c, err
 	}
 	if media != mediaEnclosures && media != mediaNone {
-		return c, shape.BadConfig("media", `must be "enclosures" or "none"`)
+		return c, item.BadConfig("media", `must be "enclosures" or "none"`)
 	}
 	options.NoMedia = media == mediaNone
 	c.Options = options
-	if c.url, err = url.Parse(address); err != nil || !shape.Web(c.url) {
-		return c, shape.BadConfig("url", "must be the feed's whole http or https URL")
+	if c.url, err = url.Parse(address); err != nil || !item.Web(c.url) {
+		return c, item.BadConfig("url", "must be the feed's whole http or https URL")
 	}
 	return c, nil
 }

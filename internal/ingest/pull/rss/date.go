@@ -6,17 +6,17 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
-// publishedAt is the item's own time, or nil: none is invented.
-func publishedAt(item *gofeed.Item, now time.Time) *time.Time {
-	text, parsed := cmp.Or(item.Published, item.Updated), item.PublishedParsed
+// publishedAt returns the item's time, or nil without a valid one.
+func publishedAt(feedItem *gofeed.Item, now time.Time) *time.Time {
+	text, parsed := cmp.Or(feedItem.Published, feedItem.Updated), feedItem.PublishedParsed
 	if parsed == nil {
-		parsed = item.UpdatedParsed
+		parsed = feedItem.UpdatedParsed
 	}
-	if parsed == nil || shape.RussianZone(text) {
-		parsed = shape.ParseTime(text)
+	if parsed == nil || item.RussianZone(text) {
+		parsed = item.ParseTime(text)
 	}
-	return shape.Plausible(parsed, now)
+	return item.Plausible(parsed, now)
 }

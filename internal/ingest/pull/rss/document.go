@@ -11,27 +11,27 @@ import (
 	"strings"
 
 	"autopost/internal/ingest/pull"
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
-// What a document may have; far above any honest feed.
+// The limits of a document, far above real feeds.
 const (
 	maxDepth      = 100
 	maxElements   = 500_000
 	maxAttributes = 100
 )
 
-// document is a feed that passed the checks, as UTF-8. Its xml:base attributes are
-// gone: what they say of attributes is worked in, the rest stands with the items.
+// document is a checked feed in UTF-8 without xml:base attributes. Their effect on references is
+// applied; their effect on text content is in items.
 type document struct {
 	text []byte
-	// base is that of the root; nil where none is in force.
+	// base is that of the root element; nil without xml:base.
 	base *url.URL
-	// items are the feed's, in their order.
+	// items are in the order of the feed.
 	items []itemStart
 }
 
-// itemStart is what the start of an item says that the feed parser does not tell.
+// itemStart contains attributes of an item that the feed parser ignores.
 type itemStart struct {
 	base *url.URL
 	// about is the item's id in RSS 1.0.
@@ -46,9 +46,8 @@ func notAFeed(message string) *pull.Failure {
 	return &pull.Failure{Code: "pull_not_a_feed", Message: message}
 }
 
-// readDocument decodes a body and refuses what is no feed, is cut off, or is
-// built to exhaust a parser. The feed parser behind it is lenient: it would take
-// half a document for a whole one.
+// readDocument decodes a body. It rejects a document that is not a feed, is incomplete, or is built to
+// exhaust a parser. The feed parser itself is lenient and would accept half a document.
 func readDocument(body []byte, contentType string, address *url.URL) (document, error) {
 	text, err := decode(body, contentType)
 	if err != nil {
@@ -65,8 +64,8 @@ func readDocument(body []byte, contentType string, address *url.URL) (document, 
 	case text[0] != '<':
 		return document{}, notAFeed("the answer is neither XML nor JSON")
 	}
-	w := walk{text: text, rewrites: bytes.Contains(text, []byte("xml:base")), address: address}
-	return w.run()
+	s := scan{text: text, rewrites: bytes.Contains(text, []byte("xml:base")), address: address}
+	return s.run()
 }
 
 func checkJSON(text []byte) error {
@@ -78,10 +77,10 @@ func checkJSON(text []byte) error {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return malformed("the JSON is broken or cut off: %v", err)
 		}
-		return notAFeed("the answer is JSON, but no JSON Feed; a source of kind api reads other JSON")
+		return notAFeed("the answer is JSON, but not a JSON Feed; use a source of kind api for other JSON")
 	}
 	if !strings.Contains(feed.Version, "jsonfeed.org/version/") || feed.Items == nil {
-		return notAFeed("the answer is JSON, but no JSON Feed; a source of kind api reads other JSON")
+		return notAFeed("the answer is JSON, but not a JSON Feed; use a source of kind api for other JSON")
 	}
 	if len(*feed.Items) > maxElements {
 		return malformed("the feed has more than %d items", maxElements)
@@ -89,11 +88,10 @@ func checkJSON(text []byte) error {
 	return nil
 }
 
-// walk goes through a document once: every element closed by its own name, no
-// entities of its own, bounded in depth and number. Where the document has
-// xml:base, its references are made absolute on the way: the feed parser takes the
-// last segment of a base for a folder.
-type walk struct {
+// scan reads a document once: every element is closed by its own name, there are no entity
+// declarations, and depth and size are bounded. If the document has xml:base, references become
+// absolute, because the feed parser takes the last segment of a base for a folder.
+type scan struct {
 	text     []byte
 	rewrites bool
 	address  *url.URL
@@ -109,10 +107,9 @@ type element struct {
 	base *url.URL
 }
 
-func (w *walk) run() (document, error) {
-	decoder := xml.NewDecoder(bytes.NewReader(w.text))
-	// Names of entities and bare ampersands are often wrong in real feeds;
-	// the structure, which this walk checks, must be right.
+func (s *scan) run() (document, error) {
+	decoder := xml.NewDecoder(bytes.NewReader(s.text))
+	// Real feeds often have wrong entity names and bare ampersands. Their structure must be right.
 	decoder.Strict = false
 	var from int64
 	for {
@@ -123,79 +120,79 @@ func (w *walk) run() (document, error) {
 		if err != nil {
 			return document{}, malformed("the XML is broken or cut off: %v", err)
 		}
-		raw := w.text[from:decoder.InputOffset()]
+		raw := s.text[from:decoder.InputOffset()]
 		from = decoder.InputOffset()
 		switch t := token.(type) {
 		case xml.Directive:
 			if bytes.Contains(bytes.ToUpper(t), []byte("<!ENTITY")) {
-				return document{}, malformed("the document declares entities of its own, which are not read")
+				return document{}, malformed("the document declares entities, which are not supported")
 			}
 		case xml.StartElement:
-			if raw, err = w.start(t, raw); err != nil {
+			if raw, err = s.start(t, raw); err != nil {
 				return document{}, err
 			}
 		case xml.EndElement:
 			name := t.Name.Space + ":" + t.Name.Local
-			if len(w.open) == 0 || w.open[len(w.open)-1].name != name {
+			if len(s.open) == 0 || s.open[len(s.open)-1].name != name {
 				return document{}, malformed("the XML is broken: </%s> closes nothing", strings.TrimPrefix(name, ":"))
 			}
-			w.open = w.open[:len(w.open)-1]
+			s.open = s.open[:len(s.open)-1]
 		}
-		if w.rewrites {
-			w.out.Write(raw)
+		if s.rewrites {
+			s.out.Write(raw)
 		}
 	}
-	if w.elements == 0 {
+	if s.elements == 0 {
 		return document{}, notAFeed("the document has no root element")
 	}
-	if len(w.open) > 0 {
-		return document{}, malformed("the XML is cut off: <%s> is not closed", strings.TrimPrefix(w.open[len(w.open)-1].name, ":"))
+	if len(s.open) > 0 {
+		return document{}, malformed("the XML is cut off: <%s> is not closed", strings.TrimPrefix(s.open[len(s.open)-1].name, ":"))
 	}
-	w.doc.text = w.text
-	if w.rewrites {
-		w.doc.text = w.out.Bytes()
+	s.doc.text = s.text
+	if s.rewrites {
+		s.doc.text = s.out.Bytes()
 	}
-	return w.doc, nil
+	return s.doc, nil
 }
 
-// start takes the start of an element and returns its text, rewritten where a base is in force.
-func (w *walk) start(t xml.StartElement, raw []byte) ([]byte, error) {
-	w.elements++
-	if len(w.open) >= maxDepth || w.elements > maxElements || len(t.Attr) > maxAttributes {
+// start checks the start of an element and returns its text, rewritten if it has a base.
+func (s *scan) start(t xml.StartElement, raw []byte) ([]byte, error) {
+	s.elements++
+	if len(s.open) >= maxDepth || s.elements > maxElements || len(t.Attr) > maxAttributes {
 		return nil, malformed("the document has more than %d levels, %d elements or %d attributes of one element", maxDepth, maxElements, maxAttributes)
 	}
 	e := element{name: t.Name.Space + ":" + t.Name.Local}
-	if len(w.open) > 0 {
-		e.base = w.open[len(w.open)-1].base
-	} else if err := w.checkRoot(t.Name.Local); err != nil {
+	if len(s.open) > 0 {
+		e.base = s.open[len(s.open)-1].base
+	} else if err := s.checkRoot(t.Name.Local); err != nil {
 		return nil, err
 	}
-	if w.rewrites {
-		e.base = baseFrom(t, e.base, w.address)
+	if s.rewrites {
+		e.base = baseFrom(t, e.base, s.address)
 		raw = rewrite(raw, e.base)
 	}
-	if len(w.open) == 0 {
-		w.doc.base = e.base
+	if len(s.open) == 0 {
+		s.doc.base = e.base
 	}
-	if local := strings.ToLower(t.Name.Local); (local == "item" || local == "entry") && len(w.open) <= 2 {
-		item := itemStart{base: e.base}
+	if local := strings.ToLower(t.Name.Local); (local == "item" || local == "entry") && len(s.open) <= 2 {
+		feedItem := itemStart{base: e.base}
 		for _, a := range t.Attr {
 			if a.Name.Space == "rdf" && a.Name.Local == "about" {
-				item.about = a.Value
+				feedItem.about = a.Value
 			}
 		}
-		w.doc.items = append(w.doc.items, item)
+		s.doc.items = append(s.doc.items, feedItem)
 	}
-	w.open = append(w.open, e)
+	s.open = append(s.open, e)
 	return raw, nil
 }
 
-func (w *walk) checkRoot(local string) error {
+func (s *scan) checkRoot(local string) error {
 	switch strings.ToLower(local) {
 	case "rss", "rdf", "feed":
 		return nil
 	case "html":
-		return htmlPage(w.text, w.address)
+		return htmlPage(s.text, s.address)
 	}
-	return notAFeed("the document's root is <" + shape.Clean(local) + ">, which is no feed")
+	return notAFeed("the document's root is <" + item.Clean(local) + ">, which is not a feed")
 }

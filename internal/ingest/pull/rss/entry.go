@@ -11,18 +11,18 @@ import (
 	"github.com/mmcdole/gofeed"
 	gofeedrss "github.com/mmcdole/gofeed/rss"
 
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
-// feed is what a document says, in plain words.
+// feed is the content of a document.
 type feed struct {
-	// entries are oldest first, each once.
-	entries []shape.Entry
-	// pace is the feed's own hint of how often it changes; 0 is none.
+	// entries are oldest first, without duplicates.
+	entries []item.Entry
+	// pace is the feed's hint of how often it changes; 0 if none.
 	pace time.Duration
 }
 
-// parse reads a feed.
+// parse parses a feed.
 func parse(body []byte, contentType string, address *url.URL) (feed, error) {
 	doc, err := readDocument(body, contentType, address)
 	if err != nil {
@@ -30,31 +30,31 @@ func parse(body []byte, contentType string, address *url.URL) (feed, error) {
 	}
 	parser := gofeed.NewParser()
 	parser.KeepOriginalFeed = true
-	// Looking for pictures inside the text of every item is work for nothing.
+	// Pictures inside the text are not used.
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
 	parsed, err := parser.Parse(bytes.NewReader(doc.text))
 	if err != nil {
-		return feed{}, malformed("the feed cannot be read: %s", shape.Clean(err.Error()))
+		return feed{}, malformed("the feed cannot be read: %s", item.Clean(err.Error()))
 	}
 	return feed{entries: entriesOf(parsed, doc, address), pace: pace(parsed)}, nil
 }
 
-func entriesOf(parsed *gofeed.Feed, doc document, address *url.URL) []shape.Entry {
+func entriesOf(parsed *gofeed.Feed, doc document, address *url.URL) []item.Entry {
 	base := baseOf(doc, parsed, address)
 	opaque := opaqueIDs(parsed)
 	now := time.Now()
-	var entries []shape.Entry
+	var entries []item.Entry
 	seen := map[string]bool{}
 	dated := true
-	for i, item := range parsed.Items {
+	for i, feedItem := range parsed.Items {
 		its := itemStart{}
 		if len(doc.items) == len(parsed.Items) {
 			its = doc.items[i]
 		}
-		e := makeEntry(item, parsed.FeedType, cmp.Or(its.base, base), opaque)
-		e.ID = cmp.Or(e.ID, shape.Clean(its.about))
-		e.Published = publishedAt(item, now)
-		// Feeds put the newest first: of two with one id the newer counts.
+		e := makeEntry(feedItem, parsed.FeedType, cmp.Or(its.base, base), opaque)
+		e.ID = cmp.Or(e.ID, item.Clean(its.about))
+		e.Published = publishedAt(feedItem, now)
+		// Feeds put the newest item first. Of two items with one id, the newer one counts.
 		ref := e.Ref()
 		if seen[ref] {
 			continue
@@ -65,63 +65,63 @@ func entriesOf(parsed *gofeed.Feed, doc document, address *url.URL) []shape.Entr
 	}
 	slices.Reverse(entries)
 	if dated {
-		slices.SortStableFunc(entries, func(a, b shape.Entry) int { return a.Published.Compare(*b.Published) })
+		slices.SortStableFunc(entries, func(a, b item.Entry) int { return a.Published.Compare(*b.Published) })
 	}
 	return entries
 }
 
-// baseOf is what relative links are relative to: the document's xml:base, else the
-// feed's own link, else its address.
+// baseOf returns the base of relative links: the document's xml:base, else the feed's link, else its
+// address.
 func baseOf(doc document, parsed *gofeed.Feed, address *url.URL) *url.URL {
 	if doc.base != nil {
 		return doc.base
 	}
-	if link, err := address.Parse(strings.TrimSpace(parsed.Link)); err == nil && parsed.Link != "" && shape.Web(link) {
+	if link, err := address.Parse(strings.TrimSpace(parsed.Link)); err == nil && parsed.Link != "" && item.Web(link) {
 		return link
 	}
 	return address
 }
 
-// opaqueIDs are the guids of an RSS feed that say they are no links.
+// opaqueIDs returns the guids of an RSS feed that are not links.
 func opaqueIDs(parsed *gofeed.Feed) map[string]bool {
 	opaque := map[string]bool{}
 	if original, ok := parsed.OriginalFeed().(*gofeedrss.Feed); ok {
-		for _, item := range original.Items {
-			if item.GUID != nil && !strings.EqualFold(item.GUID.IsPermalink, "true") {
-				opaque[item.GUID.Value] = true
+		for _, feedItem := range original.Items {
+			if feedItem.GUID != nil && !strings.EqualFold(feedItem.GUID.IsPermalink, "true") {
+				opaque[feedItem.GUID.Value] = true
 			}
 		}
 	}
 	return opaque
 }
 
-func makeEntry(item *gofeed.Item, feedType string, base *url.URL, opaque map[string]bool) shape.Entry {
-	e := shape.Entry{
-		ID:    shape.Clean(item.GUID),
-		Title: shape.Headline(item.Title),
-		Text:  shape.PlainText(cmp.Or(item.Description, item.Content)),
-		Link:  shape.Absolute(base, item.Link),
-		Media: mediaOf(item, base),
+func makeEntry(feedItem *gofeed.Item, feedType string, base *url.URL, opaque map[string]bool) item.Entry {
+	e := item.Entry{
+		ID:    item.Clean(feedItem.GUID),
+		Title: item.Headline(feedItem.Title),
+		Text:  item.PlainText(cmp.Or(feedItem.Description, feedItem.Content)),
+		Link:  item.Absolute(base, feedItem.Link),
+		Media: mediaOf(feedItem, base),
 	}
 	if feedType == "json" {
-		// JSON Feed has HTML in content_html alone.
-		e.Title = shape.Clean(item.Title)
-		if item.Description != "" {
-			e.Text = shape.Tidy(item.Description)
+		// Only content_html of a JSON Feed is HTML.
+		e.Title = item.Clean(feedItem.Title)
+		if feedItem.Description != "" {
+			e.Text = item.Tidy(feedItem.Description)
 		}
 	}
-	if e.Link == "" && !opaque[item.GUID] && (strings.HasPrefix(e.ID, "http://") || strings.HasPrefix(e.ID, "https://")) {
-		e.Link = shape.Absolute(base, e.ID)
+	if e.Link == "" && !opaque[feedItem.GUID] && (strings.HasPrefix(e.ID, "http://") || strings.HasPrefix(e.ID, "https://")) {
+		e.Link = item.Absolute(base, e.ID)
 	}
 	var names []string
-	for _, person := range item.Authors {
+	for _, person := range feedItem.Authors {
 		if person != nil && person.Name != "" {
-			names = append(names, shape.Headline(person.Name))
+			names = append(names, item.Headline(person.Name))
 		}
 	}
 	e.Author = strings.Join(names, ", ")
-	for _, category := range item.Categories {
-		e.Categories = append(e.Categories, shape.Headline(category))
+	for _, category := range feedItem.Categories {
+		e.Categories = append(e.Categories, item.Headline(category))
 	}
 	return e
 }

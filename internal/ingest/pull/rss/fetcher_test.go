@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/ingest/pull"
-	"autopost/internal/ingest/pull/shape"
-	"autopost/internal/ingest/pull/web"
+	"autopost/internal/ingest/pull/httpfetch"
+	"autopost/internal/ingest/pull/item"
 )
 
-// newsFeed is an RSS document of n items, newest first, without dates.
+// newsFeed returns an RSS document of n items, newest first, without dates.
 func newsFeed(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<rss version="2.0"><channel><title>t</title><link>https://x.example/</link>`)
@@ -31,9 +31,9 @@ func newsFeed(n int) []byte {
 
 func published(batch pull.Batch) []string {
 	refs := []string{}
-	for _, item := range batch.Items {
-		if !item.Skip {
-			refs = append(refs, item.SourceRef)
+	for _, feedItem := range batch.Items {
+		if !feedItem.Skip {
+			refs = append(refs, feedItem.SourceRef)
 		}
 	}
 	return refs
@@ -47,7 +47,7 @@ func requireFailure(t *testing.T, err error, code, says string) {
 	require.Contains(t, failure.Message, says)
 }
 
-func TestFirstSightPublishesTheNewestOnly(t *testing.T) {
+func TestFirstPollPublishesTheNewestOnly(t *testing.T) {
 	address := serve(t, newsFeed(5), "application/rss+xml")
 	for backfill, want := range map[int][]string{0: {}, 2: {"id-4", "id-5"}, 9: {"id-1", "id-2", "id-3", "id-4", "id-5"}} {
 		s := source(map[string]any{"url": address, "backfill_items": backfill})
@@ -55,13 +55,13 @@ func TestFirstSightPublishesTheNewestOnly(t *testing.T) {
 			s.Cursor = json.RawMessage(unseen)
 			batch, err := New(client).Fetch(t.Context(), s)
 			require.NoError(t, err)
-			require.Len(t, batch.Items, 5, "what is not published is marked as seen")
+			require.Len(t, batch.Items, 5, "an item that is not published is marked as seen")
 			require.Equal(t, want, published(batch))
 		}
 		s.Cursor = json.RawMessage(`{"first_seen_done":true}`)
 		batch, err := New(client).Fetch(t.Context(), s)
 		require.NoError(t, err)
-		require.Len(t, published(batch), 5, "later, the database knows what is new")
+		require.Len(t, published(batch), 5, "later polls return all items")
 	}
 }
 
@@ -72,8 +72,8 @@ func TestOnlyTheLastCursorEndsThePoll(t *testing.T) {
 	}))
 	defer server.Close()
 	s := source(map[string]any{"url": server.URL})
-	read := func(raw json.RawMessage) shape.Cursor {
-		c, err := shape.ParseCursor(raw)
+	read := func(raw json.RawMessage) item.Cursor {
+		c, err := item.ParseCursor(raw)
 		require.NoError(t, err)
 		require.Equal(t, c.ETag == `"new"`, c.ReadAt != nil)
 		c.ReadAt = nil
@@ -83,14 +83,14 @@ func TestOnlyTheLastCursorEndsThePoll(t *testing.T) {
 	s.Cursor = nil
 	batch, err := New(client).Fetch(t.Context(), s)
 	require.NoError(t, err)
-	require.True(t, read(batch.Items[1].Cursor).FirstSight(), "a first poll that breaks off is still the first")
+	require.True(t, read(batch.Items[1].Cursor).FirstSight(), "after an incomplete first poll the next one is still the first")
 	require.Equal(t, batch.Cursor, batch.Items[2].Cursor)
-	require.Equal(t, shape.Cursor{URLHash: shape.Hash(server.URL), ETag: `"new"`, LastSeenID: "id-3", FirstSeenDone: true}, read(batch.Cursor))
+	require.Equal(t, item.Cursor{URLHash: item.Hash(server.URL), ETag: `"new"`, LastSeenID: "id-3", FirstSeenDone: true}, read(batch.Cursor))
 
 	s.Cursor = json.RawMessage(`{"etag":"\"old\"","last_seen_id":"id-0","first_seen_done":true}`)
 	batch, err = New(client).Fetch(t.Context(), s)
 	require.NoError(t, err)
-	require.Equal(t, shape.Cursor{URLHash: shape.Hash(server.URL), ETag: `"old"`, LastSeenID: "id-2", FirstSeenDone: true}, read(batch.Items[1].Cursor))
+	require.Equal(t, item.Cursor{URLHash: item.Hash(server.URL), ETag: `"old"`, LastSeenID: "id-2", FirstSeenDone: true}, read(batch.Items[1].Cursor))
 	require.Equal(t, `"new"`, read(batch.Cursor).ETag)
 }
 
@@ -125,12 +125,13 @@ func TestConditionalRequest(t *testing.T) {
 	require.JSONEq(t, string(batch.Cursor), string(unchanged.Cursor))
 
 	s.Config = json.RawMessage(fmt.Sprintf(`{"url":%q}`, server.URL+"/b"))
-	require.Len(t, fetch().Items, 1, "what another URL said proves nothing about this one")
+	require.Len(t, fetch().Items, 1, "validators of another URL are not used")
 	require.Empty(t, etag+since)
 }
 
-func TestAnswersThatAreNoFeed(t *testing.T) {
+func TestInvalidAnswersAreRejected(t *testing.T) {
 	deep := strings.Repeat("<a>", maxDepth+1)
+	cp1251 := strings.Repeat("\xcd\xee\xe2\xee\xf1\xf2\xfc ", 50)
 	cases := map[string]struct{ body, code, says string }{
 		"HTML":             {"\n<!DOCTYPE HTML><html><head><title>Log in</title>", "pull_not_a_feed", "HTML page"},
 		"XHTML":            {`<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"></html>`, "pull_not_a_feed", "HTML page"},
@@ -138,8 +139,8 @@ func TestAnswersThatAreNoFeed(t *testing.T) {
 		"text":             {"Forbidden", "pull_not_a_feed", "neither XML nor JSON"},
 		"nothing":          {"", "pull_not_a_feed", "empty"},
 		"a sitemap":        {"<urlset></urlset>", "pull_not_a_feed", "<urlset>"},
-		"a JSON answer":    {`{"error":"no"}`, "pull_not_a_feed", "no JSON Feed"},
-		"a JSON list":      {`[1]`, "pull_not_a_feed", "no JSON Feed"},
+		"a JSON answer":    {`{"error":"no"}`, "pull_not_a_feed", "not a JSON Feed"},
+		"a JSON list":      {`[1]`, "pull_not_a_feed", "not a JSON Feed"},
 		"JSON cut off":     {`{"version":"https://jsonfeed.org/version/1","items":[{"id":"1"`, "pull_malformed", "cut off"},
 		"XML cut off":      {`<rss version="2.0"><channel><item><title>Half a sen`, "pull_malformed", "cut off"},
 		"cut between":      {`<rss version="2.0"><channel><item><title>x</title></item>`, "pull_malformed", "<channel> is not closed"},
@@ -148,11 +149,11 @@ func TestAnswersThatAreNoFeed(t *testing.T) {
 		"too deep":         {"<rss>" + deep, "pull_malformed", "levels"},
 		"attributes":       {"<rss " + strings.Repeat(`a="" `, maxAttributes+1) + "/>", "pull_malformed", "attributes"},
 		"elements":         {"<rss>" + strings.Repeat("<a/>", maxElements+1) + "</rss>", "pull_malformed", "elements"},
-		"unknown bytes":    {"<rss>\xff\xfe\xfa</rss>", "pull_malformed", "charset"},
-		"unknown label":    {"<?xml version='1.0' encoding='x-made-up'?><rss>\xff</rss>", "pull_malformed", "x-made-up"},
-		"false label":      {"<?xml version='1.0' encoding='utf-8'?><rss>\xff</rss>", "pull_malformed", "charset"},
+		"unknown bytes":    {"<rss>" + cp1251 + "</rss>", "pull_malformed", "charset"},
+		"unknown label":    {"<?xml version='1.0' encoding='x-made-up'?><rss>" + cp1251 + "</rss>", "pull_malformed", "x-made-up"},
+		"false label":      {"<?xml version='1.0' encoding='utf-8'?><rss>" + cp1251 + "</rss>", "pull_malformed", "charset"},
 		"half of UTF-16":   {"\xff\xfe<\x00r", "pull_malformed", "cut off"},
-		"too large":        {"<rss>" + strings.Repeat(" ", web.MaxBody), "pull_too_large", "larger"},
+		"too large":        {"<rss>" + strings.Repeat(" ", httpfetch.MaxBody), "pull_too_large", "larger"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +174,7 @@ func TestCharsets(t *testing.T) {
 	}
 	cases := map[string]struct{ body, contentType string }{
 		"declared":             {document(`<?xml version="1.0" encoding="windows-1251"?>`, win), "text/xml; charset=utf-8"},
-		"said by the server":   {document("", koi), "text/xml; charset=KOI8-R"},
+		"named by the server":  {document("", koi), "text/xml; charset=KOI8-R"},
 		"server knows better":  {document(`<?xml version="1.0" encoding="UTF-8"?>`, win), "text/xml; charset=windows-1251"},
 		"UTF-8, mislabelled":   {document(`<?xml version="1.0" encoding="windows-1251"?>`, word), "text/xml"},
 		"UTF-8 with a mark":    {document("\uFEFF"+`<?xml version="1.1" encoding="UTF-8"?>`, word), "text/xml"},
@@ -205,10 +206,10 @@ func TestConfigErrorsNameKeyAndRemedy(t *testing.T) {
 		`{"url":"https://h","backfill_items":-1}`:    "backfill_items must be 0 to",
 		`{"url":"https://h","backfill_items":1.5}`:   "backfill_items must be a whole number",
 		`{"url":"https://h","template":" "}`:         "template must not be empty",
-		`{"url":"https://h","template":"{titel}"}`:   "template names {titel}; use {title}",
+		`{"url":"https://h","template":"{titel}"}`:   "template must contain known placeholders, got {titel}; use {title}",
 		`{"url":"https://h","media":"all"}`:          `media must be "enclosures" or "none"`,
 		`{"url":"https://h","tags":"news"}`:          "tags must be an array",
-		`{"url":"https://h","include":[""]}`:         "include holds an empty string",
+		`{"url":"https://h","include":[""]}`:         "include must not contain an empty string",
 		`{"url":"https://h","exclude":[1]}`:          "exclude must be an array",
 	}
 	for raw, says := range cases {
@@ -236,7 +237,7 @@ func TestFiltersMarkAsSeen(t *testing.T) {
 	s.Cursor = nil
 	batch, err = New(client).Fetch(t.Context(), s)
 	require.NoError(t, err)
-	require.Equal(t, []string{"2"}, published(batch), "only what would be published counts as backfill")
+	require.Equal(t, []string{"2"}, published(batch), "filtered items do not count as backfill")
 }
 
 func TestTextIsData(t *testing.T) {
@@ -265,7 +266,7 @@ func TestSourceRefIsStableAndFits(t *testing.T) {
 		require.NoError(t, err)
 		refs = append(refs, batch.Items[0].SourceRef, batch.Items[1].SourceRef)
 	}
-	require.Equal(t, []string{"sha256:" + shape.Hash("b\n"), "sha256:" + shape.Hash(long)}, refs[:2])
+	require.Equal(t, []string{"sha256:" + item.Hash("b\n"), "sha256:" + item.Hash(long)}, refs[:2])
 	require.Equal(t, refs[:2], refs[2:])
 }
 
@@ -278,21 +279,21 @@ func TestDates(t *testing.T) {
 		parsed *time.Time
 		want   string
 	}{
-		"Moscow":            {"Fri, 20 Nov 2026 12:00:00 MSK", &read, "2026-11-20T09:00:00Z"},
-		"Moscow, no day":    {"20 Nov 2026 12:00 msk", &read, "2026-11-20T09:00:00Z"},
-		"Vladivostok":       {"Fri, 20 Nov 2026 12:00:00 VLAT", &read, "2026-11-20T02:00:00Z"},
-		"with an offset":    {"Fri, 20 Nov 2026 12:00:00 +0000", &read, "2026-11-20T12:00:00Z"},
-		"Russian":           {"Пт, 20 ноября 2026 г. 12:00 МСК", nil, "2026-11-20T09:00:00Z"},
-		"Russian, no zone":  {"20 ноября 2026 12:00", nil, "2026-11-20T12:00:00Z"},
-		"by dots":           {"20.11.2026 12:00 +0300", nil, "2026-11-20T09:00:00Z"},
-		"seconds":           {"1795176000", nil, "2026-11-20T12:00:00Z"},
-		"milliseconds":      {"1795176000000", nil, "2026-11-20T12:00:00Z"},
-		"words":             {"yesterday", nil, ""},
-		"a clock ahead":     {"soon", &ahead, "2026-11-21T11:00:00Z"},
-		"the future":        {"2030", &future, ""},
-		"none":              {"", nil, ""},
-		"a year gone wrong": {"0010-01-01", &early, ""},
-		"Moscow, no date":   {"yesterday MSK", &read, ""},
+		"Moscow":           {"Fri, 20 Nov 2026 12:00:00 MSK", &read, "2026-11-20T09:00:00Z"},
+		"Moscow, no day":   {"20 Nov 2026 12:00 msk", &read, "2026-11-20T09:00:00Z"},
+		"Vladivostok":      {"Fri, 20 Nov 2026 12:00:00 VLAT", &read, "2026-11-20T02:00:00Z"},
+		"with an offset":   {"Fri, 20 Nov 2026 12:00:00 +0000", &read, "2026-11-20T12:00:00Z"},
+		"Russian":          {"Пт, 20 ноября 2026 г. 12:00 МСК", nil, "2026-11-20T09:00:00Z"},
+		"Russian, no zone": {"20 ноября 2026 12:00", nil, "2026-11-20T12:00:00Z"},
+		"by dots":          {"20.11.2026 12:00 +0300", nil, "2026-11-20T09:00:00Z"},
+		"seconds":          {"1795176000", nil, "2026-11-20T12:00:00Z"},
+		"milliseconds":     {"1795176000000", nil, "2026-11-20T12:00:00Z"},
+		"words":            {"yesterday", nil, ""},
+		"a clock ahead":    {"soon", &ahead, "2026-11-21T11:00:00Z"},
+		"the future":       {"2030", &future, ""},
+		"none":             {"", nil, ""},
+		"an invalid year":  {"0010-01-01", &early, ""},
+		"Moscow, no date":  {"yesterday MSK", &read, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
-// FuzzFeed: whatever a server sends is read or refused, and what is read is what
-// the database takes: valid text, one reference an item, whole addresses.
+// FuzzFeed: any document is read or rejected. Items are acceptable to the database: valid text, one
+// item per reference, absolute addresses.
 func FuzzFeed(f *testing.F) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -34,22 +34,22 @@ func FuzzFeed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		batch, err := shape.Batch(shape.Options{Template: defaultTemplate}, read.entries, shape.Cursor{FirstSeenDone: true}, shape.Cursor{FirstSeenDone: true})
+		batch, err := item.Batch(item.Options{Template: defaultTemplate}, read.entries, item.Cursor{FirstSeenDone: true}, item.Cursor{FirstSeenDone: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
-		for _, item := range batch.Items {
-			if item.SourceRef == "" || seen[item.SourceRef] || len(item.SourceRef) > 512 {
-				t.Errorf("reference %q", item.SourceRef)
+		for _, feedItem := range batch.Items {
+			if feedItem.SourceRef == "" || seen[feedItem.SourceRef] || len(feedItem.SourceRef) > 512 {
+				t.Errorf("reference %q", feedItem.SourceRef)
 			}
-			seen[item.SourceRef] = true
-			raw, err := json.Marshal(item)
+			seen[feedItem.SourceRef] = true
+			raw, err := json.Marshal(feedItem)
 			if err != nil || !utf8.Valid(raw) || strings.Contains(string(raw), `\u0000`) {
 				t.Errorf("item %q: %v", raw, err)
 			}
-			for _, m := range item.Payload.Media {
-				if u, err := url.Parse(m.URL); err != nil || !shape.Web(u) || u.User != nil {
+			for _, m := range feedItem.Payload.Media {
+				if u, err := url.Parse(m.URL); err != nil || !item.Web(u) || u.User != nil {
 					t.Errorf("medium %q", m.URL)
 				}
 			}

@@ -16,9 +16,9 @@ import (
 	"autopost/internal/ingest/pull"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// client asks the servers of these tests, which are on the loopback.
+// client may connect to loopback servers.
 var client = &http.Client{}
 
 // serve answers every request with a body and a content type.
@@ -32,13 +32,13 @@ func serve(t *testing.T, body []byte, contentType string) string {
 	return server.URL
 }
 
-// source is a source that has been polled before.
+// source returns a source that was polled before.
 func source(config map[string]any) pull.Source {
 	raw, _ := json.Marshal(config)
 	return pull.Source{WorkspaceID: "w", SourceID: "s", Kind: "rss", Config: raw, Cursor: json.RawMessage(`{"first_seen_done":true}`)}
 }
 
-func TestFeedsAsFoundOnTheWeb(t *testing.T) {
+func TestRealFeeds(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	require.NoError(t, err)
 	for _, file := range files {
@@ -62,7 +62,7 @@ func TestFeedsAsFoundOnTheWeb(t *testing.T) {
 			encoder.SetEscapeHTML(false)
 			encoder.SetIndent("", "  ")
 			require.NoError(t, encoder.Encode(batch.Items))
-			// The server's port differs from run to run.
+			// The server's port changes with each run.
 			result := strings.ReplaceAll(got.String(), address, "http://feed.test")
 			golden := file + ".golden"
 			if *update {

@@ -8,21 +8,20 @@ import (
 	"github.com/mmcdole/gofeed"
 	gofeedrss "github.com/mmcdole/gofeed/rss"
 
-	"autopost/internal/ingest/pull/web"
+	"autopost/internal/ingest/pull/httpfetch"
 )
 
-// periods of the syndication module.
+// periods are the values of the syndication module.
 var periods = map[string]time.Duration{
 	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour, "monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
 }
 
-// pace is how long a feed says that nothing new will come: the longest of <ttl>
-// and sy:updatePeriod.
+// pace returns the time in which the feed will not change: the longest of <ttl> and sy:updatePeriod.
 func pace(feed *gofeed.Feed) time.Duration {
 	var longest time.Duration
 	if original, ok := feed.OriginalFeed().(*gofeedrss.Feed); ok {
 		if minutes, err := strconv.Atoi(strings.TrimSpace(original.TTL)); err == nil && minutes > 0 {
-			longest = time.Duration(min(minutes, int(web.LongestHint/time.Minute))) * time.Minute
+			longest = time.Duration(min(minutes, int(httpfetch.LongestHint/time.Minute))) * time.Minute
 		}
 	}
 	module := feed.Extensions["sy"]

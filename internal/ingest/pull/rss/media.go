@@ -11,34 +11,34 @@ import (
 
 	"autopost"
 	"autopost/internal/ingest/pull"
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
-// mediaOf lists an item's enclosures, then its media:content pictures. The same
-// file in several sizes (one path, another query) counts once.
-func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
+// mediaOf returns an item's enclosures, then its media:content pictures. The same file in several sizes
+// (same path, other query) counts once.
+func mediaOf(feedItem *gofeed.Item, base *url.URL) []pull.Media {
 	var list []pull.Media
 	seen := map[string]bool{}
 	add := func(reference string, kind autopost.MediaKind) {
-		address := shape.Absolute(base, reference)
+		address := item.Absolute(base, reference)
 		file, _, _ := strings.Cut(address, "?")
-		if address == "" || kind == "" || seen[file] || len(list) == shape.MaxMedia {
+		if address == "" || kind == "" || seen[file] || len(list) == item.MaxMedia {
 			return
 		}
 		seen[file] = true
 		list = append(list, pull.Media{Type: kind, URL: address})
 	}
-	for _, enclosure := range item.Enclosures {
+	for _, enclosure := range feedItem.Enclosures {
 		if enclosure != nil {
-			add(enclosure.URL, shape.KindOf(enclosure.Type, enclosure.URL))
+			add(enclosure.URL, item.KindOf(enclosure.Type, enclosure.URL))
 		}
 	}
-	module := item.Extensions["media"]
+	module := feedItem.Extensions["media"]
 	for _, content := range widestFirst(module["content"]) {
 		addPicture(add, content)
 	}
 	for _, group := range module["group"] {
-		// A group is one medium in several forms, each a file of its own.
+		// A group is one medium in several forms, each in its own file.
 		forms := slices.Clone(group.Children["content"])
 		slices.SortStableFunc(forms, func(a, b ext.Extension) int { return width(b) - width(a) })
 		for _, content := range forms {
@@ -53,7 +53,7 @@ func mediaOf(item *gofeed.Item, base *url.URL) []pull.Media {
 func addPicture(add func(string, autopost.MediaKind), content ext.Extension) bool {
 	reference := content.Attrs["url"]
 	picture := content.Attrs["medium"] == "image" ||
-		content.Attrs["medium"] == "" && shape.KindOf(content.Attrs["type"], reference) == autopost.MediaImage
+		content.Attrs["medium"] == "" && item.KindOf(content.Attrs["type"], reference) == autopost.MediaImage
 	if picture && reference != "" {
 		add(reference, autopost.MediaImage)
 		return true
@@ -61,8 +61,7 @@ func addPicture(add func(string, autopost.MediaKind), content ext.Extension) boo
 	return false
 }
 
-// widestFirst moves the widest form of each file before its other forms and
-// leaves the order of the files as it is.
+// widestFirst replaces the forms of each file by its widest form. The order of the files stays.
 func widestFirst(contents []ext.Extension) []ext.Extension {
 	widest := map[string]int{}
 	var out []ext.Extension

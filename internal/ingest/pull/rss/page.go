@@ -9,18 +9,18 @@ import (
 	nethtml "golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 )
 
 const (
-	// maxHead is how much of a page is searched for the feeds that it names, in bytes.
+	// maxHead bounds the part of a page that is searched for feeds, in bytes.
 	maxHead = 512 << 10
-	// maxFound is how many of them are told.
+	// maxFound is the maximum number of reported feeds.
 	maxFound = 5
 )
 
-// htmlPage is the failure of a source whose url leads to a page for people. The
-// feeds that the page names come with it.
+// htmlPage returns the failure of a source whose url is an HTML page, with the feeds to which the page
+// links.
 func htmlPage(text []byte, address *url.URL) error {
 	failure := notAFeed("the answer is an HTML page, not a feed; correct url, or the site wants a login or blocks us")
 	failure.Found = feedsOf(text[:min(len(text), maxHead)], address)
@@ -30,7 +30,7 @@ func htmlPage(text []byte, address *url.URL) error {
 	return failure
 }
 
-// feedsOf are the addresses of <link rel="alternate"> of a page.
+// feedsOf returns the addresses of <link rel="alternate"> in a page.
 func feedsOf(page []byte, address *url.URL) []string {
 	var found []string
 	tokens := nethtml.NewTokenizer(bytes.NewReader(page))
@@ -55,7 +55,7 @@ func feedsOf(page []byte, address *url.URL) []string {
 			!slices.Contains(kinds, strings.ToLower(strings.TrimSpace(attributes["type"]))) {
 			continue
 		}
-		if feed := shape.Absolute(address, attributes["href"]); feed != "" && !slices.Contains(found, feed) {
+		if feed := item.Absolute(address, attributes["href"]); feed != "" && !slices.Contains(found, feed) {
 			found = append(found, feed)
 		}
 	}

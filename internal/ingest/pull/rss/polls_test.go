@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/ingest/pull"
-	"autopost/internal/ingest/pull/shape"
+	"autopost/internal/ingest/pull/item"
 	"autopost/internal/outbound"
 )
 
 func TestStatusesAndConnections(t *testing.T) {
-	for status, says := range map[int]string{401: "let us", 404: "correct url", 410: "stopped", 429: "interval_seconds", 500: "500", 503: "503"} {
+	for status, says := range map[int]string{401: "auth_ref", 404: "correct url", 410: "disabled", 429: "interval_seconds", 500: "500", 503: "503"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(status)
@@ -49,17 +49,17 @@ func (f failing) Do(r *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: f.cause}
 }
 
-// cursorOf fetches and returns the cursor behind the poll.
-func cursorOf(t *testing.T, s pull.Source) shape.Cursor {
+// cursorOf fetches and returns the cursor after the poll.
+func cursorOf(t *testing.T, s pull.Source) item.Cursor {
 	t.Helper()
 	batch, err := New(client).Fetch(t.Context(), s)
 	require.NoError(t, err)
-	c, err := shape.ParseCursor(batch.Cursor)
+	c, err := item.ParseCursor(batch.Cursor)
 	require.NoError(t, err)
 	return c
 }
 
-func TestPaceIsToldToTheDatabase(t *testing.T) {
+func TestPaceIsInTheCursor(t *testing.T) {
 	channel := func(inside string) string {
 		return `<rss version="2.0"><channel><title>t</title>` + inside + `</channel></rss>`
 	}
@@ -71,10 +71,10 @@ func TestPaceIsToldToTheDatabase(t *testing.T) {
 		"ttl in minutes": {channel("<ttl>90</ttl>"), "", 5400},
 		"twice a day": {`<rss version="2.0" xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"><channel><title>t</title>
 			<sy:updatePeriod> daily </sy:updatePeriod><sy:updateFrequency>2</sy:updateFrequency></channel></rss>`, "", 43200},
-		"max-age":           {channel(""), "public, Max-Age=600", 600},
-		"the longest":       {channel("<ttl>1</ttl>"), "max-age=600", 600},
-		"nonsense":          {channel("<ttl>often</ttl>"), "max-age=soon", 0},
-		"beyond all reason": {channel("<ttl>99999999999</ttl>"), "max-age=-5", 365 * 86400},
+		"max-age":      {channel(""), "public, Max-Age=600", 600},
+		"the longest":  {channel("<ttl>1</ttl>"), "max-age=600", 600},
+		"nonsense":     {channel("<ttl>often</ttl>"), "max-age=soon", 0},
+		"out of range": {channel("<ttl>99999999999</ttl>"), "max-age=-5", 365 * 86400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +87,7 @@ func TestPaceIsToldToTheDatabase(t *testing.T) {
 	}
 }
 
-// site is a server whose paths answer as told; it counts who was asked for.
+// site is a server with configurable answers per path. It records the requested paths.
 type site struct {
 	*httptest.Server
 	asked []string
@@ -111,7 +111,7 @@ func answer(body []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }
 }
 
-func TestMovesForGoodAreRemembered(t *testing.T) {
+func TestPermanentRedirectsAreStored(t *testing.T) {
 	gone := false
 	s := newSite(t, map[string]http.HandlerFunc{
 		"/old": redirect(301, "/older"), "/older": redirect(308, "/new"), "/moody": redirect(302, "/new"), "/half": redirect(301, "/moody"),
@@ -129,19 +129,19 @@ func TestMovesForGoodAreRemembered(t *testing.T) {
 	config.Cursor, _ = first.Encode()
 	s.asked = nil
 	require.Equal(t, s.URL+"/new", cursorOf(t, config).MovedTo)
-	require.Equal(t, []string{"/new"}, s.asked, "it is asked where it lives now")
+	require.Equal(t, []string{"/new"}, s.asked, "the new address is used")
 
 	for _, path := range []string{"/moody", "/half"} {
-		require.Empty(t, cursorOf(t, source(map[string]any{"url": s.URL + path})).MovedTo, "for now is not for good")
+		require.Empty(t, cursorOf(t, source(map[string]any{"url": s.URL + path})).MovedTo, "a temporary redirect is not stored")
 	}
 
 	gone, s.asked = true, nil
 	_, err := New(client).Fetch(t.Context(), config)
 	requireFailure(t, err, "pull_http_410", "gone")
-	require.Equal(t, []string{"/new", "/old", "/older", "/new"}, s.asked, "before it is given up, it is looked for where it was")
+	require.Equal(t, []string{"/new", "/old", "/older", "/new"}, s.asked, "after a failure the configured address is used")
 }
 
-func TestNotModifiedIsNotBelievedForever(t *testing.T) {
+func TestFeedIsReadCompletelyOnceAWeek(t *testing.T) {
 	var validators []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		validators = append(validators, r.Header.Get("If-None-Match"))
@@ -151,14 +151,14 @@ func TestNotModifiedIsNotBelievedForever(t *testing.T) {
 	for _, days := range []int{6, 8} {
 		s := source(map[string]any{"url": server.URL})
 		at := time.Now().AddDate(0, 0, -days)
-		s.Cursor, _ = shape.Cursor{ETag: `"v"`, ReadAt: &at, FirstSeenDone: true}.Encode()
+		s.Cursor, _ = item.Cursor{ETag: `"v"`, ReadAt: &at, FirstSeenDone: true}.Encode()
 		_, err := New(client).Fetch(t.Context(), s)
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{`"v"`, ""}, validators, "items that are shown still must be known to be")
+	require.Equal(t, []string{`"v"`, ""}, validators, "the second poll is unconditional")
 }
 
-func TestPagesNameTheirFeeds(t *testing.T) {
+func TestPageReportsItsFeeds(t *testing.T) {
 	page := `<!doctype html><html><head><link rel="stylesheet" href="/x.css"><link rel="alternate" hreflang="de" href="/de">
 		<link rel="Alternate" type="application/rss+xml" title="News" href="/news.xml"><link rel=alternate type=application/atom+xml href="https://other.example/atom"/></head>`
 	address := serve(t, []byte(page), "text/html")
@@ -181,16 +181,16 @@ func TestFiltersByExpressionAndCategory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "3"}, published(batch))
 	reasons := map[string]string{}
-	for _, item := range batch.Items {
-		reasons[item.SourceRef] = item.SkipReason
+	for _, feedItem := range batch.Items {
+		reasons[feedItem.SourceRef] = feedItem.SkipReason
 	}
 	require.Equal(t, map[string]string{"1": "", "2": "exclude", "3": "", "4": "include"}, reasons)
 
 	_, err = New(client).Fetch(t.Context(), source(map[string]any{"url": address, "include": []string{"/(/"}}))
-	requireFailure(t, err, "pull_config", "include holds the regular expression /(/")
+	requireFailure(t, err, "pull_config", "include must contain valid regular expressions, got /(/")
 }
 
-// A feed of 5 MB is read, with a bound on what that allocates.
+// A feed of 5 MB is read with bounded allocations.
 func TestFeedOfFiveMegabytes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`<rss version="2.0"><channel><title>t</title>`)
@@ -208,16 +208,16 @@ func TestFeedOfFiveMegabytes(t *testing.T) {
 	require.NoError(t, err)
 	runtime.ReadMemStats(&after)
 	require.Greater(t, len(batch.Items), 1000)
-	// What is allocated over time, most of it garbage at once.
+	// The total of allocations, not the peak.
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(300), "MiB; the race detector adds a third")
 }
 
-func TestEveryPollLeavesACursorForTheDatabase(t *testing.T) {
+func TestEveryPollReturnsACursor(t *testing.T) {
 	address := serve(t, newsFeed(2), "text/xml")
 	s := source(map[string]any{"url": address})
 	s.Cursor = json.RawMessage(`{"url_hash":"of another","etag":"x","moved_to":"https://gone.example/","wait_seconds":5,"last_seen_id":"id-0"}`)
 	c := cursorOf(t, s)
-	require.Equal(t, shape.Hash(address), c.URLHash)
+	require.Equal(t, item.Hash(address), c.URLHash)
 	require.Empty(t, c.MovedTo+c.ETag)
 	require.Zero(t, c.WaitSeconds)
 	require.True(t, c.FirstSeenDone)

@@ -1,0 +1,100 @@
+create or replace function autopost.configuration_of(p_workspace_id text, p_kind text)
+	returns table (id text, shown jsonb)
+language sql stable
+as $$
+-- Purpose: the rows of list_configuration for a kind. It is one plain query, so that a filter by id
+--          reads no other row.
+-- Reads:   as list_configuration.
+select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status,
+	'created_at', w.created_at, 'updated_at', w.updated_at)
+from autopost.workspaces w
+where p_kind = 'workspace' and w.workspace_id = p_workspace_id
+union all
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,paused_before}'::text[]
+	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
+		when isfinite(c.paused_until) then c.paused_until end)
+from autopost.channels c
+join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
+left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+where p_kind = 'channel' and c.workspace_id = p_workspace_id
+union all
+select h.platform || '/' || h.auth_ref || '/' || h.target_id,
+	to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+from autopost.list_chats_rows h
+where p_kind = 'chat' and h.workspace_id = p_workspace_id
+union all
+select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
+	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
+	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
+		'channels', g.channels, 'enabled', g.enabled)
+from (
+	select x.platform, x.rate_group, count(x.channel_id) as channels,
+		count(x.channel_id) filter (where x.enabled) as enabled
+	from (
+		select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
+			where c.workspace_id = p_workspace_id
+		union all
+		select l.platform, l.rate_group, null, null from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id
+	) x
+	group by x.platform, x.rate_group
+) g
+left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform
+	and l.rate_group = g.rate_group
+where p_kind = 'group'
+union all
+select e.endpoint_id, jsonb_build_object('endpoint_id', e.endpoint_id, 'kind', e.kind, 'source_id', e.source_id,
+	'signing_ref', e.signing_ref, 'enabled', e.enabled,
+	'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec',
+		e.hash_drop_window_sec, 'moderated', e.moderated,
+	'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at',
+		e.updated_at)
+from autopost.workspace_endpoints e
+where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
+union all
+select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
+	autopost.redact(s.config_json), 'enabled', s.enabled,
+	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
+		coalesce(u.failures, 0), 'last_error', u.last_error,
+	'created_at', s.created_at, 'updated_at', s.updated_at)
+from autopost.pull_sources s
+left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.source_id = s.source_id
+where p_kind = 'source' and s.workspace_id = p_workspace_id
+union all
+select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in',
+	split_part(b.secret_ref, ':', 1), 'rotated_at', b.rotated_at,
+	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'updated_at', b.updated_at)
+from autopost.credential_bindings b
+cross join lateral (
+	select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
+	from autopost.channels c
+	left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+	where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
+where p_kind = 'credential' and b.workspace_id = p_workspace_id
+union all
+select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
+from autopost.result_webhooks w
+where p_kind = 'webhook' and w.workspace_id = p_workspace_id
+union all
+select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+from autopost.alerts a
+where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
+union all
+select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+from autopost.alert_targets t
+where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
+union all
+select q.subject || '/' || q.window_seconds,
+	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
+	'free_at', case when isfinite(q.free_at) then q.free_at end)
+from autopost.quotas_shown(p_workspace_id) q
+where p_kind = 'quota'
+union all
+select b.auth_ref, to_jsonb(b)
+from autopost.budgets_shown(p_workspace_id) b
+where p_kind = 'budget'
+union all
+select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
+from autopost.settings s
+where p_kind = 'setting'
+$$;

@@ -1,0 +1,231 @@
+create or replace function autopost.claim_from_group(
+	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
+	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[], out o_unpaid text[]
+)
+language plpgsql
+as $$
+-- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
+--          the gates of its channels in ready order. Each channel gives at most as many rows as it
+--          has free capacity and slots. Rows are taken in turns: the first row of every channel,
+--          then the second, and so on. It never waits: all locks use SKIP LOCKED. A join by key is
+--          written as a lateral probe with a limit, because a plain join may read all channels of a
+--          workspace for each row.
+-- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
+--          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
+--          quotas, which the caller spends after the claim; o_unpaid, the channels with no money
+--          for their next row.
+-- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
+--          quotas and budgets if there are any, deliveries.
+-- Writes:  platform_limits, channels, charges.
+declare
+	v_limit autopost.platform_limits;
+	v_now timestamptz;
+	v_horizon bigint := extract(epoch from autopost.slot_horizon()) * 1000000;
+	v_taken bigint; -- the group's slots are taken for this time ahead, in microseconds
+	v_gate record;
+	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
+	v_gates int := p_limit;
+	v_wanted int;
+	v_visited text[] := '{}';
+	v_inflight int[] := '{}';
+	v_open text[]; -- visited channels that may send now
+	v_rooms int[]; -- free capacity of each
+	v_allowed timestamptz[]; -- next allowed call of each
+	v_next bigint[]; -- the same, in microseconds from now
+	v_steps bigint[];
+	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
+	v_windows jsonb;
+	v_places int[]; -- index in v_open of the channel of each row
+	v_costs int[];
+	v_spaced record;
+	v_limited boolean;
+	v_turns int;
+	v_more boolean;
+begin
+	o_ids := '{}';
+	o_slots := '{}';
+	o_visited := '{}';
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+		for no key update of l skip locked;
+		if not found then
+			return;
+		end if;
+	end if;
+	v_now := autopost.now_ts();
+	v_taken := case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end;
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now or v_taken >= v_horizon then
+		return;
+	end if;
+	if v_taken > 0 then -- lock no more rows and gates than there are free slots
+		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
+	end if;
+	if v_limit.breaker_opened_at is not null then
+		p_limit := autopost.probes_now(v_limit, v_now);
+		if p_limit = 0 then
+			return;
+		end if;
+	end if;
+
+	v_wanted := p_limit;
+	for v_gate in
+		select g.channel_id, g.inflight, case when c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now then c.max_parallel - g.inflight
+			else 0 end as room
+		from (
+			select g.channel_id, g.inflight from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
+			and g.ready_at <= v_now and g.ready_at < 'infinity'
+			order by g.ready_at
+			limit v_gates
+			for no key update of g skip locked) g
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
+	loop
+		v_visited := array_append(v_visited, v_gate.channel_id);
+		v_inflight := array_append(v_inflight, v_gate.inflight);
+		v_wanted := v_wanted - least(v_gate.room, v_share);
+		exit when v_wanted <= 0;
+	end loop;
+
+	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
+	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
+		array_agg(o.next_allowed_at order by o.n),
+		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
+			bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	from (
+		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
+			c.max_parallel - u.inflight as room
+		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
+		cross join lateral (
+			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		left join lateral (
+			select c.channel_id, c.next_allowed_at from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			for no key update of c skip locked) l on true
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		and v_windows ->> u.channel_id is distinct from 'closed'
+		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
+	) o
+	where o.room > 0;
+
+	select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
+	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+
+	-- Takes enough turns to fill the limit; mostly one iteration.
+	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
+	loop
+		select coalesce(array_agg(r.delivery_id order by r.turn, r.n), '{}'), array_agg(r.n order by r.turn, r.n),
+			array_agg(r.cost order by r.turn, r.n),
+			coalesce(bool_or(r.turn = v_turns and r.turn < r.room), false)
+		into o_ids, v_places, v_costs, v_more
+		from (
+			select d.delivery_id, u.n::int as n, u.room, d.cost,
+				row_number() over (partition by u.n order by d.due_at, d.delivery_id) as turn
+			from unnest(v_open, v_rooms) with ordinality u (channel_id, room, n)
+			cross join lateral (
+				select d.delivery_id, d.due_at, case when v_limited then autopost.step_cost(d.render_meta) end as cost
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status in ('queued', 'retry') and d.due_at <= v_now
+				order by d.due_at, d.delivery_id
+				limit least(v_turns, u.room)
+				for no key update of d skip locked) d
+			order by turn, n
+			limit p_limit) r;
+		exit when cardinality(o_ids) >= p_limit or not v_more;
+		v_turns := least(p_limit, v_turns * 4);
+	end loop;
+	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
+	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
+
+	if v_limited then
+		v_now := autopost.now_ts(); -- read after the locks: slots that passed before their release are not recorded
+		v_next := array(select autopost.slot_offset(a.allowed_at, v_now)
+			from unnest(v_allowed) with ordinality a (allowed_at, n) order by a.n);
+		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
+			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end,
+				autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
+		if true = any (v_closing) then
+			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_closing,
+				v_now);
+		end if;
+		select coalesce(array_agg(s.id order by s.n), '{}'),
+			coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond')
+			filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
+		into o_ids, o_slots, v_places
+		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
+		where s.slot is not null;
+		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
+		if v_limit.rate_rps > 0 and o_ids <> '{}'
+			and v_now + v_spaced.o_group_next * interval '1 microsecond' > autopost.now_ts() then
+			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
+			update autopost.platform_limits l
+			set next_allowed_at = v_limit.next_allowed_at
+			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		end if;
+	end if;
+	perform autopost.charge_posts(p_workspace_id, o_ids);
+	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
+		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
+	end if;
+	select coalesce(jsonb_object_agg(u.channel_id,
+		jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)),
+		'{}') into o_visited
+	from unnest(v_visited) u (channel_id)
+	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place)
+		group by p.place) t on t.channel_id = u.channel_id;
+end
+$$;
+
+create or replace function autopost.update_gates(p_workspace_id text, p_visited jsonb) returns void
+language plpgsql
+as $$
+-- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
+--          rows to the count in flight and sets the next visit. A full or disabled channel is not
+--          visited until a commit or an edit opens it. A paused or cooling channel, or one without
+--          slots, is visited when that ends; any other when its next row is due. No visit is before
+--          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
+--          it has a limit]}.
+-- Reads:   channels, deliveries.
+-- Writes:  channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_ahead interval := autopost.slot_horizon();
+	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
+	v_windows jsonb := autopost.windows_of(p_workspace_id, v_channels, v_now);
+	v_ready jsonb;
+begin
+	select coalesce(jsonb_object_agg(u.channel_id, case
+		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
+			then 'infinity'::timestamptz
+		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead)
+			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
+			greatest(case when c.rate_rps > 0 then c.next_allowed_at end,
+				(p_visited -> u.channel_id ->> 1)::timestamptz))
+		else w.wish end), '{}')
+	into v_ready
+	from unnest(v_channels) u (channel_id)
+	cross join lateral (select c.* from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (select g.inflight from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (select case
+		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now
+			then greatest(c.paused_until, c.cooldown_until)
+		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
+			when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+	update autopost.channel_gates g
+	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
+		ready_at = (v_ready ->> g.channel_id)::timestamptz
+	where g.workspace_id = p_workspace_id
+	and g.channel_id = any (v_channels);
+end
+$$;

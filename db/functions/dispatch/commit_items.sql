@@ -1,0 +1,305 @@
+create or replace function autopost.is_anothers_post(p_workspace_id text, p_delivery autopost.deliveries,
+	p_outcome jsonb) returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if a reconciled post already belongs to another delivery: two deliveries with the
+--          same content were reconciled at the same time. The channel is locked by the caller.
+-- Reads:   deliveries.
+begin
+	return p_outcome #> '{raw,reconciled}' = 'true'
+		and autopost.known_posts(p_workspace_id, p_delivery.channel_id, p_delivery.delivery_id,
+		coalesce(p_delivery.last_call_at, p_delivery.claimed_at)) -> 'others'
+		?| (array[p_outcome ->> 'provider_message_id']
+			|| array(select jsonb_array_elements_text(p_outcome #> '{raw,ids}')));
+end
+$$;
+
+create or replace function autopost.error_of(p_act text, p_error jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the normalised error of a failed call. schedule_retry and fail_permanent fix its
+--          category, whatever the error says.
+select case when a.category is null then autopost.normalised_error(p_error)
+	else autopost.normalised_error(p_error || jsonb_build_object('category', a.category)) || case
+		when p_error ->> 'category' <> a.category
+		then jsonb_build_object('misread', coalesce(autopost.ignored_fields(p_error), '{}')
+			|| jsonb_build_object('category', left(p_error ->> 'category', 100))) else '{}' end end
+from (select case p_act when 'fail_permanent' then 'PERMANENT' when 'schedule_retry' then 'TRANSIENT' end as category) a
+$$;
+
+create or replace function autopost.settle_item(p_workspace_id text, p_item jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles one locked delivery by the outcome of its call. p_item: {"delivery_id",
+--          "claim_token", "outcome", "not_before", "act"}; "act" limits the result to mark_sent,
+--          schedule_retry or fail_permanent, otherwise the outcome decides. Acknowledged steps of
+--          the outcome ("raw": {"steps": {step: ids}}) are kept in any case. So is the price of
+--          further uses ("used": {use: times}) if the claim was under a budget. A success with
+--          missing earlier steps is refused, and the claim continues.
+declare
+	v_token text := p_item ->> 'claim_token';
+	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
+	v_outcome jsonb := p_item -> 'outcome';
+	v_error jsonb;
+	v_missing jsonb;
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = (p_item ->> 'delivery_id')::uuid;
+	if v_delivery.status is distinct from 'sending' or v_delivery.claim_token is distinct from v_token then
+		return autopost.stale_commit(p_workspace_id, v_delivery, v_token, v_act);
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+	if jsonb_typeof(v_outcome -> 'raw' -> 'steps') = 'object' then
+		update autopost.deliveries d
+		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
+		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+	end if;
+	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
+	if v_missing is not null then
+		perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', v_delivery, null,
+			jsonb_build_object('call', v_act, 'status', v_delivery.status, 'reason', 'steps_missing', 'steps',
+				v_missing));
+		return jsonb_build_object('applied', false, 'reason', 'steps_missing', 'steps', v_missing);
+	end if;
+	if v_delivery.quota_held and v_outcome ? 'used' then
+		perform autopost.charge_uses(p_workspace_id, v_channel.platform,
+			autopost.current_auth_ref(p_workspace_id, v_channel), v_delivery.delivery_id,
+			v_delivery.attempt, v_outcome -> 'used');
+	end if;
+	if v_outcome -> 'ok' = 'true' and autopost.is_anothers_post(p_workspace_id, v_delivery, v_outcome) then
+		return autopost.settle_transient(p_workspace_id, v_delivery, v_channel,
+			autopost.normalised_error(jsonb_build_object('code', 'found_as_another',
+			'message', format('%s is the post of another delivery, found at the same time',
+				v_outcome ->> 'provider_message_id'))), null);
+	elsif v_outcome -> 'ok' = 'true' then
+		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
+			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
+	end if;
+	v_error := autopost.error_of(v_act, v_outcome -> 'error');
+	if v_error -> 'known' = 'false' then
+		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
+	end if;
+	if v_error ? 'moved' then
+		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
+	end if;
+	if v_error ->> 'category' = 'PERMANENT' then
+		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
+	end if;
+	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel,
+		v_error, (p_item ->> 'not_before')::timestamptz);
+end
+$$;
+
+create or replace function autopost.outcome_refusal(p_item jsonb) returns void
+language plpgsql stable
+as $$
+-- Purpose: checks an item of a commit without its delivery.
+-- Raises:  AP001 for a malformed item.
+declare
+	v_outcome jsonb := p_item -> 'outcome';
+begin
+	perform autopost.require_argument('claim_token', p_item ->> 'claim_token' <> '');
+	if jsonb_typeof(v_outcome) is distinct from 'object' or jsonb_typeof(v_outcome -> 'ok') is distinct from 'boolean'
+		then
+		perform autopost.raise_argument('outcome', 'has no "ok"',
+			'pass {"ok": true, "provider_message_id": "…"} or {"ok": false, "error": {…}}');
+	elsif v_outcome -> 'ok' = 'true' and coalesce(v_outcome ->> 'provider_message_id', '') = '' then
+		perform autopost.raise_argument('provider_message_id', 'is missing',
+			'a sent post has the platform''s id; without one the outcome is unknown');
+	elsif v_outcome -> 'ok' = 'false' and jsonb_typeof(v_outcome -> 'error') is distinct from 'object' then
+		perform autopost.raise_argument('error', 'must be an object',
+			'pass {"category", "scope", "code", "known", "message"}');
+	end if;
+end
+$$;
+
+create or replace function autopost.release_capacity(p_workspace_id text, p_freed jsonb) returns void
+language plpgsql
+as $$
+-- Purpose: lowers the counts in flight of locked gates and keeps the newest post of each channel. A
+--          gate that was full opens for its next due row, with a wake-up. The gate of any other
+--          channel already has the time of its next due row. p_freed: {channel_id: [ended
+--          deliveries, provider_message_id]}.
+-- Reads:   channels, deliveries.
+-- Writes:  channel_gates.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
+	v_ready jsonb;
+	v_opened boolean;
+begin
+	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready,
+		v_opened
+	from (
+		select g.channel_id, g.ready_at, case when g.ready_at > v_now
+			and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
+		from unnest(v_channels) u (channel_id)
+		cross join lateral (select g.* from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		cross join lateral (select c.max_parallel from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
+	update autopost.channel_gates g
+	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
+		ready_at = (v_ready ->> g.channel_id)::timestamptz,
+		last_provider_message_id = p_freed -> g.channel_id ->> 1
+	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	if v_opened then
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+end
+$$;
+
+create or replace function autopost.settle_all_sent(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles the usual part of a batch in a few statements: calls that succeeded under the
+--          current claim. All rows are locked by the caller.
+-- Returns: {index in p_items: answer}. The caller settles the missing ones one by one.
+-- Reads:   events.
+-- Writes:  deliveries, channels, channel_gates, events (sent; send_attempt if start_call was left
+--          out).
+declare
+	v_now timestamptz;
+	v_items jsonb;
+	v_tokens jsonb;
+	v_since timestamptz;
+	v_calls jsonb;
+	v_ids uuid[];
+	v_channels text[];
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	v_prefix text;
+	v_salt text := gen_random_uuid();
+	v_answers jsonb;
+	v_freed jsonb;
+begin
+	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
+		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
+			array_agg((i.value ->> 'delivery_id')::uuid)
+	into v_items, v_tokens, v_ids
+	from jsonb_array_elements(p_items) with ordinality i
+	where i.value -> 'outcome' -> 'ok' = 'true' and not coalesce(i.value #> '{outcome,raw,reconciled}' = 'true', false);
+	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
+	from unnest(v_ids) u (id)
+	cross join lateral (select d.* from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text and not d.quota_held
+	and (jsonb_array_length(d.render_meta -> 'steps') = 1
+		or autopost.steps_missing(d.render_meta, v_items -> d.delivery_id::text -> 'outcome') is null);
+	if v_channels is null then
+		return '{}';
+	end if;
+	v_now := autopost.now_ts();
+	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
+	with done as (
+		update autopost.deliveries d
+		set status = 'sent',
+			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null,
+				sending_lease_until = null, send_at = null,
+			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
+			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
+			(provider_message_id, render_meta) = (
+				select o.outcome ->> 'provider_message_id',
+					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
+						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
+				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
+			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": '
+				|| d.attempt || '}}')::jsonb
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at,
+			d.provider_message_id, d.settled -> 'answer' as answer,
+			v_items -> d.delivery_id::text as item
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where not v_calls ? (d.delivery_id || '/' || d.attempt)
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
+			autopost.redact(jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id,
+				'trace_id', d.trace_id,
+				'raw', jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at', 'raw',
+					d.item -> 'outcome' -> 'raw'))))
+		from done d
+	), freed as (
+		select d.channel_id,
+			jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1])
+			as places
+		from done d
+		group by d.channel_id
+	)
+	select (select jsonb_object_agg(d.item ->> 'place', d.answer)
+		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
+	into v_answers, v_freed;
+	update autopost.channels c
+	set error_streak = 0
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	perform autopost.release_capacity(p_workspace_id, v_freed);
+	return v_answers;
+end
+$$;
+
+create or replace function autopost.commit_items(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql set plan_cache_mode = force_generic_plan
+as $$
+-- Purpose: settles one or many deliveries in one transaction. It locks all rows first, in the
+--          common lock order, settles the sent ones together and the rest one by one. The plan is
+--          generic: a plan for each list of ids costs as much as its run.
+-- Returns: the answers in the order of the items. A stale or repeated item has an answer too.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   credential_health of refused credentials, then as lock_for_settling, then channel_gates
+--          (channel_id).
+declare
+	v_ids uuid[];
+	v_groups boolean;
+	v_moved text[] := '{}';
+	v_sent jsonb;
+	v_item record;
+	v_answers jsonb[];
+begin
+	perform autopost.require_array('items', p_items);
+	v_ids := autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
+	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> ''
+		and i.value ->> 'claim_token' <> '') is not true;
+	v_groups := autopost.groups_are_failing(p_workspace_id) or exists (
+		select 1 from jsonb_array_elements(p_items) i
+		where i.value -> 'outcome' -> 'error' ->> 'scope' in ('channel', 'platform')
+			or not autopost.is_known(i.value -> 'outcome' -> 'error'));
+	if v_groups then -- a refused credential and a moved chat have the scope channel
+		perform autopost.lock_credentials_of(p_workspace_id, v_ids)
+		where exists (select 1 from jsonb_array_elements(p_items) i
+			where autopost.is_auth_lost(i.value -> 'outcome' -> 'error'));
+		v_moved := array(select i.value #>> '{outcome,error,moved,from}' from jsonb_array_elements(p_items) i
+			where i.value #>> '{outcome,error,moved,from}' <> '');
+	end if;
+	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
+	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
+	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
+	for v_item in
+		select i.value, i.ordinality::int as n, v_sent -> i.ordinality::text as answer
+		from jsonb_array_elements(p_items) with ordinality i
+		left join lateral (select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = (i.value ->> 'delivery_id')::uuid
+				and not v_sent ? i.ordinality::text limit 1) d on true
+		order by d.channel_id, i.value ->> 'delivery_id'
+	loop
+		v_answers[v_item.n] := coalesce(v_item.answer, autopost.settle_item(p_workspace_id, v_item.value));
+	end loop;
+	if v_groups then
+		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
+	end if;
+	return to_jsonb(v_answers);
+end
+$$;

@@ -1,0 +1,66 @@
+create or replace function autopost.unfetched_media(p_raw jsonb) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true if media must be fetched into the media store before the post is enqueued.
+select exists (
+	select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
+	where m ->> 'blob_ref' is null and m ->> 'file_id' is null)
+$$;
+
+create or replace function autopost.submit(
+	p_workspace_id text, p_endpoint_id text, p_kind text, p_item jsonb, p_run_id uuid, p_now timestamptz
+) returns jsonb
+language plpgsql
+as $$
+-- Purpose: keeps a post until its media are fetched. p_item: {"raw", "trace_id", "route_tags"}.
+-- Returns: the answer for the post.
+-- Writes:  submissions.
+declare
+	v_id uuid := autopost.new_id();
+begin
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at)
+	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw',
+		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
+			p_item -> 'raw' ->> 'source_ref', p_run_id,
+		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now);
+	perform pg_notify('autopost_wake', 'submissions');
+	return jsonb_build_object('status', 'accepted', 'run_id', p_run_id, 'trace_id', p_item -> 'trace_id', 'message_id',
+		null, 'submission_id', v_id,
+		'enqueued', 0, 'deduped', 0, 'invalid', 0, 'skipped', 0);
+end
+$$;
+
+create or replace function autopost.take_posts(p_workspace_id text, p_endpoint_id text, p_kind text, p_items jsonb,
+	p_run_id uuid, p_now timestamptz) returns jsonb
+language plpgsql
+as $$
+-- Purpose: makes submissions (media to fetch) or deliveries of posts with receipts. p_items:
+--          [{"raw", "trace_id", "route_tags"}].
+-- Returns: the answers in order.
+-- Locks:   messages, channel_gates.
+-- Writes:  submissions; as enqueue_posts.
+declare
+	v_item record;
+	v_answers jsonb[] := array_fill(null::jsonb, array[jsonb_array_length(p_items)]);
+	v_ready jsonb := '[]';
+	v_places int[] := '{}';
+	v_done jsonb;
+begin
+	for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i loop
+		if autopost.post_errors(p_workspace_id, v_item.value -> 'raw') = '[]'
+			and autopost.unfetched_media(v_item.value -> 'raw') then
+			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind, v_item.value, p_run_id,
+				p_now);
+		else
+			v_ready := v_ready || v_item.value;
+			v_places := v_places || v_item.n;
+		end if;
+	end loop;
+	v_done := autopost.enqueue_posts(p_workspace_id, v_ready, p_run_id, p_now);
+	for v_item in select i.value, v_places[i.ordinality] as n from jsonb_array_elements(v_done) with ordinality i loop
+		v_answers[v_item.n] := v_item.value;
+	end loop;
+	return to_jsonb(v_answers);
+end
+$$;

@@ -1,0 +1,276 @@
+-- Checks of check_alerts. They use indexes of waiting and faulty rows and never read the history.
+
+create or replace function autopost.how_many(p_count bigint, p_most bigint) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: a count in words; the count stopped at p_most.
+select case when p_count >= p_most then p_most || ' or more' else p_count::text end
+$$;
+
+create or replace function autopost.seen_until(p_workspace_id text, p_kind text) returns timestamptz
+language plpgsql stable
+as $$
+-- Purpose: the time of the last acknowledgement of such an alert. Only later failures raise it
+--          again; the older rows stay.
+-- Reads:   alerts.
+begin
+	return coalesce((select max(a.acknowledged_at) from autopost.alerts a
+		where a.workspace_id = p_workspace_id and a.kind = p_kind and a.acknowledged_at is not null), '-infinity');
+end
+$$;
+
+create or replace function autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamptz)
+	returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds dead, failed, unknown and overdue deliveries.
+-- Reads:   deliveries, channels, channel_gates, platform_limits, alerts.
+declare
+	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint,
+		(p_level ->> 'alert_dead_many')::bigint,
+		(p_level ->> 'alert_failed_perm_10m')::bigint + 1, (p_level ->> 'alert_unknown_waiting')::bigint);
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'dead');
+	v_count bigint;
+	v_sample text;
+	v_oldest record;
+begin
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
+			and d.updated_at > v_seen limit v_most) d;
+	if v_count > 0 then
+		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
+		return query select autopost.finding('dead', 'deliveries',
+			v_count, (p_level ->> 'alert_dead_threshold')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+		return query select autopost.finding('dead_many', 'deliveries',
+			v_count, (p_level ->> 'alert_dead_many')::numeric,
+			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+	end if;
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent'
+			and d.updated_at > p_now - interval '10 minutes' limit v_most) d;
+	if v_count > 0 then
+		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
+			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
+			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
+				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
+	end if;
+	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
+	select count(*) into v_count from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null
+			and d.updated_at > v_seen
+		and d.last_error ->> 'code' = 'unknown_outcome'
+		limit v_most) d;
+	return query select autopost.finding('unknown_outcome', 'deliveries',
+		v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
+		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
+	select o.due_at, g.channel_id into v_oldest
+	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
+	cross join lateral (
+		select c from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
+	cross join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+		order by d.due_at limit 1) o
+	where not autopost.is_held(c.channel, g.ready_at, p_now)
+	order by o.due_at limit 1;
+	return query select autopost.finding('oldest_due', 'deliveries',
+		floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
+		format('a post has been due for %s minutes, in channel %s',
+			floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
+		where v_oldest.due_at is not null;
+end
+$$;
+
+create or replace function autopost.late_before(p_level jsonb, p_now timestamptz) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- Purpose: the time before which a due delivery may raise an alert; null if the alert is off. A
+--          finding counts from four fifths of its level.
+select p_now - nullif((p_level ->> 'alert_oldest_due_seconds')::numeric, 0) * interval '0.8 seconds'
+$$;
+
+create or replace function autopost.late_gates(p_workspace_id text, p_before timestamptz)
+	returns table (channel_id text, ready_at timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the channels that may have a delivery due before p_before: those without a visit since,
+--          and those that rearm_gates marked as late. Reads channel_gates_armed once per rate
+--          group.
+-- Reads:   channel_gates, platform_limits.
+begin
+	return query
+	select l.channel_id, l.ready_at from autopost.channel_gates l
+	where l.workspace_id = p_workspace_id and l.late
+	union
+	select u.channel_id, u.ready_at
+	from autopost.ready_groups(p_workspace_id) r
+	cross join lateral (
+		select g.channel_id, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.platform = r.platform and g.rate_group = r.rate_group
+		and g.ready_at <= p_before and g.ready_at < 'infinity') u;
+end
+$$;
+
+create or replace function autopost.newest_failures(p_workspace_id text, p_status text, p_since timestamptz)
+	returns text
+language plpgsql stable
+as $$
+-- Purpose: summarises the newest 100 failures: "tg_forbidden in news (3), …".
+-- Reads:   deliveries.
+begin
+	return (
+		select string_agg(format('%s in %s (%s)', t.code, t.channel_id, t.n), ', '
+			order by t.n desc, t.code, t.channel_id)
+		from (
+			select coalesce(d.last_error ->> 'code', 'no error') as code, d.channel_id, count(*) as n
+			from (
+				select x.last_error, x.channel_id from autopost.deliveries x
+				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				order by x.updated_at desc limit 100) d
+			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
+end
+$$;
+
+create or replace function autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_now timestamptz)
+	returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds paused channels, open circuit breakers and posts that wait for a decision.
+-- Reads:   channels, platform_limits, submissions.
+begin
+	return query select autopost.finding('paused_channels', 'channels', c.n,
+		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
+		format('%s channels are paused', c.n))
+	from (
+		select count(*) as n from autopost.channels x
+		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+	return query select f.* from (
+		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
+			from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null
+		order by l.platform, l.rate_group limit 100) b
+	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group),
+		floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
+		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group,
+			floor(b.seconds / 60))) f;
+	return query select autopost.finding('moderation_backlog', 'submissions',
+		s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
+		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
+	from (
+		select count(*) as n from (
+			select 1 from autopost.submissions x
+			where x.workspace_id = p_workspace_id and x.status = 'pending' limit 10000) y) s;
+end
+$$;
+
+create or replace function autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamptz)
+	returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds expiring credentials, failed renewals, and failing or stopped sources.
+-- Reads:   credential_health, pull_sources, pull_cursors.
+begin
+	return query select f.* from (
+		select h.auth_ref, h.valid_until from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
+		and h.valid_until <= p_now + autopost.setting_interval('auth_warn_days')
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_expiring', 'credential:' || c.auth_ref, 1, 1,
+		format('credential %s %s %s, its channels stop with it', c.auth_ref,
+		case when c.valid_until <= p_now then 'expired on' else 'expires on' end,
+			to_char(c.valid_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))) f;
+	return query select f.* from (
+		select h.auth_ref, h.failures, h.error from autopost.credential_health h
+		where h.workspace_id = p_workspace_id and h.failures > 0 and h.next_refresh_at is not null and h.lost_at is null
+		order by h.auth_ref limit 100) c
+	cross join lateral autopost.finding('auth_not_renewed', 'credential:' || c.auth_ref, c.failures, 3,
+		format('credential %s could not be renewed %s times: %s', c.auth_ref, c.failures,
+			left(c.error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, u.failures, u.last_error from autopost.pull_sources s
+		join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id and u.failures > 0
+		where s.workspace_id = p_workspace_id and s.enabled
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id,
+		c.failures, (p_level ->> 'alert_source_failures')::numeric,
+		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures,
+			left(c.last_error ->> 'message', 200))) f;
+	return query select f.* from (
+		select s.source_id, s.stopped from autopost.pull_sources s
+		where s.workspace_id = p_workspace_id and s.stopped is not null
+		order by s.source_id limit 100) c
+	cross join lateral autopost.finding('source_stopped', 'source:' || c.source_id, 1,
+		sign((p_level ->> 'alert_source_failures')::numeric),
+		format('source %s was stopped, nothing comes from it: %s', c.source_id, left(c.stopped ->> 'message', 200))) f;
+end
+$$;
+
+create or replace function autopost.look_at_installation(p_level jsonb, p_now timestamptz) returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events.
+-- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
+declare
+	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
+begin
+	return query select autopost.finding('no_dispatcher', 'daemons',
+		floor(extract(epoch from p_now - r.seen_at)), (p_level ->> 'alert_daemon_silence_seconds')::numeric,
+		format('no daemon has dispatched since %s',
+			to_char(r.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')))
+	from (select max(x.seen_at) as seen_at from autopost.dispatch_runs x) r where r.seen_at is not null;
+	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
+	return query select f.* from (
+		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
+		and exists (select 1 from autopost.monitor_duties x
+			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		group by d.duty) c
+	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
+		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
+		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select autopost.finding('disk_low', 'disks', count(*), 1,
+		left(string_agg(d.error, '; ' order by d.error), 500))
+	from (
+		select distinct x.error from autopost.monitor_duties x
+			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
+	return query select autopost.finding('clock_skew', 'clocks',
+		abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
+		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case
+			when c.skew_ms > 0 then 'ahead of' else 'behind' end))
+	from (
+		select d.skew_ms, r.host from autopost.monitor_duties d
+		left join autopost.dispatch_runs r on r.run_id = d.run_id
+		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
+	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
+		format('the clock of the database jumped by %s', j.jump))
+	from (
+		select x.jump from autopost.clock_jumps x where x.observed_at between p_now - interval '1 hour' and p_now
+		order by x.observed_at desc limit 1) j;
+	return query select autopost.finding('config_differs', 'daemons', c.n - 1, 1,
+		format('%s daemons have %s configurations', c.runs, c.n))
+	from (
+		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
+			where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
+		format('%s of the next days have no partition of events', count(*)))
+	from generate_series(0, 1) n
+	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
+	return query select autopost.finding('events_without_partition', 'events', 1, 1,
+		'some events have no partition of their own')
+	where exists (select 1 from autopost.events_default);
+end
+$$;
+
+create or replace function autopost.alert_levels() returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the settings of the alerts.
+-- Reads:   settings.
+begin
+	return (select jsonb_object_agg(s.key, s.value) from autopost.settings s where s.key like 'alert\_%');
+end
+$$;

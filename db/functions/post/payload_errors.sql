@@ -1,0 +1,353 @@
+create or replace function autopost.field_error(p_field text, p_reason text, p_remedy text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: one error as {field, reason, remedy}.
+select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+$$;
+
+create or replace function autopost.timestamp_of(p_text text) returns timestamptz
+language plpgsql stable
+as $$
+-- Purpose: an instant with offset (RFC 3339), else null.
+begin
+	if p_text !~ '^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})$' then
+		return null;
+	end if;
+	return p_text::timestamptz;
+exception when datetime_field_overflow or invalid_datetime_format then
+	return null;
+end
+$$;
+
+create or replace function autopost.strings_error(p_payload jsonb, p_field text, p_max int) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the error of a field that must be an array of at most p_max non-empty strings, or an
+--          empty array.
+select case
+	when not p_payload ? p_field then '[]'::jsonb
+	when jsonb_typeof(p_payload -> p_field) <> 'array'
+		then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+	when jsonb_array_length(p_payload -> p_field) > p_max
+		then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+	when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
+		where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+		then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
+			'remove or correct it')
+	else '[]' end
+$$;
+
+create or replace function autopost.media_errors(p_media jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: the errors of the media of a raw payload: [{field, reason, remedy}].
+declare
+	v_errors jsonb := '[]';
+	v_item record;
+	v_at text;
+begin
+	if p_media is null then
+		return v_errors;
+	elsif jsonb_typeof(p_media) <> 'array' then
+		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]');
+	elsif jsonb_array_length(p_media) > 50 then
+		return autopost.field_error('media', 'has more than 50 items', 'split the post');
+	end if;
+	for v_item in select e.value, e.ordinality - 1 as n from jsonb_array_elements(p_media) with ordinality e loop
+		v_at := format('media[%s]', v_item.n);
+		if jsonb_typeof(v_item.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object',
+				'write {"type": "image", "url": "https://…"}');
+			continue;
+		end if;
+		if coalesce(v_item.value ->> 'type', '') not in ('image', 'video', 'audio', 'file', 'animation') then
+			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
+				'use image, video, audio, file or animation');
+		end if;
+		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id') = 0 then
+			v_errors := v_errors || autopost.field_error(v_at, 'has no content', 'give url, blob_ref or file_id');
+		end if;
+		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
+				'give an absolute URL without spaces');
+		end if;
+		if v_item.value ? 'blob_ref' and v_item.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$' then
+			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
+				'use "sha256:" and 64 hexadecimal digits');
+		end if;
+		if exists (select 1 from jsonb_each(v_item.value) f where f.key in ('caption', 'alt', 'file_id')
+			and jsonb_typeof(f.value) <> 'string') then
+			v_errors := v_errors || autopost.field_error(v_at, 'caption, alt and file_id must be strings',
+				'correct the type');
+		end if;
+	end loop;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.buttons_errors(p_buttons jsonb) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: the errors of the buttons of a raw payload, rows of {text, url}.
+begin
+	if p_buttons is null then
+		return '[]';
+	elsif jsonb_typeof(p_buttons) <> 'array' or exists (select 1 from jsonb_array_elements(p_buttons) r
+		where jsonb_typeof(r.value) <> 'array') then
+		return autopost.field_error('buttons', 'must be an array of rows',
+			'write [[{"text": "Open", "url": "https://…"}]]');
+	elsif exists (
+		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
+		where jsonb_typeof(b.value) <> 'object' or coalesce(btrim(b.value ->> 'text'), '') = ''
+			or length(b.value ->> 'text') > 128
+		or autopost.canonical_url(b.value ->> 'url') is null or length(b.value ->> 'url') > 2048
+	) then
+		return autopost.field_error('buttons',
+			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button');
+	end if;
+	return '[]';
+end
+$$;
+
+create or replace function autopost.variants_errors(p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors of the variants of a raw payload whose media and buttons are valid.
+declare
+	v_errors jsonb := '[]';
+	v_variant record;
+	v_at text;
+	v_media jsonb;
+begin
+	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
+		v_at := 'variants.' || v_variant.key;
+		if jsonb_typeof(v_variant.value) <> 'object' then
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			continue;
+		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
+			'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
+			v_errors := v_errors || autopost.field_error(v_at, 'must have a field of a variant',
+				'give text, parse_mode, link, media, buttons or disable_preview; on x '
+					|| array_to_string(autopost.post_fields(), ', ')
+				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
+		end if;
+		if exists (select 1 from jsonb_each(v_variant.value) f
+			join (values ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'), ('media', 'array'),
+				('disable_preview', 'boolean')) w (key, kind) on w.key = f.key
+			where jsonb_typeof(f.value) <> w.kind)
+		then
+			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+			continue;
+		end if;
+		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown',
+				'use HTML, Markdown or None');
+		end if;
+		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
+			v_errors := v_errors || autopost.field_error(v_at || '.link', 'must be an http or https URL',
+				'give an absolute URL without spaces, or "" for none');
+		end if;
+		v_media := v_variant.value -> 'media';
+		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
+			or m.value not in (select to_jsonb(g) from generate_series(0,
+				coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
+		then
+			v_errors := v_errors || autopost.field_error(v_at || '.media', 'must select media of the post',
+				'give their places, each once, beginning with 0');
+		end if;
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')),
+			'[]')
+			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
+			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value,
+				v_at, p_raw -> 'media');
+	end loop;
+	return v_errors;
+end
+$$;
+
+create or replace function autopost.template_form_errors(p_template jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
+--          template exists.
+select case
+	when p_template is null then '[]'::jsonb
+	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+		'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
+			end
+$$;
+
+create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors in the envelope of a raw post, [{field, reason, remedy}]; empty if valid.
+--          Rules of a platform (lengths, markup) are not checked here: they fail single deliveries,
+--          not the post.
+declare
+	v_errors jsonb := '[]';
+	v_field record;
+begin
+	if jsonb_typeof(p_raw) is distinct from 'object' then
+		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}');
+	end if;
+	for v_field in
+		select f.key, f.value, w.kind from jsonb_each(p_raw) f
+		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
+			('scheduled_for', 'string'), ('remove_at', 'string'),
+			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
+				('template', 'object')) w (key, kind) on w.key = f.key
+		where jsonb_typeof(f.value) <> w.kind
+	loop
+		v_errors := v_errors || autopost.field_error(v_field.key, format('must be a JSON %s', v_field.kind),
+			'correct the type, or leave the field out');
+	end loop;
+	if v_errors <> '[]' then
+		return v_errors;
+	end if;
+	v_errors := autopost.strings_error(p_raw, 'links', 50) || autopost.strings_error(p_raw, 'tags', 100)
+		|| autopost.media_errors(p_raw -> 'media') || autopost.buttons_errors(p_raw -> 'buttons');
+	if p_raw ? 'routing' then
+		v_errors := v_errors || (select coalesce(jsonb_agg(
+			e.value || jsonb_build_object('field', 'routing.' || (e.value ->> 'field'))), '[]')
+			from jsonb_array_elements(autopost.strings_error(p_raw -> 'routing', 'include_channels', 10000)
+				|| autopost.strings_error(p_raw -> 'routing', 'exclude_channels', 10000)) e);
+	end if;
+	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = ''
+		and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
+		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
+	end if;
+	if length(p_raw ->> 'text') > 100000 then
+		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it');
+	end if;
+	if p_raw ? 'source_ref' and length(p_raw ->> 'source_ref') not between 1 and 512 then
+		v_errors := v_errors || autopost.field_error('source_ref', 'must have 1 to 512 characters',
+			'use the id of the post at its source');
+	end if;
+	if p_raw ? 'parse_mode' and p_raw ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
+		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None');
+	end if;
+	if p_raw ? 'link' and btrim(p_raw ->> 'link') <> '' and autopost.canonical_url(p_raw ->> 'link') is null then
+		v_errors := v_errors || autopost.field_error('link', 'must be an http or https URL',
+			'give an absolute URL without spaces');
+	end if;
+	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
+		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
+			'write 2026-12-01T10:00:00+03:00');
+	end if;
+	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
+			'write 2026-12-01T18:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
+		+ autopost.setting_interval('delivery_retention_days') then
+		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
+			'choose an earlier time, or raise the setting delivery_retention_days');
+	end if;
+	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
+end
+$$;
+
+create or replace function autopost.unknown_fields(p_raw jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
+select coalesce(jsonb_agg(f.key order by f.key), '[]')
+from jsonb_object_keys(p_raw) f (key)
+where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
+	'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
+$$;
+
+create or replace function autopost.parts_of(p_value jsonb, p_type text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the value if it has this type, else an empty one. payload_errors reports wrong types.
+select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'array' then '[]'::jsonb else '{}' end
+$$;
+
+create or replace function autopost.variant_warnings(p_workspace_id text, p_variants jsonb) returns setof text
+language sql stable
+as $$
+-- Purpose: variants for unknown platforms and channels, and unknown fields of variants. One lookup
+--          each, for any number of channels.
+-- Reads:   platforms, channels.
+select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
+	and c.channel_id = v.key) is null
+union all
+select 'variants.' || v.key || '.' || f.key
+from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+and not exists (
+	select 1 from autopost.platforms p
+	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
+		and p.platform in (v.key, (
+		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
+$$;
+
+create or replace function autopost.routing_warnings(p_workspace_id text, p_routing jsonb) returns setof text
+language sql stable
+as $$
+-- Purpose: unknown fields of a post's routing, and unknown channels in it. One lookup each, for any
+--          number of channels.
+-- Reads:   channels.
+select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key)
+	where f.key not in ('include_channels', 'exclude_channels')
+union
+select 'routing.' || f.key || '.' || n.id
+from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+where f.key in ('include_channels', 'exclude_channels')
+and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null
+$$;
+
+create or replace function autopost.part_warnings(p_raw jsonb) returns setof text
+language sql immutable parallel safe
+as $$
+-- Purpose: unknown fields of a post's media, buttons and template.
+select format('media[%s].%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
+	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+union all
+select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r,
+	jsonb_array_elements(autopost.parts_of(r.value, 'array')) with ordinality b,
+	jsonb_object_keys(autopost.parts_of(b.value, 'object')) f (key)
+where f.key not in ('text', 'url')
+union all
+select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key)
+	where f.key not in ('name', 'vars')
+$$;
+
+create or replace function autopost.post_warnings(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the parts of a raw payload that have no effect: unknown fields, variants for unknown
+--          platforms and channels, unknown channels in the routing.
+-- Reads:   platforms, channels.
+declare
+	v_names text[] := '{}';
+begin
+	if p_raw ? 'variants' then
+		v_names := array(select autopost.variant_warnings(p_workspace_id,
+			autopost.parts_of(p_raw -> 'variants', 'object')));
+	end if;
+	if p_raw ? 'routing' then
+		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id,
+			autopost.parts_of(p_raw -> 'routing', 'object')));
+	end if;
+	if p_raw ?| '{media,buttons,template}' then
+		v_names := v_names || array(select autopost.part_warnings(p_raw));
+	end if;
+	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]')
+		from unnest(v_names) n (name));
+end
+$$;

@@ -1,0 +1,140 @@
+create or replace function autopost.group_ready_at(p_gate timestamptz, p_limit autopost.platform_limits,
+	p_ahead interval) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
+--          slots (reserved p_ahead) and the pause between probes of its breaker.
+select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
+	then p_limit.probe_at end,
+	case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end)
+$$;
+
+create or replace function autopost.ready_groups(p_workspace_id text) returns table (platform text, rate_group text,
+	ready_at timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the rate groups with armed gates and when a claim of each may find a delivery. One probe
+--          of channel_gates_armed per group, for any number of gates.
+-- Reads:   channel_gates, platform_limits.
+declare
+	v_ahead interval := autopost.slot_horizon();
+begin
+	return query
+	with recursive grp as (
+		(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.ready_at < 'infinity'
+		order by g.platform, g.rate_group, g.ready_at limit 1)
+		union all
+		select n.platform, n.rate_group, n.ready_at
+		from grp, lateral (
+			select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.ready_at < 'infinity'
+			and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
+			order by g.platform, g.rate_group, g.ready_at limit 1) n
+	)
+	select grp.platform, grp.rate_group, autopost.group_ready_at(grp.ready_at, l.row, v_ahead)
+	from grp
+	left join lateral (
+		select l from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = grp.platform
+			and l.rate_group = grp.rate_group limit 1) l (row) on true;
+end
+$$;
+
+create or replace function autopost.room_in(p_capacity jsonb, p_workspace_id text, p_platform text,
+	p_rate_group text) returns int
+language sql immutable parallel safe
+as $$
+-- Purpose: the free capacity of a group by p_capacity, [{"workspace_id", "platform", "rate_group",
+--          "room"}]. A missing name matches all; the smallest match wins; null without a match.
+select min((r.value ->> 'room')::int)
+from jsonb_array_elements(p_capacity) r
+where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
+and coalesce(r.value ->> 'platform', p_platform) = p_platform
+and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
+$$;
+
+create or replace function autopost.armed_parts(p_capacity jsonb) returns table (workspace_id text, platform text,
+	ready_at timestamptz)
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
+--          caller may act for, and when a claim may find a delivery. Groups without capacity do not
+--          count. A group with reserved slots is due after half of that time, so that a claim takes
+--          many deliveries. One probe of channel_gates_armed per rate group. The planner
+--          overestimates row security and would read and sort all gates, hence the two settings.
+-- Reads:   channel_gates, platform_limits, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+	v_ahead interval := autopost.slot_horizon() / 2;
+begin
+	return query
+	with recursive grp as (
+		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+		where g.ready_at < 'infinity'
+		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
+		union all
+		select n.workspace_id, n.platform, n.rate_group, n.ready_at
+		from grp, lateral (
+			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.ready_at < 'infinity'
+			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
+			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
+	)
+	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+	from grp
+	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
+	left join lateral (
+		select l from autopost.platform_limits l
+		where l.workspace_id = grp.workspace_id and l.platform = grp.platform
+			and l.rate_group = grp.rate_group limit 1) l (row) on true
+	where w.status = 'active' and (p_capacity = '[]'
+		or coalesce(autopost.room_in(p_capacity, grp.workspace_id, grp.platform, grp.rate_group) > 0, true))
+		and (v_all or autopost.may_access(grp.workspace_id))
+	group by grp.workspace_id, grp.platform;
+end
+$$;
+
+create or replace function autopost.armed_workspaces() returns table (workspace_id text, ready_at timestamptz)
+language sql stable
+as $$
+-- Purpose: the workspaces of armed_parts for a caller with capacity for all groups.
+select r.workspace_id, min(r.ready_at) from autopost.armed_parts('[]') r
+group by r.workspace_id
+$$;
+
+create or replace function autopost.ready_ring(p_after text, p_limit int) returns setof text
+language plpgsql stable
+as $$
+-- Purpose: at most p_limit ready workspaces, in the order of a ring of their ids that starts after
+--          p_after. A caller that passes the last served one serves each within one round.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return query
+	select r.workspace_id from autopost.armed_workspaces() r
+	where r.ready_at <= v_now
+	order by r.workspace_id <= p_after, r.workspace_id
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.dispatch_scope() returns text
+language plpgsql stable
+as $$
+-- Purpose: the scope of the caller's dispatch lease: one for roles with all workspaces, else one
+--          per role.
+begin
+	return case when autopost.may_access('*') then '*' else autopost.caller_role() end;
+end
+$$;
+
+create or replace function autopost.lock_turn(p_scope text) returns void
+language plpgsql
+as $$
+-- Purpose: serializes begin_dispatch and end_dispatch of a scope. The lock belongs to the
+--          transaction, so it works through poolers.
+begin
+	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
+end
+$$;

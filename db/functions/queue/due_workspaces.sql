@@ -1,0 +1,187 @@
+-- Workspaces with due work of each kind, in the order of their ids: active ones (for ingest and
+-- webhooks all that are not disabled) that the caller may act for. They read across workspaces. Each
+-- function jumps from one workspace with open work to the next by an index of open work, so finished
+-- work and idle workspaces cost nothing. The planner overestimates row security and would read and sort
+-- everything for each jump, hence the two settings. For deliveries see armed_workspaces.
+create or replace function autopost.act_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: workspaces with due post changes. One probe per lane.
+-- Reads:   post_acts, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	with recursive w as (
+		(select a.workspace_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry')
+		order by a.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select a.workspace_id from autopost.post_acts a
+			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
+			order by a.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
+	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
+	and (v_all or autopost.may_access(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.submission_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: workspaces with submissions whose media can be fetched: unclaimed ones and those with an
+--          ended lease.
+-- Reads:   submissions, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	with recursive w as (
+		(select s.workspace_id from autopost.submissions s
+		where s.status = 'fetching'
+		order by s.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select s.workspace_id from autopost.submissions s
+			where s.status = 'fetching' and s.workspace_id > w.workspace_id
+			order by s.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by
+			and coalesce(s.lease_until, p_by) <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_access(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.fanout_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: workspaces with running fan-out jobs.
+-- Reads:   fanout_jobs, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	with recursive w as (
+		(select j.workspace_id from autopost.fanout_jobs j
+		where j.status = 'running'
+		order by j.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select j.workspace_id from autopost.fanout_jobs j
+			where j.status = 'running' and j.workspace_id > w.workspace_id
+			order by j.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_access(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.webhook_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: workspaces with a due request of a result webhook or with events to read.
+-- Reads:   result_webhooks, webhook_cursors, webhook_sends, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
+begin
+	return query
+	with recursive w as (
+		(select r.workspace_id from autopost.result_webhooks r
+		where r.enabled
+		order by r.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select r.workspace_id from autopost.result_webhooks r
+			where r.enabled and r.workspace_id > w.workspace_id
+			order by r.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where (not exists (
+			select 1 from autopost.webhook_cursors c
+			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+		or exists (
+			select 1 from autopost.result_webhooks r
+			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			and exists (
+				select 1 from autopost.webhook_sends s
+				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
+					and s.status in ('pending', 'sending') and s.due_at <= p_by)))
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
+	and (v_all or autopost.may_access(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.lapsed_workspaces(p_at timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: workspaces with an ended lease or a silent daemon. Only claims older than the shortest
+--          of these times are read.
+-- Reads:   deliveries, dispatch_runs, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+	v_silent timestamptz := p_at - autopost.run_silence();
+	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
+	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+begin
+	return query
+	with recursive w as (
+		(select d.workspace_id from autopost.deliveries d
+		where d.status in ('claimed', 'sending')
+		order by d.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from w, lateral (
+			select d.workspace_id from autopost.deliveries d
+			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
+			order by d.workspace_id limit 1) n
+	)
+	select w.workspace_id from w
+	where exists (
+		select 1 from autopost.deliveries d
+		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
+		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
+		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
+			or r.seen_at <= v_silent end)
+	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_access(w.workspace_id))
+	limit p_limit;
+end
+$$;
+
+create or replace function autopost.source_polls() returns table (workspace_id text, due_at timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the enabled sources and the time of their next poll; a new source is due since its
+--          creation. The cost grows with the number of sources.
+-- Reads:   pull_sources, pull_cursors, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and (v_all or autopost.may_access(s.workspace_id));
+end
+$$;

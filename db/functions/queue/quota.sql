@@ -1,0 +1,231 @@
+create or replace function autopost.group_subject(p_platform text, p_rate_group text) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: the quota subject of a rate group.
+select 'group:' || p_platform || '/' || p_rate_group
+$$;
+
+create or replace function autopost.within_quota(
+	p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_capacity int[], p_limit int,
+	out subjects text[], out rooms int[], out room int
+)
+language plpgsql
+as $$
+-- Purpose: the part of a claim that quotas allow: of the capacity of its channels and of its limit.
+--          subjects: the quota subjects that it locked, null for a channel without one. A subject
+--          that another claim locked has no room now. Each statement has its own snapshot: uses are
+--          counted after the lock.
+-- Locks:   quotas with SKIP LOCKED.
+-- Reads:   quotas, quota_uses.
+declare
+	v_subjects text[]; -- subjects with a quota
+	v_locked text[]; -- one entry per locked row
+	v_left jsonb; -- free calls of subjects whose rows are all locked
+	v_now timestamptz;
+begin
+	rooms := p_capacity;
+	room := p_limit;
+	if p_channel_ids is null or not exists (select 1 from autopost.quotas q where q.workspace_id = p_workspace_id) then
+		return;
+	end if;
+	select array_agg(distinct q.subject) into v_subjects from autopost.quotas q
+	where q.workspace_id = p_workspace_id
+	and q.subject = any (autopost.group_subject(p_platform, p_rate_group) || array(select 'channel:' || c.id
+		from unnest(p_channel_ids) c (id)));
+	if v_subjects is null then
+		return;
+	end if;
+	select array_agg(l.subject) into v_locked
+	from (
+		select q.subject from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+		for no key update of q skip locked) l;
+	v_now := autopost.now_ts();
+	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
+	from (
+		select q.subject, greatest(0, min(q.max_sends - u.n)) as n
+		from autopost.quotas q
+		cross join lateral (
+			select count(*)::int as n from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = q.subject
+			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
+		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+		group by q.subject
+		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
+	select array_agg(k.subject) into subjects from jsonb_object_keys(v_left) k (subject);
+	rooms := array(
+		select case when 'channel:' || c.id = any (v_subjects)
+			then least(c.room, coalesce((v_left ->> ('channel:' || c.id))::int, 0)) else c.room end
+		from unnest(p_channel_ids, p_capacity) with ordinality c (id, room, n)
+		order by c.n);
+	if autopost.group_subject(p_platform, p_rate_group) = any (v_subjects) then
+		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
+	end if;
+end
+$$;
+
+create or replace function autopost.quota_free_at(p_workspace_id text, p_subject text,
+	p_now timestamptz) returns timestamptz
+language plpgsql stable
+as $$
+-- Purpose: when the quotas of a subject next allow a call; null if they do now. An open claim
+--          counts as a call that starts now, which is the earliest possible.
+-- Reads:   quotas, quota_uses.
+begin
+	return (
+		select max(least(u.used_at, p_now) + make_interval(secs => q.window_seconds))
+		from autopost.quotas q
+		cross join lateral (
+			select u.used_at from autopost.quota_uses u
+			where u.workspace_id = p_workspace_id and u.subject = p_subject
+			and u.used_at > p_now - make_interval(secs => q.window_seconds)
+			order by u.used_at desc
+			offset q.max_sends - 1
+			limit 1) u
+		where q.workspace_id = p_workspace_id and q.subject = p_subject);
+end
+$$;
+
+create or replace function autopost.quotas_shown(p_workspace_id text)
+returns table (subject text, window_seconds int, max_sends int, used int, free_at timestamptz)
+language sql stable
+as $$
+-- Purpose: the rows of list_quotas.
+-- Reads:   quotas, quota_uses.
+select q.subject, q.window_seconds, q.max_sends, (
+		select count(*)::int from autopost.quota_uses u
+		where u.workspace_id = p_workspace_id and u.subject = q.subject
+			and u.used_at > n.at - make_interval(secs => q.window_seconds)),
+	autopost.quota_free_at(p_workspace_id, q.subject, n.at)
+from autopost.quotas q
+cross join (select autopost.now_ts() as at) n
+where q.workspace_id = p_workspace_id
+$$;
+
+create or replace function autopost.spend_quota(
+	p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]
+) returns void
+language plpgsql
+as $$
+-- Purpose: the last act of a claim under locked quotas: records its uses, removes uses outside all
+--          windows, and closes the gates of used-up subjects until they are free, at most for
+--          quota_recheck. A locked group row is skipped; the next claim tries again.
+-- Locks:   platform_limits with SKIP LOCKED.
+-- Reads:   quotas.
+-- Writes:  quota_uses, deliveries, channel_gates, platform_limits.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_latest timestamptz := v_now + autopost.quota_recheck();
+	v_group text := autopost.group_subject(p_platform, p_rate_group);
+	v_until timestamptz;
+	v_held uuid[];
+begin
+	with used as (
+		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
+		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity'
+		from autopost.deliveries d
+		cross join lateral (values ('channel:' || d.channel_id), (v_group)) s (subject)
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids) and s.subject = any (p_subjects)
+		returning delivery_id)
+	select array_agg(distinct u.delivery_id) into v_held from used u;
+	update autopost.deliveries d
+	set quota_held = true
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
+	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	update autopost.channel_gates g
+	set ready_at = greatest(g.ready_at, least(v_latest,
+		autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now)))
+	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
+	and 'channel:' || g.channel_id = any (p_subjects)
+	and autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now) is not null;
+	v_until := autopost.quota_free_at(p_workspace_id, v_group, v_now);
+	if v_until is not null then
+		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
+	end if;
+end
+$$;
+
+create or replace function autopost.hold_group(p_workspace_id text, p_platform text, p_rate_group text,
+	p_until timestamptz) returns void
+language plpgsql
+as $$
+-- Purpose: sets until when the quota of a rate group is used up; null: it is not. Never waits for
+--          the row.
+-- Locks:   platform_limits with SKIP LOCKED.
+-- Writes:  platform_limits.
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l skip locked;
+	if found then
+		update autopost.platform_limits l
+		set quota_until = p_until
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+	end if;
+end
+$$;
+
+create or replace function autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries) returns void
+language plpgsql
+as $$
+-- Purpose: ends the use of a claim: a call counts from its start; an unstarted claim is not a use.
+-- Locks:   platform_limits with SKIP LOCKED.
+-- Writes:  quota_uses, platform_limits.
+declare
+	v_began_at timestamptz := autopost.call_started_at(p_delivery);
+begin
+	if v_began_at is not null then
+		update autopost.quota_uses u
+		set used_at = greatest(v_began_at, p_delivery.send_at)
+		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id
+			and u.attempt = p_delivery.attempt;
+		return;
+	end if;
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
+	perform autopost.hold_group(p_workspace_id, c.platform, c.rate_group, null) from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+end
+$$;
+
+create or replace function autopost.keep_quota() returns trigger
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: applies a changed quota to the next claim: opens the gates that the old one closed, and
+--          adds the row of the group. Uses of a subject without a quota are removed: a new quota
+--          starts to count with its first claim.
+declare
+	v_quota autopost.quotas;
+begin
+	if tg_op = 'DELETE' then
+		v_quota := old;
+		delete from autopost.quota_uses u
+		where u.workspace_id = old.workspace_id and u.subject = old.subject
+		and not exists (
+			select 1 from autopost.quotas q
+			where q.workspace_id = old.workspace_id and q.subject = old.subject
+				and q.window_seconds <> old.window_seconds);
+	else
+		new.updated_at := autopost.now_ts();
+		v_quota := new;
+	end if;
+	if v_quota.channel_id is not null then
+		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
+	else
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+	if tg_op = 'DELETE' then
+		return old;
+	end if;
+	return new;
+end
+$$;
+
+create or replace trigger keep_quota before insert or update or delete on autopost.quotas
+	for each row execute function autopost.keep_quota();

@@ -1,0 +1,210 @@
+create or replace function autopost.lock_groups(p_workspace_id text, p_channel_ids text[]) returns void
+language plpgsql
+as $$
+-- Purpose: locks the existing rate groups of channels.
+-- Locks:   platform_limits (platform, rate_group).
+begin
+	perform 1 from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id
+	and (l.platform, l.rate_group) in (select c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids))
+	order by l.platform, l.rate_group
+	for no key update of l;
+end
+$$;
+
+create or replace function autopost.lock_for_settling(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean,
+	p_moved text[]) returns void
+language plpgsql
+as $$
+-- Purpose: locks everything that settling these deliveries may change, in the common order.
+--          p_moved: chats with a new id; their channels are locked against new deliveries, because
+--          the target is part of a key.
+-- Locks:   platform_limits if p_with_groups (added if missing), channels (channel_id), deliveries
+--          (channel_id, delivery_id), in this order.
+declare
+	v_channels text[];
+begin
+	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
+	if p_with_groups then
+		insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
+		group by c.workspace_id, c.platform, c.rate_group
+		order by c.platform, c.rate_group
+		on conflict (workspace_id, platform, rate_group) do nothing;
+		perform autopost.lock_groups(p_workspace_id, v_channels);
+	end if;
+	if cardinality(p_moved) > 0 then
+		perform 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and (c.channel_id = any (v_channels)
+			or split_part(c.target_id, ':', 1) = any (p_moved))
+		order by c.channel_id
+		for update of c;
+	else
+		perform autopost.lock_channels(p_workspace_id, v_channels);
+	end if;
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = any (p_delivery_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
+create or replace function autopost.lock_for_commit(p_workspace_id text, p_delivery_ids uuid[],
+	p_with_groups boolean) returns void
+language plpgsql
+as $$
+-- Purpose: lock_for_settling without moved chats.
+begin
+	perform autopost.lock_for_settling(p_workspace_id, p_delivery_ids, p_with_groups, '{}');
+end
+$$;
+
+create or replace function autopost.call_started_at(p_delivery autopost.deliveries) returns timestamptz
+language plpgsql stable set enable_seqscan = off
+as $$
+-- Purpose: when the call of the current attempt started; null if it did not.
+-- Reads:   events.
+begin
+	return (
+		select e.ts from autopost.events e
+		where e.workspace_id = p_delivery.workspace_id
+		and e.delivery_id = p_delivery.delivery_id
+		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
+		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
+		limit 1);
+end
+$$;
+
+create or replace function autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamptz) returns jsonb
+language plpgsql stable set enable_seqscan = off
+as $$
+-- Purpose: when the calls of these deliveries, claimed at p_since or later, started:
+--          {"delivery_id/attempt": ts}. One index probe per delivery: a cached plan may come from
+--          an empty partition without statistics.
+-- Reads:   events.
+begin
+	return (
+		select coalesce(jsonb_object_agg(u.id || '/' || e.attempt, e.ts), '{}')
+		from unnest(p_ids) u (id)
+		cross join lateral (
+			select e.attempt, e.ts from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = u.id and e.action = 'send_attempt'
+			and e.ts >= p_since and e.ts < p_since + interval '2 days' offset 0) e);
+end
+$$;
+
+create or replace function autopost.late_start(p_delivery_id uuid, p_trace_id uuid) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the meta of a send_attempt that the commit writes because start_call was left out.
+select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+create or replace function autopost.record_late_start(p_workspace_id text, p_delivery autopost.deliveries) returns void
+language plpgsql
+as $$
+-- Purpose: writes the send_attempt of a call without start_call.
+-- Writes:  events (send_attempt).
+begin
+	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+		meta)
+	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
+		p_delivery.claimed_at, 'send_attempt',
+		p_delivery.attempt, 'ok', autopost.late_start(p_delivery.delivery_id, p_delivery.trace_id));
+end
+$$;
+
+create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries,
+	p_claim_token text, p_what text) returns jsonb
+language plpgsql
+as $$
+-- Purpose: the answer to a commit of an ended claim: the stored answer if this claim was settled,
+--          else a refusal with an event.
+-- Writes:  events (stale_commit).
+begin
+	if p_delivery.settled ->> 'token' = p_claim_token then
+		return (p_delivery.settled -> 'answer') || '{"repeated": true}';
+	end if;
+	if p_delivery.delivery_id is null then
+		return jsonb_build_object('applied', false, 'reason', 'unknown_delivery');
+	end if;
+	perform autopost.emit_event(p_workspace_id, 'stale_commit', 'error', p_delivery, null,
+		jsonb_build_object('call', p_what, 'status', p_delivery.status));
+	return jsonb_build_object('applied', false, 'reason', 'stale', 'status', p_delivery.status);
+end
+$$;
+
+create or replace function autopost.finish_attempt(
+	p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb, p_next_retry_at timestamptz,
+		p_provider_message_id text
+) returns jsonb
+language plpgsql
+as $$
+-- Purpose: moves a locked delivery in flight to p_status, releases its place, and stores the answer
+--          for a repeated commit. A sent delivery without start_call gets its send_attempt.
+-- Returns: the answer of the commit.
+-- Locks:   channel_gates.
+-- Reads:   events.
+-- Writes:  deliveries, channel_gates, events (send_attempt).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_call_at timestamptz := autopost.call_started_at(p_delivery);
+	v_was_sending int := (p_delivery.status = 'sending')::int;
+	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
+		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
+begin
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery),
+			autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
+	end if;
+	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
+		perform autopost.record_late_start(p_workspace_id, p_delivery);
+		v_call_at := p_delivery.claimed_at;
+	end if;
+	update autopost.deliveries d
+	set status = p_status, quota_held = false,
+		claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null, sending_lease_until = null,
+			send_at = null,
+		-- After an unknown outcome it stays the time of that call, whatever failed later.
+		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
+			then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
+		last_error = coalesce(p_error, d.last_error),
+		next_retry_at = p_next_retry_at,
+		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
+		sent_at = case when p_status = 'sent' then v_now end,
+		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
+		settled = case when p_delivery.claim_token is not null
+			then jsonb_build_object('token', p_delivery.claim_token, 'answer', v_answer) end,
+		updated_at = v_now
+	where d.workspace_id = p_workspace_id
+	and d.delivery_id = p_delivery.delivery_id;
+	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
+	return v_answer;
+end
+$$;
+
+create or replace function autopost.settle_sent(p_workspace_id text, p_delivery autopost.deliveries,
+	p_provider_message_id text, p_raw_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel.
+-- Writes:  deliveries, channels, channel_gates, events (sent).
+declare
+	v_answer jsonb;
+begin
+	update autopost.channels c
+	set error_streak = 0
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
+	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
+	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
+		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
+	update autopost.channel_gates g
+	set last_provider_message_id = p_provider_message_id
+	where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+	return v_answer;
+end
+$$;

@@ -1,0 +1,185 @@
+create or replace function autopost.cool_down(
+	p_workspace_id text, p_channel autopost.channels, p_scope text, p_until timestamptz, p_error jsonb
+) returns void
+language plpgsql
+as $$
+-- Purpose: pauses a scope until p_until: the channel or its rate group. Two limited channels of a
+--          group within 10 s pause the group. The rows are locked.
+-- Writes:  channels, platform_limits, events (cooldown), alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_scope text := p_scope;
+begin
+	if v_scope = 'channel' then
+		if exists (
+			select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.platform = p_channel.platform
+				and c.rate_group = p_channel.rate_group
+			and c.channel_id <> p_channel.channel_id
+			and c.last_limited_at > v_now - interval '10 seconds'
+		) then
+			v_scope := 'platform';
+		end if;
+		update autopost.channels c
+		set last_limited_at = v_now, cooldown_until = greatest(c.cooldown_until, p_until)
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+	end if;
+	if v_scope = 'platform' then
+		-- The row exists and is locked, unless the channel got another group during the wait for its lock.
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		on conflict (workspace_id, platform, rate_group) do update
+		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
+	end if;
+	perform autopost.emit_note(p_workspace_id, 'cooldown', 'ok', p_channel.channel_id, null, p_error,
+		jsonb_build_object('scope', v_scope, 'rate_group', p_channel.rate_group, 'until', p_until));
+	-- the operator should know of a wait this long
+	if p_error ->> 'category' = 'TRANSIENT' and p_until >= v_now + interval '30 minutes' then
+		perform autopost.raise_alert(p_workspace_id, 'platform_wait', case v_scope when 'channel'
+			then 'channel:' || p_channel.channel_id
+			else format('group:%s/%s', p_channel.platform, p_channel.rate_group) end, p_error,
+				jsonb_build_object('until', p_until));
+	end if;
+end
+$$;
+
+create or replace function autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries,
+	p_channel autopost.channels, p_error jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles a call with an unknown outcome by the channel's on_unknown. hold waits for a
+--          person. reconcile sends again at most unknown_allowance times (once) per delivery.
+--          resend sends again while attempts are left; so does reconcile where a repeated call has
+--          no effect (platforms.idempotent). A delivery that may not be sent again becomes
+--          failed_permanent with the code unknown_outcome. Nothing is sent again before
+--          platforms.settle_seconds and the platform's own wait are over.
+-- Reads:   platforms, events.
+-- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
+--          send_attempt).
+declare
+	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
+		'cause', p_error -> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
+	v_delivery autopost.deliveries := p_delivery;
+	v_platform autopost.platforms;
+	v_on_unknown text := p_channel.on_unknown;
+	v_next timestamptz;
+begin
+	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
+	if v_on_unknown = 'reconcile' and v_platform.idempotent then
+		v_on_unknown := 'resend';
+	end if;
+	-- the call did start
+	perform autopost.record_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null;
+	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
+	update autopost.deliveries d
+	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error,
+		jsonb_build_object('policy', v_on_unknown));
+	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
+	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
+		v_error := v_error || '{"category": "PERMANENT"}';
+		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
+		return autopost.finish_attempt(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
+	end if;
+	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
+		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt,
+			(p_error ->> 'retry_after_ms')::numeric, random()::numeric),
+			make_interval(secs => v_platform.settle_seconds)) end;
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error,
+		jsonb_build_object('next_retry_at', v_next));
+	return autopost.finish_attempt(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
+end
+$$;
+
+create or replace function autopost.settle_transient(
+	p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb,
+		p_not_before timestamptz
+) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
+--          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
+--          breaker of the group is open, an outage does not cost an attempt; nor does a failure
+--          whose policy says so, at most max_attempts times.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
+--          dead_letter, cooldown).
+declare
+	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
+	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric);
+	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
+	v_granted boolean := (not v_policy.costs_attempt
+		and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
+		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
+			p_channel.rate_group));
+begin
+	if v_granted then
+		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
+		update autopost.deliveries d
+		set granted_attempts = p_delivery.granted_attempts
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
+	end if;
+	if p_error ->> 'scope' in ('channel', 'platform')
+		and ((p_error ->> 'retry_after_ms')::numeric > 0 or autopost.is_rate_limit(p_error)) then
+		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
+	end if;
+	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
+		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
+		return autopost.finish_attempt(p_workspace_id, p_delivery, 'dead', p_error, null, null);
+	end if;
+	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', p_delivery, p_error,
+		jsonb_build_object('next_retry_at', v_next, 'granted', case when v_granted then true end));
+	return autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', p_error, v_next, null);
+end
+$$;
+
+create or replace function autopost.settle_permanent(p_workspace_id text, p_delivery autopost.deliveries,
+	p_channel autopost.channels, p_error jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles a failure that a retry cannot fix. Scope delivery: only this delivery fails.
+--          Scope channel: the channel pauses, and is disabled after a streak; for a refused
+--          credential, all its channels pause as long as deliveries may wait. Scope platform: the
+--          rate group cools down. The rows are locked.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, events (failed_permanent,
+--          channel_paused, channel_disabled, cooldown).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_lost boolean := autopost.is_auth_lost(p_error);
+	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
+		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
+	v_streak int;
+	v_answer jsonb;
+begin
+	perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', p_delivery, p_error, null);
+	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'failed_permanent', p_error, null, null);
+	if p_error ->> 'scope' = 'channel' then
+		update autopost.channels c
+		set error_streak = c.error_streak + 1,
+			paused_until = greatest(c.paused_until, v_paused_until),
+			enabled = c.enabled and c.error_streak + 1 < autopost.setting('disable_after_permanent_streak'),
+			auth_lost_at = case when v_lost and not (c.auth_held and c.paused_until > v_now)
+				then v_now else c.auth_lost_at end,
+			auth_held = v_lost or (c.auth_held and c.paused_until > v_now),
+			updated_at = v_now
+		where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
+		returning c.error_streak into v_streak;
+		perform autopost.emit_note(p_workspace_id, 'channel_paused', 'error', p_delivery.channel_id, null, p_error,
+			jsonb_build_object('until', v_paused_until, 'streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		if p_channel.enabled and v_streak >= autopost.setting('disable_after_permanent_streak') then
+			perform autopost.emit_note(p_workspace_id, 'channel_disabled', 'error', p_delivery.channel_id, null,
+				p_error,
+				jsonb_build_object('streak', v_streak, 'delivery_id', p_delivery.delivery_id));
+		end if;
+		if v_lost then
+			perform autopost.lose_auth(p_workspace_id, p_channel, p_error, v_paused_until);
+		end if;
+	elsif p_error ->> 'scope' = 'platform' then
+		perform autopost.cool_down(p_workspace_id, p_channel, 'platform',
+			v_now + autopost.setting_interval('platform_cooldown_seconds'), p_error);
+	end if;
+	return v_answer;
+end
+$$;

@@ -1,0 +1,96 @@
+-- +goose Up
+-- Workspaces, roles, keys of the API, and the audit log.
+
+create table autopost.workspaces (
+	workspace_id text not null primary key check (workspace_id <> '' and workspace_id <> '*'),
+	name         text not null default '',
+	-- active: takes and sends posts. paused: takes posts, sends nothing. disabled: refuses posts.
+	status       text not null default 'active' check (status in ('active', 'paused', 'disabled')),
+	created_at   timestamptz not null default now(),
+	updated_at   timestamptz not null default now()
+);
+
+-- The workspaces ('*' = all) of a login role and of its members.
+create table autopost.role_workspaces (
+	role_name    text not null,
+	workspace_id text not null,
+	created_at   timestamptz not null default now(),
+	primary key (role_name, workspace_id)
+);
+insert into autopost.role_workspaces (role_name, workspace_id)
+values ('autopost_owner', '*'), ('autopost_engine', '*');
+
+-- Finds the workspace of a secret by its hash. Triggers on the tables with secrets write it.
+create table autopost.secret_lookup (
+	kind         text not null check (kind in ('webhook_push', 'bot_webhook', 'api_key')),
+	secret_hash  text not null check (secret_hash ~ '^[0-9a-f]{64}$'),
+	workspace_id text not null,
+	subject_id   text not null,
+	primary key (kind, secret_hash)
+);
+create index secret_lookup_subject on autopost.secret_lookup (workspace_id, kind, subject_id);
+
+create table autopost.api_keys (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	key_id       uuid not null,
+	name         text not null check (name <> ''),
+	role         text not null check (role in ('viewer', 'editor', 'approver', 'operator', 'owner')),
+	secret_hash  text not null check (secret_hash ~ '^[0-9a-f]{64}$'),
+	enabled      boolean not null default true,
+	created_at   timestamptz not null default now(),
+	scopes       text[] not null default '{}', -- "RESOURCE:read" or "RESOURCE:write"; empty: all that the role may do
+	expires_at   timestamptz,
+	last_used_at timestamptz, -- exact to the hour
+	replaced_by  uuid, -- the key that replaced it by rotation
+	updated_at   timestamptz not null default now(),
+	primary key (workspace_id, key_id)
+);
+
+-- Answers of API writes by key and Idempotency-Key. A repeated request gets the same answer.
+create table autopost.api_requests (
+	workspace_id    text not null,
+	key_id          uuid not null,
+	idempotency_key text not null check (idempotency_key <> ''),
+	request_hash    text not null check (request_hash ~ '^[0-9a-f]{64}$'),
+	answer          jsonb not null,
+	created_at      timestamptz not null,
+	expires_at      timestamptz not null,
+	primary key (workspace_id, key_id, idempotency_key),
+	foreign key (workspace_id, key_id) references autopost.api_keys (workspace_id, key_id)
+);
+create index api_requests_expiry on autopost.api_requests (workspace_id, expires_at);
+
+-- Operator actions. Append-only: triggers refuse updates, truncation and early removal.
+create table autopost.admin_audit_log (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	id           uuid not null, -- sorts by time
+	ts           timestamptz not null,
+	operator     text not null check (operator <> ''),
+	action       text not null check (action <> ''), -- name of the SQL function
+	reason       text not null check (reason <> ''),
+	subject      text not null, -- "channel:news", "group:telegram/bot", "deliveries"
+	before       jsonb not null, -- changed fields by row id, old values
+	after        jsonb not null, -- changed fields by row id, new values
+	seq          bigint not null,
+	prev_hash    text not null, -- hash of the row before: the rows of a workspace form a chain
+	hash         text not null,
+	primary key (workspace_id, id),
+	unique (workspace_id, seq)
+);
+create index admin_audit_log_subject on autopost.admin_audit_log (workspace_id, subject, id);
+create index admin_audit_log_action on autopost.admin_audit_log (workspace_id, action, id);
+create index admin_audit_log_operator on autopost.admin_audit_log (workspace_id, operator, id);
+
+-- Both ends of a workspace's chain: the newest row, and the last row that retention removed.
+create table autopost.audit_heads (
+	workspace_id text not null primary key references autopost.workspaces (workspace_id),
+	seq          bigint not null default 0,
+	hash         text not null default repeat('0', 64),
+	base_seq     bigint not null default 0,
+	base_hash    text not null default repeat('0', 64)
+);
+
+-- Digest of the installed views and functions; one row.
+create table autopost.installed_functions (
+	digest text not null primary key
+);

@@ -1,0 +1,35 @@
+-- +goose Up
+-- Events: the append-only history of posts. One partition per day, no foreign keys.
+
+create table autopost.events (
+	workspace_id text not null,
+	id           uuid not null,
+	delivery_id  uuid,
+	message_id   uuid,
+	channel_id   text,
+	ts           timestamptz not null,
+	action       text not null check (action in (
+		'enqueue', 'validation_failed', 'send_attempt', 'sent', 'retry_scheduled', 'dedup_suppressed',
+		'failed_permanent',
+		'dead_letter', 'channel_paused', 'channel_disabled', 'channel_enabled', 'channel_moved', 'message_tag_mismatch',
+		'sending_lease_expired', 'claimed_lease_expired', 'manual_requeue', 'auth_rotated', 'ingress_rate_limited',
+		'ingress_payload_rejected', 'ingress_dedup_dropped', 'ingress_config_error', 'unknown_outcome',
+		'unknown_resolved',
+		'released', 'cooldown', 'breaker', 'submission_failed', 'stale_commit', 'manual_skip',
+		'auth_lost', 'auth_refreshed', 'auth_expiring',
+		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void')),
+	attempt      int not null default 0 check (attempt >= 0),
+	result       text not null check (result in ('ok', 'error')),
+	error        jsonb,
+	payload_ref  text,
+	meta         jsonb not null default '{}',
+	primary key (workspace_id, ts, id)
+) partition by range (ts);
+create index events_delivery on autopost.events (workspace_id, delivery_id, ts) where delivery_id is not null;
+-- Events of a message without a delivery. Those of its deliveries are found by delivery.
+create index events_message on autopost.events (workspace_id, message_id, ts)
+	where message_id is not null and delivery_id is null;
+create index events_ts on autopost.events using brin (ts);
+-- Rows without a partition of their own. A row here means that ensure_event_partitions is late.
+create table autopost.events_default partition of autopost.events default;
+alter table autopost.events alter column workspace_id set statistics 0; -- as channels

@@ -1,0 +1,51 @@
+-- A workspace sees only its own media. Sizes are limited by kind. One session at a time removes
+-- objects without rows.
+begin;
+\ir fake_clock.sql
+\ir world.sql
+select plan(19);
+
+insert into autopost.workspaces (workspace_id) values ('v');
+create function test.ref(p_digit int) returns text
+language sql
+as $$
+select 'sha256:' || repeat(p_digit::text, 64)
+$$;
+create function test.put(p_digit int, p_kind text, p_bytes bigint) returns jsonb
+language sql
+as $$
+select autopost.put_media_origin('w', test.ref(p_digit), 'file:///' || p_digit, 'a/b', p_bytes, p_kind, 4, 3)
+$$;
+
+select is(test.put(1, 'image', 10485760), '{"applied": true}');
+select is(test.put(2, 'image', 10485761), '{"applied": false, "reason": "too_large", "limit": 10485760}');
+select is(test.put(2, 'video', 52428800), '{"applied": true}');
+select is(test.put(3, 'file', 52428801), '{"applied": false, "reason": "too_large", "limit": 52428800}');
+select test.set('max_media_bytes_video', '2147483648');
+select is(test.put(3, 'audio', 2147483648), '{"applied": true}', 'past what an integer holds');
+
+select is(autopost.get_media_origin('w', test.ref(1)),
+	jsonb_build_object('blob_ref', test.ref(1), 'origin_url', 'file:///1',
+	'content_type', 'a/b', 'kind', 'image', 'size_bytes', 10485760, 'width', 4, 'height', 3));
+select is(autopost.get_media_origin('v', test.ref(1)), null, 'another workspace does not hold it');
+select is(autopost.get_media_origin('w', test.ref(9)), null);
+update autopost.media_origin set deleted_at = autopost.now_ts() where blob_ref = test.ref(1);
+select is(autopost.get_media_origin('w', test.ref(1)), null, 'nor one that has forgotten it');
+
+select is((select jsonb_agg(o.value -> 'forgotten') from jsonb_array_elements(autopost.list_media_origins('w', 10)) o),
+	'[true, false, false]');
+select is(autopost.list_media_origins('w', 1) -> 0 ->> 'blob_ref', test.ref(1));
+select is(autopost.list_media_origins('v', 10), '[]');
+
+select is(autopost.list_unknown_media(array[test.ref(1), test.ref(2), test.ref(7), test.ref(8)]),
+	jsonb_build_array(test.ref(7), test.ref(8)));
+select is(autopost.list_unknown_media('{}'), '[]');
+select is(autopost.begin_media_removal(test.ref(2)), '{"applied": false, "reason": "held"}');
+select is(autopost.begin_media_removal(test.ref(7)) - 'token', '{"applied": true}');
+select is(autopost.begin_media_removal(test.ref(7)), '{"applied": false, "reason": "busy"}');
+select is(test.put(7, 'image', 1), '{"applied": false, "reason": "being_removed"}');
+select test.tick('10 minutes');
+select is(autopost.begin_media_removal(test.ref(7)) - 'token', '{"applied": true}', 'the first one is taken for dead');
+
+select * from finish();
+rollback;

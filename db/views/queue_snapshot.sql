@@ -1,0 +1,21 @@
+-- Open and failed deliveries by status. Sent ones are not counted: no index holds them.
+create or replace view autopost.queue_snapshot_rows as
+select d.workspace_id, d.status, count(*) as deliveries, min(d.due_at) as oldest_due_at
+from autopost.deliveries d
+where d.status in ('queued', 'retry')
+group by d.workspace_id, d.status
+union all
+select d.workspace_id, d.status, count(*), min(d.due_at)
+from autopost.deliveries d
+where d.status in ('claimed', 'sending')
+group by d.workspace_id, d.status
+union all
+select d.workspace_id, d.status, count(*), min(d.due_at)
+from autopost.deliveries d
+where d.status in ('dead', 'failed_permanent')
+group by d.workspace_id, d.status;
+
+create or replace view autopost.queue_snapshot with (security_barrier = true) as
+select v.workspace_id, v.status, v.deliveries, v.oldest_due_at
+from autopost.queue_snapshot_rows v
+where v.workspace_id = any (array(select r.workspace_id from autopost.readable_workspaces r));

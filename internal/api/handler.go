@@ -1,0 +1,126 @@
+// Package api serves the JSON API, and /healthz and /readyz.
+//
+// It holds no invariant. Each operation calls one database function for the
+// workspace of the caller's key. Each resource has one file. Package rest holds
+// the parts that all operations share.
+package api
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"autopost/internal/api/rest"
+	"autopost/internal/problem"
+)
+
+// Deps are the dependencies of the API.
+type Deps struct {
+	Store Store
+	Media Media
+	// Checks are the checks of /readyz. Their names are public.
+	Checks []Check
+	Log    *slog.Logger
+}
+
+// Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
+func Handler(deps Deps) http.Handler {
+	inner := http.NewServeMux()
+	api := newAPI(inner, deps)
+	inner.HandleFunc("/", notFound(inner))
+
+	mux := http.NewServeMux()
+	mux.Handle("GET /openapi.json", description(api.API))
+	mux.Handle("GET /docs", docs(api.API))
+	mux.HandleFunc("GET /healthz", alive)
+	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
+	mux.HandleFunc("/", notFound(mux))
+
+	guarded := api.Authenticate(api.Bound(inner))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// This comes before any routing, so that a caller without a key cannot learn from a redirect or a 404 which
+		// paths exist.
+		if at := path.Clean("/" + r.URL.Path); at == "/api" || strings.HasPrefix(at, "/api/") {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// server runs the operations of the API.
+type server struct {
+	*rest.Server
+
+	db Store
+}
+
+// newAPI registers every operation on mux.
+func newAPI(mux *http.ServeMux, deps Deps) *server {
+	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Log: deps.Log}, db: deps.Store}
+	registerAll(d, deps.Media)
+	complete(d.API.OpenAPI())
+	return d
+}
+
+func apiConfig() huma.Config {
+	cfg := huma.DefaultConfig("autopost", "1")
+	cfg.Info.Description = "All operations on a workspace. An API key belongs to one workspace. Lists have pages with next_cursor. Every write accepts an " +
+		"Idempotency-Key. A manual change requires a reason, and most have dry_run. A refusal is a problem (RFC 9457)."
+	// description serves the document. The page of huma would load scripts from another host.
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
+	cfg.CreateHooks = nil
+	cfg.DefaultFormat = "application/json"
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Formats = map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"key": {Type: "http", Scheme: "bearer", Description: "An API key of one workspace: Authorization: Bearer KEY."},
+	}
+	cfg.Security = []map[string][]string{{"key": {}}}
+	return cfg
+}
+
+// Description returns the OpenAPI document of the API, indented.
+func Description() ([]byte, error) {
+	d := newAPI(http.NewServeMux(), Deps{})
+	text, err := json.MarshalIndent(d.API.OpenAPI(), "", "  ")
+	return append(text, '\n'), err
+}
+
+func description(api huma.API) http.Handler {
+	spec, err := json.Marshal(api.OpenAPI())
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err != nil {
+			problem.Write(w, problem.New(http.StatusInternalServerError, "The description of the API could not be encoded."))
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		// The caller may be gone. There is no other way to report that.
+		_, _ = w.Write(spec)
+	})
+}
+
+// notFound answers requests without a route: 405 if the path has other methods, else 404.
+func notFound(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
+			probe := r.Clone(r.Context())
+			probe.Method = method
+			if _, pattern := mux.Handler(probe); pattern != "/" && pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			problem.Write(w, problem.New(http.StatusMethodNotAllowed, "The method must be "+strings.Join(allowed, ", ")+"."))
+			return
+		}
+		problem.Write(w, problem.New(http.StatusNotFound, "This path does not exist."))
+	}
+}

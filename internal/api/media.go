@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"autopost"
+	"autopost/internal/api/rest"
+	"autopost/internal/media"
+	"autopost/internal/problem"
+)
+
+// stall is the longest pause between two parts of an upload.
+const stall = time.Minute
+
+// Uploads stores uploaded content. *media.WorkspaceStore implements it.
+type Uploads interface {
+	// Put stores the content of r and registers it for the workspace. A *media.Rejection means that the content is
+	// refused; media.ErrBusy that a later attempt may succeed.
+	Put(ctx context.Context, workspace string, r io.Reader, kind autopost.MediaKind) (media.Origin, error)
+}
+
+// Media stores uploads, limits their size, and sends them to platforms.
+type Media struct {
+	Uploads   Uploads
+	Limits    media.Limits
+	Platforms Platforms
+}
+
+// stored is a medium in the media store.
+type stored struct {
+	Applied     bool   `json:"applied"`
+	BlobRef     string `json:"blob_ref" example:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"For media[].blob_ref of a post."`
+	Kind        string `json:"kind" example:"image"`
+	ContentType string `json:"content_type" example:"image/png" doc:"The type of the content."`
+	SizeBytes   int64  `json:"size_bytes" example:"67"`
+	Width       int    `json:"width" doc:"Pixels of a picture; 0 for other media."`
+	Height      int    `json:"height"`
+}
+
+type uploadInput struct {
+	rest.Once
+	Kind string `query:"kind" required:"true" enum:"image,video,audio,file,animation" doc:"The use of the medium. The content must have a matching type." example:"image"`
+	body io.Reader
+	// length is -1 if there is no Content-Length.
+	length int64
+}
+
+// Resolve implements huma.Resolver. It keeps the body as a stream.
+func (in *uploadInput) Resolve(ctx huma.Context) []error {
+	in.body, in.length = rest.Body(ctx, stall)
+	return nil
+}
+
+func registerMedia(d *server, m Media) {
+	rest.Register(d.Server, rest.Operation{
+		ID: "upload-media", Method: http.MethodPost, Path: "/media", Summary: "Upload a medium", Status: http.StatusCreated, Answer: stored{}, Stream: true,
+		Description: "Streams a medium into the media store, with a Content-Length or chunked. A picture may have MAX_MEDIA_BYTES_IMAGE bytes, other media MAX_MEDIA_BYTES_VIDEO bytes. " +
+			"The same content is stored once. A medium without a post is deleted after some time.",
+	}, func(ctx context.Context, in *uploadInput) (rest.Reply, error) {
+		return upload(ctx, d, m, in)
+	})
+}
+
+func upload(ctx context.Context, d *server, m Media, in *uploadInput) (rest.Reply, error) {
+	kind := autopost.MediaKind(in.Kind)
+	limit := m.Limits.Of(kind)
+	tooLarge := problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("A medium of this kind may have up to %d bytes. Send a smaller one.", limit))
+	if in.length > limit {
+		return rest.Reply{}, tooLarge
+	}
+	// Put registers the medium, so that no cleanup deletes the object. The write below finds the row and stores only the answer.
+	origin, err := m.Uploads.Put(ctx, rest.Caller(ctx).WorkspaceID, in.body, kind)
+	rejection := (*media.Rejection)(nil)
+	switch {
+	case errors.As(err, &rejection) && rejection.Code == autopost.CodeMediaTooLarge:
+		return rest.Reply{}, tooLarge
+	case errors.As(err, &rejection):
+		return rest.Reply{}, rest.Wrong("body", rejection.Message, "send the medium and its kind")
+	case errors.Is(err, media.ErrBusy):
+		return rest.Reply{}, huma.ErrorWithHeaders(
+			problem.New(http.StatusServiceUnavailable, "The same content is being removed. Send it again."), http.Header{"Retry-After": {rest.RetrySeconds}})
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return rest.Reply{}, problem.New(http.StatusBadRequest, "The body ended before it was complete.")
+	case err != nil:
+		return rest.Reply{}, d.StorageProblem(ctx, err)
+	}
+	shown := map[string]any{"blob_ref": origin.BlobRef, "kind": in.Kind, "content_type": origin.ContentType, "size_bytes": origin.SizeBytes,
+		"width": origin.Width, "height": origin.Height}
+	return d.Write(ctx, in.Once, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+		a.Once.RequestHash = rest.HashWith(ctx, origin.SHA256)
+		return d.db.PutUpload(ctx, a, origin, shown)
+	})
+}

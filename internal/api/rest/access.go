@@ -1,0 +1,165 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"autopost/internal/problem"
+)
+
+// The roles. Each role may do everything that the earlier ones may.
+const (
+	Viewer   = "viewer"
+	Editor   = "editor"
+	Approver = "approver"
+	Operator = "operator"
+	Owner    = "owner"
+)
+
+var roles = []string{Viewer, Editor, Approver, Operator, Owner}
+
+// Need is what an operation requires of a key: this role or a later one, and this scope if the key has scopes.
+type Need struct {
+	Role  string
+	Scope string
+}
+
+// access lists the requirement of each operation. An operation without an entry cannot be registered.
+var access = map[string]Need{
+	"list-posts":       {Viewer, "posts:read"},
+	"get-post":         {Viewer, "posts:read"},
+	"submit-post":      {Editor, "posts:write"},
+	"plan-post":        {Viewer, "posts:read"},
+	"list-messages":    {Viewer, "messages:read"},
+	"get-message":      {Viewer, "messages:read"},
+	"list-runs":        {Viewer, "runs:read"},
+	"get-run":          {Viewer, "runs:read"},
+	"upload-media":     {Editor, "media:write"},
+	"proxy-media":      {Editor, "media:write"},
+	"list-deliveries":  {Viewer, "deliveries:read"},
+	"get-delivery":     {Viewer, "deliveries:read"},
+	"preview-delivery": {Viewer, "deliveries:read"},
+
+	"requeue-deliveries": {Operator, "deliveries:write"},
+	"skip-deliveries":    {Operator, "deliveries:write"},
+	"resolve-delivery":   {Operator, "deliveries:write"},
+	"release-stale":      {Operator, "deliveries:write"},
+
+	"list-acts":       {Viewer, "acts:read"},
+	"cancel-acts":     {Editor, "acts:write"},
+	"edit-delivery":   {Editor, "acts:write"},
+	"delete-delivery": {Editor, "acts:write"},
+	"pin-delivery":    {Editor, "acts:write"},
+	"unpin-delivery":  {Editor, "acts:write"},
+	"edit-post":       {Editor, "acts:write"},
+	"delete-post":     {Editor, "acts:write"},
+	"pin-post":        {Editor, "acts:write"},
+	"unpin-post":      {Editor, "acts:write"},
+
+	"list-channels":       {Viewer, "channels:read"},
+	"get-channel":         {Viewer, "channels:read"},
+	"put-channel":         {Operator, "channels:write"},
+	"pause-channel":       {Operator, "channels:write"},
+	"resume-channel":      {Operator, "channels:write"},
+	"enable-channel":      {Operator, "channels:write"},
+	"disable-channel":     {Operator, "channels:write"},
+	"rotate-channel-auth": {Owner, "channels:write"},
+	"list-chats":          {Viewer, "chats:read"},
+	"list-groups":         {Viewer, "groups:read"},
+	"get-group":           {Viewer, "groups:read"},
+	"put-group":           {Operator, "groups:write"},
+	"disable-group":       {Operator, "groups:write"},
+	"enable-group":        {Operator, "groups:write"},
+
+	"list-templates":   {Viewer, "templates:read"},
+	"get-template":     {Viewer, "templates:read"},
+	"preview-template": {Viewer, "templates:read"},
+	"put-template":     {Editor, "templates:write"},
+	"enable-template":  {Editor, "templates:write"},
+
+	"list-endpoints":          {Viewer, "endpoints:read"},
+	"get-endpoint":            {Viewer, "endpoints:read"},
+	"put-endpoint":            {Owner, "endpoints:write"},
+	"rotate-endpoint":         {Owner, "endpoints:write"},
+	"disable-endpoint":        {Owner, "endpoints:write"},
+	"put-workspace":           {Owner, "workspaces:write"},
+	"list-sources":            {Viewer, "sources:read"},
+	"get-source":              {Viewer, "sources:read"},
+	"put-source":              {Operator, "sources:write"},
+	"list-webhooks":           {Viewer, "webhooks:read"},
+	"get-webhook":             {Viewer, "webhooks:read"},
+	"put-webhook":             {Owner, "webhooks:write"},
+	"test-webhook":            {Operator, "webhooks:write"},
+	"replay-webhook":          {Operator, "webhooks:write"},
+	"list-webhook-deliveries": {Viewer, "webhooks:read"},
+	"list-quotas":             {Viewer, "quotas:read"},
+	"get-quota":               {Viewer, "quotas:read"},
+	"put-quota":               {Operator, "quotas:write"},
+	"lift-quota":              {Operator, "quotas:write"},
+	"list-budgets":            {Viewer, "budgets:read"},
+	"get-budget":              {Viewer, "budgets:read"},
+	"put-budget":              {Owner, "budgets:write"},
+	"list-workspaces":         {Viewer, "workspaces:read"},
+	"get-workspace":           {Viewer, "workspaces:read"},
+	"list-settings":           {Viewer, "settings:read"},
+	"get-setting":             {Viewer, "settings:read"},
+
+	"list-credentials":   {Viewer, "credentials:read"},
+	"get-credential":     {Viewer, "credentials:read"},
+	"requeue-credential": {Operator, "credentials:write"},
+
+	"list-alerts":        {Viewer, "alerts:read"},
+	"get-alert":          {Viewer, "alerts:read"},
+	"acknowledge-alert":  {Operator, "alerts:write"},
+	"list-alert-targets": {Operator, "alerts:read"},
+	"get-alert-target":   {Operator, "alerts:read"},
+	"put-alert-target":   {Owner, "alerts:write"},
+	"test-alert-target":  {Operator, "alerts:write"},
+	"get-health":         {Viewer, "health:read"},
+
+	"get-queue":    {Viewer, "queue:read"},
+	"get-forecast": {Viewer, "queue:read"},
+	"list-events":  {Viewer, "events:read"},
+	"list-audit":   {Operator, "audit:read"},
+
+	"list-keys":   {Owner, "keys:read"},
+	"get-key":     {Owner, "keys:read"},
+	"disable-key": {Owner, "keys:write"},
+}
+
+// Access returns the requirement of an operation; ok is false for an unknown operation.
+func Access(operation string) (need Need, ok bool) {
+	need, ok = access[operation]
+	return need, ok
+}
+
+// Scopes returns all scopes in alphabetical order.
+func Scopes() []string {
+	var all []string
+	for _, need := range access {
+		all = append(all, need.Scope)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// role describes the required role.
+func (n Need) role() string {
+	if more := roles[slices.Index(roles, n.Role)+1:]; len(more) > 0 {
+		return fmt.Sprintf("%s, or a higher one: %s", n.Role, strings.Join(more, ", "))
+	}
+	return n.Role
+}
+
+// refusal returns nil if the key is allowed.
+func (n Need) refusal(k Key) *problem.Problem {
+	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
+		return problem.New(http.StatusForbidden, fmt.Sprintf("This key has the role %s. The operation needs %s.", k.Role, n.role()))
+	}
+	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
+		return problem.New(http.StatusForbidden, fmt.Sprintf("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope))
+	}
+	return nil
+}

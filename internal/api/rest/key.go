@@ -1,0 +1,118 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"autopost/internal/problem"
+)
+
+// keyConcurrency is how many requests of one key a daemon runs at once.
+const keyConcurrency = 64
+
+// Key is the API key of a caller. It belongs to one workspace and has one role.
+type Key struct {
+	WorkspaceID string `json:"workspace_id"`
+	KeyID       string `json:"key_id"`
+	Name        string `json:"name"`
+	Role        string `json:"role"`
+	// Scopes narrow the role; empty means everything that the role may do.
+	Scopes []string `json:"scopes"`
+	// Unseen means that TouchAPIKey has a use to record.
+	Unseen bool `json:"unseen"`
+}
+
+// operator returns the name for the audit log.
+func (k Key) operator() string { return fmt.Sprintf("%s (api key %s)", k.Name, k.KeyID) }
+
+type callerKey struct{}
+
+// Caller returns the key that authenticated the request.
+func Caller(ctx context.Context) Key {
+	key, _ := ctx.Value(callerKey{}).(Key)
+	return key
+}
+
+// Authenticate requires a valid key and limits the running requests of each key.
+func (d *Server) Authenticate(next http.Handler) http.Handler {
+	busy := counter{of: map[string]int{}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, err := d.resolve(r)
+		if err != nil {
+			d.Log.Error("admin.unavailable", "error", err)
+			w.Header().Set("Retry-After", RetrySeconds)
+			problem.Write(w, problem.New(http.StatusServiceUnavailable, unavailable))
+			return
+		}
+		if key == nil {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
+			problem.Write(w, problem.New(http.StatusUnauthorized, "The request has no valid API key. Send one as Authorization: Bearer KEY."))
+			return
+		}
+		if !busy.enter(key.KeyID) {
+			w.Header().Set("Retry-After", "1")
+			problem.Write(w, problem.New(http.StatusTooManyRequests, fmt.Sprintf("This key has %d running requests. Wait for their answers.", keyConcurrency)))
+			return
+		}
+		defer busy.leave(key.KeyID)
+		if key.Unseen {
+			d.touch(r, *key)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, *key)))
+	})
+}
+
+// touch records the use of a key. A failure does not affect the request.
+func (d *Server) touch(r *http.Request, key Key) {
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	if err := d.Store.TouchAPIKey(ctx, key.WorkspaceID, key.KeyID); err != nil {
+		d.Log.Warn("admin.use_not_noted", "workspace_id", key.WorkspaceID, "key_id", key.KeyID, "error", err)
+	}
+}
+
+// resolve returns nil if the request has no valid key.
+func (d *Server) resolve(r *http.Request) (*Key, error) {
+	scheme, secret, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	secret = strings.TrimSpace(secret)
+	if !found || !strings.EqualFold(scheme, "Bearer") || secret == "" {
+		return nil, nil
+	}
+	hash := sha256.Sum256([]byte(secret))
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	key, err := d.Store.ResolveAPIKey(ctx, hex.EncodeToString(hash[:]))
+	if err != nil {
+		return nil, fmt.Errorf("resolve api key: %w", err)
+	}
+	return key, nil
+}
+
+// counter counts the running requests of each key.
+type counter struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (c *counter) enter(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[key] >= keyConcurrency {
+		return false
+	}
+	c.of[key]++
+	return true
+}
+
+func (c *counter) leave(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[key]--; c.of[key] == 0 {
+		delete(c.of, key)
+	}
+}

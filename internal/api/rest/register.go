@@ -1,0 +1,145 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Operation is one route of the API.
+type Operation struct {
+	// ID is the key in the table access.
+	ID     string
+	Method string
+	// Path is the path after /api/v1.
+	Path        string
+	Summary     string
+	Description string
+	// Status of a success; 0 means 200.
+	Status int
+	// Also lists further statuses: successes with the same body, or problems.
+	Also []int
+	// Answer is a value of the type of the answer.
+	Answer any
+	// Example is an example of the body; nil for an operation without a body.
+	Example any
+	// Body is a value of the type of the body, if only the database validates the body.
+	Body any
+	// Stream means that the body is a medium.
+	Stream bool
+}
+
+// Reply is a success.
+type Reply struct {
+	// Status replaces the status of the operation, unless it is 0.
+	Status   int
+	Body     json.RawMessage
+	replayed bool
+}
+
+type output struct {
+	Status   int
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this is the answer to an earlier request with the same Idempotency-Key."`
+	Body     json.RawMessage
+}
+
+// Register adds an operation. It panics if access has no entry for it.
+func Register[In any](d *Server, op Operation, do func(context.Context, *In) (Reply, error)) {
+	need, known := Access(op.ID)
+	if !known {
+		panic("access has no entry for " + op.ID)
+	}
+	if op.Status == 0 {
+		op.Status = http.StatusOK
+	}
+	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
+	described := huma.Operation{
+		OperationID: op.ID, Method: op.Method, Path: "/api/v1" + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
+		Description: fmt.Sprintf("%s\n\nNeeds the role %s. A key with scopes needs the scope %s.", op.Description, need.role(), need.Scope),
+		Tags:        []string{resource}, Errors: errorsOf(op), MaxBodyBytes: maxBody,
+		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds
+		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			if refused := need.refusal(Caller(ctx.Context())); refused != nil {
+				writeProblem(ctx, refused)
+				return
+			}
+			next(ctx)
+		}},
+		Responses: map[string]*huma.Response{},
+	}
+	for _, status := range append([]int{op.Status}, op.Also...) {
+		if status < http.StatusBadRequest {
+			described.Responses[strconv.Itoa(status)] = &huma.Response{
+				Description: "Done.",
+				Content:     map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Answer)}},
+			}
+		}
+	}
+	switch {
+	case op.Stream:
+		described.RequestBody = &huma.RequestBody{Required: true, Description: "The bytes of the medium.",
+			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
+	case op.Body != nil:
+		described.SkipValidateBody = true
+		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Body)}}}
+	}
+	huma.Register(d.API, described, func(ctx context.Context, in *In) (*output, error) {
+		reply, err := do(context.WithValue(ctx, operationKey{}, op.ID), in)
+		if err != nil {
+			return nil, err
+		}
+		out := &output{Status: op.Status, Body: reply.Body}
+		if reply.Status != 0 {
+			out.Status = reply.Status
+		}
+		if reply.replayed {
+			out.Replayed = "true"
+		}
+		return out, nil
+	})
+	if op.Example != nil {
+		registered := d.API.OpenAPI().Paths[described.Path]
+		for _, o := range []*huma.Operation{registered.Post, registered.Put, registered.Patch} {
+			if o != nil && o.OperationID == op.ID {
+				o.RequestBody.Content["application/json"].Example = op.Example
+			}
+		}
+	}
+}
+
+type operationKey struct{}
+
+// operationOf returns the id of the operation that ctx belongs to.
+func operationOf(ctx context.Context) string {
+	id, _ := ctx.Value(operationKey{}).(string)
+	return id
+}
+
+func schemaOf(api huma.API, value any) *huma.Schema {
+	kind := reflect.TypeOf(value)
+	return api.OpenAPI().Components.Schemas.Schema(kind, true, kind.Name())
+}
+
+// errorsOf returns the statuses of the problems of an operation.
+func errorsOf(op Operation) []int {
+	all := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusInsufficientStorage}
+	if strings.Contains(op.Path, "{") {
+		all = append(all, http.StatusNotFound)
+	}
+	if op.Method != http.MethodGet {
+		all = append(all, http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	for _, status := range op.Also {
+		if status >= http.StatusBadRequest {
+			all = append(all, status)
+		}
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"autopost/internal/api/rest"
+)
+
+// registerAll adds every operation of the API, in the order of the document.
+func registerAll(d *server, media Media) {
+	registerPosts(d)
+	registerPlan(d)
+	registerMessages(d)
+	registerRuns(d)
+	registerDeliveries(d)
+	registerDeliveryActs(d)
+	registerAfterwards(d)
+	registerQueue(d)
+	registerEvents(d)
+	registerMedia(d, media)
+	registerProxy(d, media.Platforms)
+	registerChannels(d)
+	registerChannelActs(d)
+	registerChats(d)
+	registerGroups(d)
+	registerTemplates(d)
+	registerEndpoints(d)
+	registerEndpointActs(d)
+	registerSources(d)
+	registerWebhooks(d)
+	registerWebhookDeliveries(d)
+	registerWebhookActs(d)
+	registerQuotas(d)
+	registerBudgets(d)
+	registerCredentials(d)
+	registerWorkspaces(d)
+	registerSettings(d)
+	registerKeys(d)
+	registerAudit(d)
+	registerAlerts(d)
+	registerAlertTargets(d)
+	registerHealth(d)
+}
+
+// Window limits a list to a time range.
+type Window struct {
+	Since string `query:"since" format:"date-time" doc:"From this instant, with offset." example:"2026-12-01T10:00:00Z"`
+	Until string `query:"until" format:"date-time" doc:"Before this instant." example:"2026-12-02T10:00:00Z"`
+}
+
+// deliveryError is the error of the last call of a delivery.
+type deliveryError struct {
+	Category     string   `json:"category" enum:"TRANSIENT,PERMANENT" example:"TRANSIENT"`
+	Scope        string   `json:"scope" enum:"delivery,channel,platform" example:"delivery"`
+	Code         string   `json:"code" example:"http_502"`
+	Known        bool     `json:"known" doc:"false if the platform may have published the post."`
+	RetryAfterMS int64    `json:"retry_after_ms,omitempty" example:"5000"`
+	Message      string   `json:"message,omitempty" example:"Bad Gateway"`
+	Raw          string   `json:"raw,omitempty" doc:"The beginning of the answer of the platform."`
+	_            struct{} `nullable:"true" additionalProperties:"true"`
+}
+
+// instant is an optional time.
+type instant = *time.Time
+
+// put is the answer to a changed row of configuration.
+type put struct {
+	Applied bool           `json:"applied" doc:"false with the reason unchanged if there was nothing to change."`
+	DryRun  bool           `json:"dry_run"`
+	Reason  string         `json:"reason,omitempty" example:"unchanged"`
+	Created bool           `json:"created,omitempty"`
+	Before  map[string]any `json:"before,omitempty" doc:"The changed fields before the change."`
+	After   map[string]any `json:"after,omitempty" doc:"The changed fields after the change."`
+	_       struct{}       `additionalProperties:"true"`
+}
+
+type patchBody = map[string]any
+
+// patch changes a row of configuration. The body holds the fields that change, and "reason".
+func (d *server) patch(ctx context.Context, in rest.AuditedWrite, c rest.Change, fields patchBody, put func(context.Context, rest.OperatorAction, any) (rest.Written, error)) (rest.Reply, error) {
+	if reason, given := fields["reason"]; given {
+		text, ok := reason.(string)
+		if !ok {
+			return rest.Reply{}, rest.Wrong("body.reason", "must be a string", "send the reason for the audit log")
+		}
+		c.Reason = text
+		delete(fields, "reason")
+	}
+	return d.Do(ctx, in, c, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) { return put(ctx, a, fields) })
+}
+
+// listOf registers the list of a kind of configuration, and the read of one row by its id.
+func listOf[Row any](d *server, kind, id, plural, path, what string) {
+	var row Row
+	list := rest.List{Function: "list_configuration", Kind: strings.ReplaceAll(kind, "-", "_"), Key: rest.ByName(id)}
+	rest.Register(d.Server, rest.Operation{
+		ID: "list-" + plural, Method: http.MethodGet, Path: path, Summary: what, Answer: rest.Listed[Row]{}, Description: "All rows by id.",
+	}, func(ctx context.Context, in *struct{ rest.Page }) (rest.Reply, error) {
+		return d.Read(ctx, list, in.Page, nil)
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "get-" + kind, Method: http.MethodGet, Path: path + "/{id}", Summary: "Get one " + kind, Answer: row, Description: "The row with this id.",
+	}, func(ctx context.Context, in *IDPath) (rest.Reply, error) {
+		return d.One(ctx, "This workspace has no such "+kind+".", rest.Query{Function: list.Function, Kind: list.Kind, Filter: map[string]any{"id": in.ID}})
+	})
+}
+
+// IDPath is an id in a path.
+type IDPath struct {
+	ID string `path:"id" maxLength:"200"`
+}

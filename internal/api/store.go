@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"autopost"
+	"autopost/internal/api/rest"
+	"autopost/internal/media"
+)
+
+// Store is what the API needs from the database. *pg.Store implements it.
+// Each method is named for the SQL function that it calls. Reads return JSON; nil means that the row does not exist.
+type Store interface {
+	rest.Store
+	reads
+	postWrites
+	channelWrites
+	configurationWrites
+}
+
+type reads interface {
+	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
+	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
+	GetDelivery(ctx context.Context, workspace, delivery string) (json.RawMessage, error)
+	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
+	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
+	// Plan takes an instant in RFC 3339; "" is now.
+	Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error)
+	// PreviewTemplate renders post in template, or in the newest enabled version if template is nil.
+	PreviewTemplate(ctx context.Context, workspace string, key TemplateKey, template any, post json.RawMessage) (json.RawMessage, error)
+}
+
+type postWrites interface {
+	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
+	// PutUpload registers origin for the workspace. shown is added to the answer.
+	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)
+	// RecordUpload uses the workspace of a; that of key is ignored.
+	RecordUpload(ctx context.Context, a rest.OperatorAction, key media.BlobKey, used autopost.Used) (rest.Written, error)
+	ManualRequeue(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
+	SkipDeliveries(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
+	// ResolveUnknown takes the verdict found, with the platform's id of the message, or absent.
+	ResolveUnknown(ctx context.Context, a rest.OperatorAction, delivery, verdict, messageID string) (rest.Written, error)
+	ReleaseStale(ctx context.Context, a rest.OperatorAction, olderThan time.Duration) (rest.Written, error)
+	RequestActs(ctx context.Context, a rest.OperatorAction, r ActRequest) (rest.Written, error)
+	CancelActs(ctx context.Context, a rest.OperatorAction, acts []string) (rest.Written, error)
+}
+
+type channelWrites interface {
+	PauseChannel(ctx context.Context, a rest.OperatorAction, channel string, pause time.Duration) (rest.Written, error)
+	ResumeChannel(ctx context.Context, a rest.OperatorAction, channel string) (rest.Written, error)
+	// RotateAuth keeps the rate group if group is "".
+	RotateAuth(ctx context.Context, a rest.OperatorAction, channel, authRef, group string) (rest.Written, error)
+	RequeueAuthLost(ctx context.Context, a rest.OperatorAction, authRef string) (rest.Written, error)
+	DisableGroup(ctx context.Context, a rest.OperatorAction, platform, group string) (rest.Written, error)
+	EnableGroup(ctx context.Context, a rest.OperatorAction, platform, group string) (rest.Written, error)
+}
+
+// configurationWrites change rows of configuration. fields marshals to a JSON object of the columns that change; null
+// restores the default.
+type configurationWrites interface {
+	PutWorkspace(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error)
+	PutChannel(ctx context.Context, a rest.OperatorAction, channel string, fields any) (rest.Written, error)
+	PutRateGroup(ctx context.Context, a rest.OperatorAction, platform, group string, fields any) (rest.Written, error)
+	// PutQuota and DeleteQuota take the id SUBJECT/SECONDS.
+	PutQuota(ctx context.Context, a rest.OperatorAction, quota string, fields any) (rest.Written, error)
+	DeleteQuota(ctx context.Context, a rest.OperatorAction, quota string) (rest.Written, error)
+	PutBudget(ctx context.Context, a rest.OperatorAction, authRef string, fields any) (rest.Written, error)
+	PutTemplate(ctx context.Context, a rest.OperatorAction, key TemplateKey, template any) (rest.Written, error)
+	EnableTemplate(ctx context.Context, a rest.OperatorAction, key TemplateKey, version int, enabled bool) (rest.Written, error)
+	PutEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string, fields any) (rest.Written, error)
+	RotateEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string, fields any) (rest.Written, error)
+	DisableEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string) (rest.Written, error)
+	PutSource(ctx context.Context, a rest.OperatorAction, source string, fields any) (rest.Written, error)
+	PutWebhook(ctx context.Context, a rest.OperatorAction, webhook string, fields any) (rest.Written, error)
+	TestWebhook(ctx context.Context, a rest.OperatorAction, webhook string) (rest.Written, error)
+	// ReplayWebhook takes a filter with since and until, or event_ids, and failed_only.
+	ReplayWebhook(ctx context.Context, a rest.OperatorAction, webhook string, filter any) (rest.Written, error)
+	PutAlertTarget(ctx context.Context, a rest.OperatorAction, target string, fields any) (rest.Written, error)
+	TestAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)
+	AcknowledgeAlert(ctx context.Context, a rest.OperatorAction, alert string) (rest.Written, error)
+	DisableAPIKey(ctx context.Context, a rest.OperatorAction, key string) (rest.Written, error)
+}
+
+// TemplateKey names a template. Platform is "*" or "" for the template of all platforms.
+type TemplateKey struct{ ID, Platform string }
+
+// ActRequest requests a post change of sent posts.
+type ActRequest struct {
+	Kind autopost.ChangeKind
+	// MessageID selects all deliveries of a message. If it is "", DeliveryIDs select deliveries.
+	MessageID   string
+	DeliveryIDs []string
+	// Changes are the new fields of an edit, a JSON object; nil for other kinds.
+	Changes json.RawMessage
+	// At is the time in RFC 3339; "" is now.
+	At string
+}

@@ -1,0 +1,132 @@
+//go:build peers
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+// riverInsertBatch is the batch size of River's own benchmark.
+const riverInsertBatch = 5000
+
+// riverPeer is River in its own database, with the settings of River's own benchmark:
+// many workers, a fetch every two milliseconds, jobs completed in batches.
+type riverPeer struct {
+	server *server
+	name   string
+	pool   *pgxpool.Pool
+}
+
+// jobArgs is smaller than a delivery, which contains the rendered post.
+type jobArgs struct {
+	N int `json:"n"`
+}
+
+func (jobArgs) Kind() string { return "bench" }
+
+type worker struct {
+	river.WorkerDefaults[jobArgs]
+}
+
+func (*worker) Work(context.Context, *river.Job[jobArgs]) error { return nil }
+
+func (s *server) openPeer(ctx context.Context) (peer, error) {
+	name, err := s.create(ctx, "river", "template1")
+	if err != nil {
+		return nil, err
+	}
+	p := &riverPeer{server: s, name: name}
+	config, err := pgxpool.ParseConfig(s.at(name))
+	if err != nil {
+		return nil, err
+	}
+	// One more than autopost: River keeps one connection for LISTEN.
+	config.MaxConns = claimers + 1
+	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	migrator, err := rivermigrate.New(riverpgxv5.New(p.pool), &rivermigrate.Config{Logger: quietLogger()})
+	if err == nil {
+		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("migrate River: %w", err), p.close(ctx))
+	}
+	return p, nil
+}
+
+func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func (p *riverPeer) close(ctx context.Context) error {
+	p.pool.Close()
+	return p.server.drop(context.WithoutCancel(ctx), p.name)
+}
+
+func (p *riverPeer) client() (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &worker{})
+	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
+		FetchCooldown:               2 * time.Millisecond,
+		FetchPollInterval:           20 * time.Millisecond,
+		JobTimeout:                  -1,
+		CompletedJobRetentionPeriod: -1,
+		Logger:                      quietLogger(),
+		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}},
+		Workers:                     workers,
+	})
+}
+
+func (p *riverPeer) insert(ctx context.Context, total int) (time.Duration, error) {
+	client, err := p.client()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for left := total; left > 0; left -= riverInsertBatch {
+		batch := make([]river.InsertManyParams, min(left, riverInsertBatch))
+		for i := range batch {
+			batch[i] = river.InsertManyParams{Args: jobArgs{i}}
+		}
+		if _, err := client.InsertManyFast(ctx, batch); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// drain returns the time from the start of the client until the last job is completed.
+// River keeps the rows.
+func (p *riverPeer) drain(ctx context.Context, total int) (time.Duration, error) {
+	client, err := p.client()
+	if err != nil {
+		return 0, err
+	}
+	done, cancel := client.SubscribeConfig(&river.SubscribeConfig{ChanSize: total + 1, Kinds: []river.EventKind{river.EventKindJobCompleted}})
+	defer cancel()
+	began := time.Now()
+	if err := client.Start(ctx); err != nil {
+		return 0, err
+	}
+	for range total {
+		select {
+		case <-done:
+		case <-time.After(stuckAfter):
+			return 0, errors.Join(errors.New("River completes no more jobs"), client.StopAndCancel(context.WithoutCancel(ctx)))
+		case <-ctx.Done():
+			return 0, errors.Join(ctx.Err(), client.StopAndCancel(context.WithoutCancel(ctx)))
+		}
+	}
+	took := time.Since(began)
+	return took, client.Stop(ctx)
+}

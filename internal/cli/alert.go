@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/pg"
+)
+
+func alertCommand() *cobra.Command {
+	return parentCommand("alert", "Manage alerts and their targets", alertListCommand(), alertAckCommand(),
+		parentCommand("target", "Manage the chats, addresses and webhooks that get alerts", alertTargetListCommand(),
+			alertTargetPutCommand("add", "Add an alert target",
+				`  autopost alert target add ops --kind telegram --address -1001234 --auth-ref news-bot --reason "on call"`, mustNotExist),
+			alertTargetPutCommand("set", "Change an alert target", `  autopost alert target set ops --quiet-hours 22:00-07:30 --reason "nights"`, mustExist),
+			alertTargetRemoveCommand(), alertTargetTestCommand()))
+}
+
+func alertListCommand() *cobra.Command {
+	var open bool
+	cmd := listing("List alerts and their remedies, open ones first", "  autopost alert list --open", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		list, err := store.ListAlerts(ctx, workspace, listLimit)
+		rows := make([][]any, 0, len(list))
+		for _, a := range list {
+			state := "open"
+			switch {
+			case a.EndedAt != nil:
+				state = "over"
+			case a.AcknowledgedBy != "":
+				state = "acknowledged by " + a.AcknowledgedBy
+			}
+			if a.EndedAt == nil || !open {
+				rows = append(rows, []any{a.AlertID, state, a.Severity, a.Kind, a.What, a.Remedy, instantOr(&a.RaisedAt, ""), instantOr(a.EndedAt, ""), instantOr(a.LastNotifiedAt, "never")})
+			}
+		}
+		return []string{"alert_id", "state", "severity", "kind", "what", "remedy", "since", "until", "told"}, rows, err
+	})
+	cmd.Flags().BoolVar(&open, "open", false, "only open alerts")
+	return cmd
+}
+
+func alertAckCommand() *cobra.Command {
+	var m operatorFlags
+	cmd := &cobra.Command{
+		Use:   "ack ALERT_ID",
+		Short: "Acknowledge an alert",
+		Long: `Acknowledge an alert. Its reminders stop until its count grows tenfold. The alert ends
+when its cause ends. For dead deliveries and unknown outcomes, the present ones are no
+longer counted, and the next one raises a new alert.`,
+		Example: `  autopost alert ack 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa --reason "in progress"`,
+		Args:    oneID("alert", "autopost alert list"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+				answer, err := pg.Decode[pg.PutAnswer](store.AcknowledgeAlert(ctx, m.act, args[0]))
+				if err != nil {
+					return err
+				}
+				return m.printPut("alert "+args[0], answer)
+			})
+		},
+	}
+	m.flags(cmd)
+	return cmd
+}
+
+func alertTargetListCommand() *cobra.Command {
+	return listing("List the alert targets and their last result", "  autopost alert target list", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		list, err := store.ListAlertTargets(ctx, workspace, listLimit)
+		rows := make([][]any, 0, len(list))
+		for _, t := range list {
+			rows = append(rows, []any{t.TargetID, t.Kind, t.Address, t.Enabled, t.MinSeverity, t.QuietHours, instantOr(t.ToldAt, "never"), t.Failures, t.LastError})
+		}
+		return []string{"target_id", "kind", "address", "enabled", "min_severity", "quiet_hours", "told", "failures", "last_error"}, rows, err
+	})
+}
+
+func alertTargetPutCommand(verb, short, example string, expected expectation) *cobra.Command {
+	p := newUpsert("alert_target")
+	cmd := &cobra.Command{
+		Use:     verb + " ID",
+		Short:   short,
+		Example: example,
+		Args:    oneArgument("alert target id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.write(cmd, "alert target "+args[0], expected, func(ctx context.Context, store *pg.Store, act pg.OperatorAction, fields pg.Fields) (pg.PutAnswer, error) {
+				return pg.Decode[pg.PutAnswer](store.PutAlertTarget(ctx, act, args[0], fields))
+			})
+		},
+	}
+	workspaceFlag(cmd, &p.act.Workspace)
+	p.flags(cmd)
+	return cmd
+}
+
+func alertTargetRemoveCommand() *cobra.Command {
+	var m operatorFlags
+	cmd := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove an alert target",
+		Example: `  autopost alert target remove ops --reason "team changed"`,
+		Args:    oneArgument("alert target id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+				answer, err := store.RemoveAlertTarget(ctx, m.act, args[0])
+				if err != nil {
+					return err
+				}
+				return m.printPut("alert target "+args[0], answer)
+			})
+		},
+	}
+	m.flags(cmd)
+	return cmd
+}
+
+func alertTargetTestCommand() *cobra.Command {
+	var m operatorFlags
+	cmd := &cobra.Command{
+		Use:   "test ID",
+		Short: "Send a test message to an alert target",
+		Long: `Send a test message to an alert target, without regard to its hours and limits. The
+daemon sends it within MONITOR_INTERVAL_SECONDS. autopost alert target list prints the
+result.`,
+		Example: `  autopost alert target test ops --reason "new chat"`,
+		Args:    oneArgument("alert target id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+				answer, err := pg.Decode[pg.PutAnswer](store.TestAlertTarget(ctx, m.act, args[0]))
+				if err != nil {
+					return err
+				}
+				if answer.Reason != "" || m.asJSON {
+					return m.printPut("alert target "+args[0], answer)
+				}
+				fmt.Fprintln(os.Stdout, "queued; a daemon sends it soon: run autopost alert target list to see the result")
+				return nil
+			})
+		},
+	}
+	m.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"autopost"
+	"autopost/internal/config"
+	"autopost/internal/credential"
+	"autopost/internal/daemon"
+	"autopost/internal/pg"
+	"autopost/internal/secret"
+	"autopost/internal/table"
+)
+
+func credentialCheckCommand() *cobra.Command {
+	var f readFlags
+	cmd := &cobra.Command{
+		Use:   "check [NAME]",
+		Short: "Check a credential and its rights with the platform",
+		Long: `Check a credential with its platform: the account, and the right to post to each of its
+channels. Without a name the command checks all credentials of the workspace. It posts and
+changes nothing on the platform. It exits 1 if a check fails.`,
+		Example: `  autopost credential check
+  autopost credential check news-bot`,
+		Args: atMostOneArgument("credential name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) error {
+				list, err := credentialRows(ctx, d.store, &f.workspace)
+				if err != nil {
+					return err
+				}
+				if len(args) == 1 {
+					list = slices.DeleteFunc(list, func(c credentialRow) bool { return c.AuthRef != args[0] })
+					if len(list) == 0 {
+						return unknownCredential(f.workspace, args[0])
+					}
+				}
+				return d.checkAll(ctx, f.workspace, list, f.asJSON)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func channelCheckCommand() *cobra.Command {
+	var f readFlags
+	cmd := &cobra.Command{
+		Use:     "check ID",
+		Short:   "Check with the platform that a channel can be posted to",
+		Example: "  autopost channel check city",
+		Args:    oneArgument("channel id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) error {
+				workspace, err := chooseWorkspace(ctx, d.store, f.workspace)
+				if err != nil {
+					return err
+				}
+				channels, err := d.store.ListChannels(ctx, workspace, listLimit)
+				if err != nil {
+					return err
+				}
+				i := slices.IndexFunc(channels, func(c pg.ChannelRow) bool { return c.ChannelID == args[0] })
+				if i < 0 {
+					return unknownChannel(workspace, args[0])
+				}
+				c := channels[i]
+				found, err := d.check(ctx, workspace, c.AuthRef, autopost.Platform(c.Platform), []string{c.TargetID})
+				if err != nil {
+					return err
+				}
+				return printChecks([]credentialCheck{found}, f.asJSON)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// platformTimeout limits one question to a platform.
+const platformTimeout = 20 * time.Second
+
+// credentialCheck is the platform's answer about a credential, or the reason why it gave no answer.
+type credentialCheck struct {
+	authRef  string
+	platform autopost.Platform
+	info     autopost.CredentialInfo
+	// failure is nil if the platform answered.
+	failure *autopost.Error
+	// cause is the error that prevented access to the secret. It is nil if the secret was read.
+	cause error
+	// unsupported means that the adapter cannot check credentials. Only the secret was read.
+	unsupported bool
+}
+
+// ok reports whether the credential is valid and may post to all targets.
+func (c credentialCheck) ok() bool {
+	return c.failure == nil && countMayPost(c.info.Rights) == len(c.info.Rights)
+}
+
+// checkAll checks credentials with all of their channels, and records and prints the answers.
+func (d credentialTools) checkAll(ctx context.Context, workspace string, list []credentialRow, asJSON bool) error {
+	all := make([]credentialCheck, 0, len(list))
+	for _, c := range list {
+		targets, err := d.targets(ctx, workspace, c.AuthRef, c.Platform)
+		if err != nil {
+			return err
+		}
+		found, err := d.check(ctx, workspace, c.AuthRef, autopost.Platform(c.Platform), targets)
+		if err != nil {
+			return err
+		}
+		if err := d.record(ctx, workspace, found); err != nil {
+			return err
+		}
+		all = append(all, found)
+	}
+	return printChecks(all, asJSON)
+}
+
+func (d credentialTools) record(ctx context.Context, workspace string, found credentialCheck) error {
+	if found.unsupported && found.failure == nil {
+		return nil
+	}
+	return d.store.RecordCredentialCheck(ctx, workspace, found.authRef, found.info, found.failure)
+}
+
+// targets returns the targets of the channels that use a credential.
+func (d credentialTools) targets(ctx context.Context, workspace, authRef, platform string) ([]string, error) {
+	channels, err := d.store.ListChannels(ctx, workspace, listLimit)
+	if err != nil {
+		return nil, err
+	}
+	targets := []string{}
+	for _, c := range channels {
+		if c.AuthRef == authRef && c.Platform == platform {
+			targets = append(targets, c.TargetID)
+		}
+	}
+	return targets, nil
+}
+
+// check asks the platform about a credential. A problem of the credential is part of the
+// answer; other problems are the error.
+func (d credentialTools) check(ctx context.Context, workspace, authRef string, platform autopost.Platform, targets []string) (credentialCheck, error) {
+	found := credentialCheck{authRef: authRef, platform: platform}
+	adapters, err := daemon.Adapters(d.cfg)
+	if err != nil {
+		return found, err
+	}
+	checker, ok := adapters[platform].(autopost.Checker)
+	found.unsupported = !ok
+	secret, err := d.vault.Credential(ctx, workspace, authRef, platform)
+	found.cause, found.failure = err, credential.FailureOf(err)
+	if ok && found.failure == nil {
+		ctx, cancel := context.WithTimeout(ctx, platformTimeout+time.Duration(len(targets))*time.Second)
+		defer cancel()
+		subject := autopost.Delivery{WorkspaceID: workspace, AuthRef: authRef, Platform: platform}
+		found.info, found.failure = credential.Renewing(ctx, d.vault, subject, secret, func(secret autopost.Secret) (autopost.CredentialInfo, *autopost.Error) {
+			return checker.Check(ctx, secret, targets)
+		})
+	}
+	return found, nil
+}
+
+// printChecks prints one row per target. It fails if a check failed.
+func printChecks(all []credentialCheck, asJSON bool) error {
+	var rows [][]any
+	ok := true
+	for _, c := range all {
+		ok = ok && c.ok()
+		for _, right := range c.info.Rights {
+			rows = append(rows, []any{c.authRef, c.info.Account, right.Target, right.Title, right.MayPost, right.Reason})
+		}
+		switch {
+		case c.failure != nil:
+			rows = append(rows, []any{c.authRef, c.info.Account, "", "", false, c.failure.Message})
+		case c.unsupported:
+			rows = append(rows, []any{c.authRef, "", "", "", true, "the secret is stored; rights cannot be checked on this platform"})
+		case len(c.info.Rights) == 0:
+			rows = append(rows, []any{c.authRef, c.info.Account, "", "", true, "no channel uses it"})
+		}
+	}
+	if err := table.Print(os.Stdout, asJSON, []string{"credential", "account", "target", "title", "ok", "remark"}, rows); err != nil {
+		return err
+	}
+	if !ok {
+		return errSilent
+	}
+	return nil
+}
+
+// maxDoctorTargets is the largest number of targets that doctor checks per credential.
+const maxDoctorTargets = 20
+
+// diagnoseCredentials checks the credentials of all active workspaces with their platforms.
+func diagnoseCredentials(ctx context.Context, cfg config.Config, store *pg.Store) ([]pg.Check, error) {
+	vault, err := daemon.NewVault(cfg, store, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	d := credentialTools{cfg, store, vault}
+	checks := []pg.Check{d.diagnoseMasterKey(ctx)}
+	workspaces, err := d.store.ListWorkspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, workspace := range workspaces {
+		list, err := d.store.ListCredentials(ctx, workspace, listLimit)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			targets, err := d.targets(ctx, workspace, c.AuthRef, c.Platform)
+			if err != nil {
+				return nil, err
+			}
+			found, err := d.check(ctx, workspace, c.AuthRef, autopost.Platform(c.Platform), targets[:min(len(targets), maxDoctorTargets)])
+			if err != nil {
+				return nil, err
+			}
+			checks = append(checks, found.diagnosis("credential "+workspace+"/"+c.AuthRef))
+		}
+	}
+	return checks, nil
+}
+
+func (c credentialCheck) diagnosis(name string) pg.Check {
+	check := pg.Check{Name: name, OK: c.ok()}
+	switch {
+	case c.failure != nil:
+		check.Found, check.Remedy = c.failure.Code+": "+c.failure.Message, c.remedy()
+	case c.unsupported:
+		check.Found = "the secret is stored"
+	default:
+		check.Found = fmt.Sprintf("%s may post to %d of %d channels", c.info.Account, countMayPost(c.info.Rights), len(c.info.Rights))
+		for _, right := range c.info.Rights {
+			if !right.MayPost {
+				check.Remedy = right.Target + ": " + right.Reason
+				break
+			}
+		}
+	}
+	return check
+}
+
+// remedy returns the next step after a failure.
+func (c credentialCheck) remedy() string {
+	setAgain := "run autopost credential set " + c.authRef + " (x and youtube: credential link)"
+	switch {
+	case errors.Is(c.cause, autopost.ErrNoCredential):
+		return "set the variable or file of its reference, for the daemon and for this command; or " + setAgain
+	case c.cause != nil && c.failure.Code == autopost.CodeCredentialMissing:
+		return "the sealed secret cannot be opened: follow the remedy of the check master key, or " + setAgain
+	case c.failure.Code == autopost.CodeNetConnect, c.failure.Code == autopost.CodeUnknownOutcome:
+		return fmt.Sprintf("check the network to the platform (name server, firewall, proxy) and %s", c.address())
+	case c.failure.Code == autopost.CodeTLSUntrusted:
+		return fmt.Sprintf("check who answers for the platform, the CA bundle of this machine (MAX: AUTOPOST_MAX_CA_FILE) and %s", c.address())
+	case c.failure.Category == autopost.Transient:
+		return "wait some minutes and run autopost credential check " + c.authRef
+	}
+	return "the platform must accept the secret: " + setAgain
+}
+
+// address returns the name of the variable with the platform's base URL.
+func (c credentialCheck) address() string {
+	return "AUTOPOST_" + strings.ToUpper(string(c.platform)) + "_API_URL"
+}
+
+// diagnoseMasterKey checks that the master key file contains all keys in use.
+func (d credentialTools) diagnoseMasterKey(ctx context.Context) pg.Check {
+	check := pg.Check{Name: "master key", OK: true, Found: "no secret is sealed"}
+	used, err := d.store.ListMasterKeys(ctx)
+	var missing []string
+	if err == nil && len(used) > 0 {
+		if missing, err = d.missingKeys(used); err == nil && len(missing) > 0 {
+			err = fmt.Errorf("%s lacks keys of sealed secrets: %v", d.cfg.MasterKeyFile, missing)
+		}
+		check.Found = d.cfg.MasterKeyFile
+	}
+	if err == nil {
+		return check
+	}
+	check.OK, check.Found = false, err.Error()
+	switch {
+	case errors.Is(err, secret.ErrExposed):
+		check.Remedy = "run chmod 600 " + d.cfg.MasterKeyFile + ": its keys stay valid"
+	case errors.Is(err, secret.ErrNoMasterKey), len(missing) > 0:
+		check.Remedy = "restore the master key file; if it is lost, run autopost credential rewrap --new-key and set each credential again"
+	default:
+		check.Remedy = "correct the error, and keep the file: without its keys the sealed secrets are lost"
+	}
+	return check
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/pg"
+)
+
+func groupCommand() *cobra.Command {
+	return parentCommand("group", "Manage rate groups", groupListCommand(), groupSetCommand(),
+		groupSwitchCommand("disable", "Disable all channels of a rate group; their queues stay", (*pg.Store).DisableGroup),
+		groupSwitchCommand("enable", "Enable all channels of a rate group and end their pauses", (*pg.Store).EnableGroup))
+}
+
+func groupSwitchCommand(verb, short string, do func(*pg.Store, context.Context, pg.OperatorAction, string, string) (pg.Written, error)) *cobra.Command {
+	var m operatorFlags
+	var platform string
+	cmd := &cobra.Command{
+		Use:     verb + " GROUP",
+		Short:   short,
+		Example: "  autopost group " + verb + ` news-bot --platform telegram --reason "incident"`,
+		Args:    oneArgument("rate group"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.subject = strings.TrimSpace("group " + args[0] + " " + platform)
+			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.OperatorAction) (pg.ActAnswer, error) {
+				return pg.Decode[pg.ActAnswer](do(store, ctx, act, platform, args[0]))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&platform, "platform", "", "platform of the group (default: the groups of that name on all platforms)")
+	m.flags(cmd)
+	return cmd
+}
+
+func groupListCommand() *cobra.Command {
+	return listing("List the rate groups, their limits and waits", "  autopost group list",
+		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+			list, err := store.ListRateGroups(ctx, workspace, listLimit)
+			rows := make([][]any, 0, len(list))
+			for _, g := range list {
+				rows = append(rows, []any{g.Platform, g.RateGroup, g.RateRPS, g.Channels, g.EnabledChannels,
+					instantOr(g.CooldownUntil, ""), instantOr(g.QuotaUntil, ""), instantOr(g.BreakerOpenedAt, "")})
+			}
+			return []string{"platform", "rate_group", "rate_rps", "channels", "enabled", "cooldown_until", "quota_until", "breaker_opened_at"}, rows, err
+		})
+}
+
+func groupSetCommand() *cobra.Command {
+	p := newUpsert("group")
+	var platform string
+	cmd := &cobra.Command{
+		Use:     "set GROUP",
+		Short:   "Set the shared rate limit of a rate group",
+		Example: `  autopost group set news-bot --platform telegram --rate-rps 20 --reason "platform limit"`,
+		Args:    oneArgument("rate group"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if platform == "" {
+				return usageError{errors.New("--platform must be set: write it like --platform telegram")}
+			}
+			return p.write(cmd, "group "+platform+"/"+args[0], mayExist, func(ctx context.Context, store *pg.Store, act pg.OperatorAction, fields pg.Fields) (pg.PutAnswer, error) {
+				return pg.Decode[pg.PutAnswer](store.PutRateGroup(ctx, act, platform, args[0], fields))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&platform, "platform", "", "platform of the group (required)")
+	workspaceFlag(cmd, &p.act.Workspace)
+	p.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/config"
+	"autopost/internal/daemon"
+	"autopost/internal/pg/schema"
+	"autopost/internal/table"
+)
+
+func migrateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "migrate",
+		Short:   "Bring the database schema up to date",
+		Example: "  autopost migrate",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
+				if err := schema.Migrate(ctx, db.DirectURL); err != nil {
+					return err
+				}
+				fmt.Fprintln(os.Stderr, "the schema is up to date")
+				return nil
+			})
+		},
+	}
+	cmd.AddCommand(migrateStatusCommand())
+	return cmd
+}
+
+func migrateStatusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "List the migrations and their state in the database",
+		Example: "  autopost migrate status",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
+				list, err := schema.Status(ctx, db.DirectURL)
+				if err != nil {
+					return err
+				}
+				rows := make([][]any, 0, len(list))
+				for _, m := range list {
+					rows = append(rows, []any{m.Version, m.Name, m.Applied})
+				}
+				return table.Print(os.Stdout, asJSON, []string{"version", "name", "applied"}, rows)
+			})
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}

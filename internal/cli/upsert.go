@@ -1,0 +1,312 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"autopost/internal/configfile"
+	"autopost/internal/pg"
+	"autopost/internal/problem"
+	"autopost/internal/table"
+)
+
+// upsert is a command that writes one row of configuration. Its fields come from flags or a file.
+type upsert struct {
+	operatorFlags
+
+	kind  configfile.Resource
+	given map[string]*fieldFlag
+	unset []string
+	from  string
+	// fill adds fields that need the database. It may be nil.
+	fill func(ctx context.Context, store *pg.Store, fields pg.Fields) error
+}
+
+// newUpsert returns the command for a kind of configfile.Kinds.
+func newUpsert(kind string) *upsert {
+	return &upsert{kind: configfile.KindOf(kind), given: map[string]*fieldFlag{}}
+}
+
+func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
+
+// fieldFlag is the flag of a field. It implements pflag.Value. The text is parsed later, so
+// that a wrong value is reported like one of a file.
+type fieldFlag struct {
+	field configfile.Field
+	text  string
+}
+
+func (f *fieldFlag) String() string { return f.text }
+
+func (f *fieldFlag) Set(text string) error {
+	f.text = text
+	return nil
+}
+
+// Type returns the type that help prints.
+func (f *fieldFlag) Type() string {
+	return map[configfile.FieldType]string{
+		configfile.Text: "text", configfile.Number: "number", configfile.Boolean: "true|false", configfile.List: "a,b,c", configfile.Object: "json",
+	}[f.field.Type]
+}
+
+// flags adds one flag for each field of the kind, and the flags of an operator action.
+func (p *upsert) flags(cmd *cobra.Command) {
+	for _, f := range p.kind.Fields {
+		p.given[f.Name] = &fieldFlag{field: f}
+		cmd.Flags().Var(p.given[f.Name], flagOf(f.Name), f.Help)
+	}
+	cmd.Flags().StringArrayVar(&p.unset, "unset", nil, "`field` to reset to its default; repeatable")
+	cmd.Flags().StringVar(&p.from, "from", "", "`file` with the fields as a JSON object, instead of flags; - reads stdin")
+	p.changeFlags(cmd)
+}
+
+// fields returns the fields of the flags, or of the file.
+func (p *upsert) fields(cmd *cobra.Command) (pg.Fields, error) {
+	fields := pg.Fields{}
+	for _, f := range p.kind.Fields {
+		if !cmd.Flags().Changed(flagOf(f.Name)) {
+			continue
+		}
+		named := f
+		named.Name = "--" + flagOf(f.Name)
+		value, err := named.Value(p.given[f.Name].text)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		fields[f.Name] = value
+	}
+	for _, name := range p.unset {
+		name = strings.ReplaceAll(name, "-", "_")
+		if _, ok := p.kind.Field(name); !ok {
+			return nil, usageError{fmt.Errorf("--unset must be one of %s, got %q", strings.Join(p.kind.Names(), ", "), name)}
+		}
+		if _, twice := fields[name]; twice {
+			return nil, usageError{fmt.Errorf("--unset %s must not name a field that is also set: remove one of the two flags", name)}
+		}
+		fields[name] = json.RawMessage("null")
+	}
+	if p.from == "" {
+		return fields, nil
+	}
+	if len(fields) > 0 {
+		return nil, usageError{errors.New("--from must not be used with field flags: remove one of the two")}
+	}
+	return readFields(p.from)
+}
+
+// readFields reads a JSON object from a file, or from standard input if the name is "-".
+func readFields(name string) (pg.Fields, error) {
+	raw, err := readInput(name)
+	if err != nil {
+		return nil, err
+	}
+	var fields pg.Fields
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return nil, usageError{fmt.Errorf("%s must contain a JSON object: write {\"field\": value}", inputName(name))}
+	}
+	return fields, nil
+}
+
+// put calls the database function of a kind.
+type put func(context.Context, *pg.Store, pg.OperatorAction, pg.Fields) (pg.PutAnswer, error)
+
+// expectation defines whether the written row must exist.
+type expectation int
+
+const (
+	mayExist     expectation = iota
+	mustNotExist             // add commands
+	mustExist                // set commands
+)
+
+// write writes a row and prints its changes. subject names the row in messages.
+func (p *upsert) write(cmd *cobra.Command, subject string, expected expectation, do put) error {
+	fields, err := p.fields(cmd)
+	if err != nil {
+		return err
+	}
+	return p.with(cmd, func(ctx context.Context, store *pg.Store) error {
+		if expected != mayExist {
+			dry := p.act
+			dry.DryRun = true
+			// A change without fields leaves an existing row unchanged. For a missing row, required fields are missing.
+			answer, err := do(ctx, store, dry, pg.Fields{})
+			if err != nil {
+				return err
+			}
+			if exists := answer.Reason == "unchanged"; exists && expected == mustNotExist {
+				return fmt.Errorf("%s already exists: run %s set to change it", subject, cmd.Parent().CommandPath())
+			} else if !exists && expected == mustExist {
+				return fmt.Errorf("unknown %s: run %s add to create it", subject, cmd.Parent().CommandPath())
+			}
+		}
+		if p.fill != nil {
+			if err := p.fill(ctx, store, fields); err != nil {
+				return err
+			}
+		}
+		answer, err := do(ctx, store, p.act, fields)
+		if err != nil {
+			return err
+		}
+		return p.printPut(subject, answer)
+	})
+}
+
+// printPut prints the changes of a row. An unchanged row is a success.
+func (m *operatorFlags) printPut(subject string, a pg.PutAnswer) error {
+	if m.asJSON {
+		fmt.Fprintln(os.Stdout, string(a.Raw))
+	}
+	switch a.Reason {
+	case "":
+	case "unchanged":
+		if !m.asJSON {
+			fmt.Fprintf(os.Stdout, "nothing to change: %s already has these values\n", subject)
+		}
+		return nil
+	case "invalid":
+		return fmt.Errorf("nothing was changed: %s is not valid\n%s", subject, fieldErrorLines(a.Errors))
+	case "referred_to":
+		var by []string
+		for _, what := range slices.Sorted(maps.Keys(a.References)) {
+			by = append(by, fmt.Sprintf("%d %s", a.References[what], what))
+		}
+		return fmt.Errorf("%s was not removed: %s refer to it", subject, strings.Join(by, " and "))
+	case "enabled":
+		return fmt.Errorf("%s was not removed, because it is enabled: disable it first", subject)
+	default:
+		return fmt.Errorf("nothing was changed: %s", reasonText(a.Reason, subject))
+	}
+	if a.Note != "" {
+		fmt.Fprintln(os.Stderr, "autopost: "+a.Note)
+	}
+	if m.asJSON {
+		return nil
+	}
+	if m.act.DryRun {
+		fmt.Fprintln(os.Stdout, dryRunHeading)
+	}
+	verb := "changed "
+	if a.Created {
+		verb = "added "
+	} else if len(a.After) == 0 {
+		verb = "removed "
+	}
+	fmt.Fprintln(os.Stdout, verb+subject)
+	names := slices.Sorted(maps.Keys(a.Before))
+	for _, name := range slices.Sorted(maps.Keys(a.After)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	rows := make([][]any, 0, len(names))
+	for _, name := range names {
+		rows = append(rows, []any{name, valueText(a.Before[name]), valueText(a.After[name])})
+	}
+	return printChanges(rows)
+}
+
+// fieldErrorLines returns one line per wrong field.
+func fieldErrorLines(errs []problem.Fault) string {
+	lines := make([]string, 0, len(errs))
+	for _, e := range errs {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", e.Field, e.Reason, e.Remedy))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// valueText formats a JSON value for a table: strings without quotes, null as the empty text.
+func valueText(raw json.RawMessage) string {
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return ""
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// printObject prints a JSON object as a table with one row per key. The objects under
+// the open keys are printed key by key, too.
+func printObject(raw json.RawMessage, open ...string) error {
+	rows, err := objectRows(raw, open)
+	if err != nil {
+		return err
+	}
+	return table.Print(os.Stdout, false, []string{"field", "value"}, rows)
+}
+
+func objectRows(raw json.RawMessage, open []string) ([][]any, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, fmt.Errorf("decode the answer: %w", err)
+	}
+	var rows [][]any
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if !slices.Contains(open, key) {
+			rows = append(rows, []any{key, valueText(object[key])})
+			continue
+		}
+		inner, err := objectRows(object[key], nil)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, inner...)
+	}
+	return rows, nil
+}
+
+// printChanges prints changed fields as a table. It prints nothing without rows.
+func printChanges(rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return table.Print(os.Stdout, false, []string{"field", "before", "after"}, rows)
+}
+
+// listing returns the list command of a kind of row.
+func listing(short, example string, list func(context.Context, *pg.Store, string) ([]string, [][]any, error)) *cobra.Command {
+	var f readFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   short,
+		Example: example,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
+				columns, rows, err := list(ctx, store, workspace)
+				if err != nil {
+					return err
+				}
+				if len(rows) == listLimit {
+					fmt.Fprintf(os.Stderr, "autopost: the list stops at %d rows; there may be more\n", listLimit)
+				}
+				return table.Print(os.Stdout, f.asJSON, columns, rows)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// everyWorkspace returns all workspaces. It fails if there are more than listLimit,
+// because an incomplete configuration file or plan would be wrong.
+func everyWorkspace(ctx context.Context, store *pg.Store) ([]pg.WorkspaceRow, error) {
+	list, err := store.DescribeWorkspaces(ctx, listLimit)
+	if len(list) == listLimit {
+		return nil, fmt.Errorf("there are %d workspaces or more: pass --workspace ID", listLimit)
+	}
+	return list, err
+}

@@ -1,0 +1,316 @@
+// Package daemon builds the stages of autopost serve and runs them.
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+
+	"autopost"
+	"autopost/internal/api"
+	"autopost/internal/authlimit"
+	"autopost/internal/config"
+	"autopost/internal/credential"
+	"autopost/internal/dispatch"
+	"autopost/internal/ingest"
+	"autopost/internal/ingest/botupdates"
+	"autopost/internal/ingest/pull"
+	"autopost/internal/ingest/push"
+	"autopost/internal/media"
+	"autopost/internal/monitor"
+	"autopost/internal/outbound"
+	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
+	"autopost/internal/webhooks"
+	"autopost/internal/worker"
+)
+
+const (
+	// dueInterval is the period of due_stages, one call for all stages.
+	dueInterval = 4 * time.Second
+	// fallbackInterval is the poll period of a stage if no wake-up arrives. The dispatcher uses dispatchInterval:
+	// readiness checks its polls.
+	fallbackInterval = 5 * time.Minute
+	dispatchInterval = 30 * time.Second
+)
+
+// Stages are the values of --only.
+var Stages = []string{"ingest", "dispatch", "monitor", "web"}
+
+// Daemon is one autopost serve: make it with New, Run it, Close it.
+type Daemon struct {
+	cfg      config.Config
+	db       *Database
+	store    *pg.Store
+	blobs    *media.Store
+	vault    *credential.Vault
+	adapters map[autopost.Platform]autopost.Adapter
+	wakeups  pg.Wakeups
+	http     net.Listener
+	watch    *watch
+	disks    *disks
+	group    worker.Supervisor
+	log      *slog.Logger
+}
+
+// New opens what the stages need and builds them. Nothing runs before Run.
+func New(ctx context.Context, cfg config.Config, db *Database, only []string, log *slog.Logger) (d *Daemon, err error) {
+	d = &Daemon{cfg: cfg, db: db, wakeups: pg.NewWakeups(), log: log}
+	opened := d // return nil, err sets d to nil before the deferred call
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	if cfg.Migrate {
+		if err := schema.Migrate(ctx, db.DirectURL); err != nil {
+			return nil, err
+		}
+	}
+	if d.watch, err = newWatch(ctx, cfg, log); err != nil {
+		return nil, err
+	}
+	d.disks = newDisks(cfg, db.Private != nil, log)
+	d.disks.observeBy(d.watch.Recorder)
+	if d.store, err = db.openRecorded(ctx, d.watch, d.disks); err != nil {
+		return nil, err
+	}
+	if err := d.store.Ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := writeSettings(ctx, d.store, cfg); err != nil {
+		return nil, err
+	}
+	lease, err := d.store.SendingLease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.cfg, err = cfg.UnderLease(lease); err != nil {
+		return nil, err
+	}
+	if d.vault, err = NewVault(cfg, d.store, log); err != nil {
+		return nil, err
+	}
+	if d.blobs, err = OpenMedia(ctx, cfg); err != nil {
+		return nil, err
+	}
+	d.blobs.Full = func(err error) { d.disks.note(mediaDisk, err) }
+	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
+	}
+	if d.adapters, err = Adapters(cfg); err != nil {
+		return nil, err
+	}
+	return d, d.addStages(only)
+}
+
+// writeSettings writes the settings that the environment sets into the database.
+func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) error {
+	values := pg.Fields{}
+	for key, value := range cfg.Settings() {
+		values[key] = json.RawMessage(strconv.Itoa(value))
+	}
+	_, err := store.ApplySettings(ctx, pg.OperatorAction{Operator: cmp.Or(Operator(), "serve"), Reason: "the environment of serve"}, values)
+	return err
+}
+
+func (d *Daemon) addStages(only []string) error {
+	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
+	runID := uuid.NewString()
+	if d.db.Private != nil {
+		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
+	}
+	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	d.watch.serve(&d.group)
+	d.group.Add("listen", worker.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.DirectURL, d.wakeups, d.log) }))
+	if on("ingest") || on("dispatch") || on("monitor") {
+		d.group.Add("due", worker.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.wakeups, dueInterval, d.log) }))
+	}
+	if on("ingest") {
+		if err := d.addIngest(runID); err != nil {
+			return err
+		}
+	}
+	if on("dispatch") {
+		if err := d.addDispatch(runID); err != nil {
+			return err
+		}
+	}
+	if on("monitor") {
+		return d.addMonitor(runID)
+	}
+	return nil
+}
+
+func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
+	mux := http.NewServeMux()
+	if withIngest {
+		mux.Handle("/hooks/push", push.New(instrumentedPush{d.store, d.watch.Recorder}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(instrumentedPush{d.store, d.watch.Recorder}, d.vault, d.log))
+		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
+		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
+	}
+	api := api.Handler(api.Deps{
+		Store: d.store, Log: d.log,
+		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
+		Checks: d.checks(),
+	})
+	if withWeb {
+		mux.Handle("/", api)
+	} else {
+		mux.Handle("/healthz", api)
+		mux.Handle("/readyz", api)
+	}
+	d.watch.mount(mux)
+	return d.watch.Served(area, authlimit.New(mux, d.log))
+}
+
+func (d *Daemon) addIngest(runID string) error {
+	limits := mediaLimits(d.cfg)
+	guarded := outbound.Guarded(outbound.GuardedConfig{
+		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
+	})
+	worker, err := ingest.NewWorker(ingest.Config{
+		Store: instrumentedSubmissions{d.store, d.watch.Recorder}, Origins: d.workspaceMedia(), RunID: runID, Wake: d.wakeups.Submissions, Interval: fallbackInterval, Log: d.log,
+		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
+		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
+	})
+	if err != nil {
+		return err
+	}
+	fanout, err := ingest.NewFanoutWorker(ingest.FanoutConfig{Store: d.store, Wake: d.wakeups.Fanout, Interval: fallbackInterval, Log: d.log})
+	if err != nil {
+		return err
+	}
+	loop, err := pull.NewLoop(pull.Config{
+		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
+		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
+		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guarded, d.vault)),
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("submissions", worker)
+	d.group.Add("fanout", fanout)
+	d.group.Add("pull", loop)
+	return nil
+}
+
+// submissionBudget is the least time for all media of a post.
+const submissionBudget = 2 * time.Minute
+
+func mediaLimits(cfg config.Config) media.Limits {
+	return media.Limits{ImageBytes: cfg.MaxMediaBytesImage, VideoBytes: cfg.MaxMediaBytesVideo}
+}
+
+// workspaceMedia is the media store with its rows.
+func (d *Daemon) workspaceMedia() *media.WorkspaceStore {
+	return &media.WorkspaceStore{Store: d.blobs, Rows: d.store, Limits: mediaLimits(d.cfg)}
+}
+
+// mediaProvider gives deliveries access to the media store, and to the ids that platforms gave its media.
+func (d *Daemon) mediaProvider() media.Provider {
+	return media.Provider{Store: d.blobs, Blobs: d.store}
+}
+
+func (d *Daemon) addDispatch(runID string) error {
+	dispatcher, err := dispatch.New(dispatch.Config{
+		RunID: runID, Host: Hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
+		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout, Poll: dispatchInterval,
+	}, dispatch.Deps{
+		Store: d.store, Credentials: d.vault, Media: d.mediaProvider(), Adapters: d.adapters,
+		Wake: d.wakeups.Deliveries, PostChangesWake: d.wakeups.PostChanges, Log: d.log, Recorder: d.watch.Recorder,
+	})
+	if err != nil {
+		return err
+	}
+	d.watch.dispatches = true
+	d.group.Add("dispatch", dispatcher)
+	sender, err := webhooks.New(webhooks.Config{
+		Store: d.store, Keys: d.vault, Wake: d.wakeups.Webhooks, MaxInterval: fallbackInterval, Log: d.log,
+		Client: outbound.Guarded(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: time.Minute, MaxBytes: webhooks.MaxAnswer, Strict: true}),
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("webhooks", sender)
+	return nil
+}
+
+func (d *Daemon) addMonitor(runID string) error {
+	notifier, err := newNotifier(d.cfg, d.vault)
+	if err != nil {
+		return err
+	}
+	maintenance, err := monitor.New(monitor.Config{
+		Interval: d.cfg.MonitorInterval, RunID: runID, LeaseWake: d.wakeups.Leases, AlertWake: d.wakeups.Alerts, Fingerprint: d.cfg.Fingerprint(),
+	}, monitor.Deps{
+		Store: d.store, Bucket: d.blobs, Renewer: d.vault, Disks: d.disks, Notifier: notifier, Recorder: d.watch.Recorder, Log: d.log,
+		Bots: monitor.Bots{Credentials: d.vault, Adapters: d.adapters, PublicURL: d.cfg.PublicURL},
+	})
+	if err != nil {
+		return err
+	}
+	d.group.Add("monitor", maintenance)
+	return nil
+}
+
+// Addr is the address of the HTTP listener.
+func (d *Daemon) Addr() string { return d.http.Addr().String() }
+
+// Store returns the daemon's store. Close closes it.
+func (d *Daemon) Store() *pg.Store { return d.store }
+
+// Run runs the stages until ctx ends, then drains.
+func (d *Daemon) Run(ctx context.Context) error { return d.group.Run(ctx) }
+
+// Close closes what New opened. It does not close the Database.
+func (d *Daemon) Close() {
+	if d.http != nil {
+		_ = d.http.Close() // Run may have closed it
+	}
+	if d.blobs != nil {
+		_ = d.blobs.Close()
+	}
+	if d.store != nil {
+		d.store.Close()
+	}
+	d.watch.close()
+}
+
+// serveHTTP serves until ctx ends, then waits for running requests.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}

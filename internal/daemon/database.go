@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"autopost/internal/config"
+	"autopost/internal/localpg"
+	"autopost/internal/pg"
+	"autopost/internal/pg/schema"
+)
+
+// Database is the PostgreSQL of a command: the configured one, or the private one of the data directory, started or
+// attached.
+type Database struct {
+	URL       string // for calls
+	DirectURL string // for migrations and LISTEN, not through a pooler
+	Private   *localpg.Instance
+}
+
+// OpenDatabase starts the private PostgreSQL unless a URL is configured. Close it.
+func OpenDatabase(ctx context.Context, cfg config.Config) (*Database, error) {
+	if !cfg.DatabaseURL.IsZero() {
+		return &Database{URL: cfg.DatabaseURL.Reveal(), DirectURL: cfg.ListenURL.Reveal()}, nil
+	}
+	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "pg"), BinDir: cfg.PostgresBin})
+	if err != nil {
+		return nil, err
+	}
+	return &Database{URL: private.URL(), DirectURL: private.URL(), Private: private}, nil
+}
+
+// awaitEnd fails if the private PostgreSQL of this process ends: only a new start of autopost starts it again.
+func (d *Database) awaitEnd(ctx context.Context) error {
+	select {
+	case <-d.Private.Done():
+		return errors.New("the private PostgreSQL has ended: see postgres.log in its folder, correct the cause, and start autopost again")
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Close stops the private PostgreSQL if this process started it.
+func (d *Database) Close() error {
+	if d.Private == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return d.Private.Stop(ctx)
+}
+
+// Open opens a store as the role of the daemon.
+func (d *Database) Open(ctx context.Context) (*pg.Store, error) {
+	pooled := d.URL != d.DirectURL
+	if !pooled && d.Private == nil {
+		var err error
+		if pooled, err = pg.ThroughPooler(ctx, d.URL); err != nil {
+			return nil, err
+		}
+	}
+	return pg.Open(ctx, pg.Options{URL: d.URL, Pooled: pooled})
+}
+
+// Advise adds the remedy to an error if the database accepts no connection.
+func (d *Database) Advise(err error) error {
+	variable := "DATABASE_URL"
+	switch {
+	case d.Private != nil:
+		variable = "postgres.log in the folder pg of AUTOPOST_DATA_DIR"
+	case d.URL != d.DirectURL:
+		variable = "DATABASE_URL and AUTOPOST_LISTEN_URL"
+	}
+	if remedy := pg.Remedy(err, variable); remedy != "" {
+		return fmt.Errorf("%w\n%s", err, remedy)
+	}
+	return err
+}
+
+// openRecorded opens a store whose calls w and on record.
+func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
+	store, err := pg.Open(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, Observe: on.observe})
+	if err == nil {
+		w.observe(store)
+	}
+	return store, err
+}
+
+// MigratePrivate migrates the private database. It does nothing for a configured one.
+func (d *Database) MigratePrivate(ctx context.Context) error {
+	if d.Private == nil {
+		return nil
+	}
+	return schema.Migrate(ctx, d.DirectURL)
+}

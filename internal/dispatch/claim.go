@@ -1,0 +1,233 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"autopost"
+	"autopost/internal/failpoint"
+	"autopost/internal/telemetry"
+	"autopost/internal/worker"
+)
+
+const (
+	workspacesPerPoll = 100
+	// gatherTime is the pause after the end of a delivery: those that end together are replaced by one claim.
+	gatherTime = 5 * time.Millisecond
+)
+
+// emptyBackoff separates polls that find due work but claim none: a gate can be due while another daemon holds it.
+var emptyBackoff = worker.Backoff{Least: 20 * time.Millisecond, Most: time.Second}
+
+// polled is the result of one poll.
+type polled struct {
+	// ready means that work was due; nextIn is the time until more is due.
+	ready  bool
+	nextIn *time.Duration
+	// blocked means that a claim waits for the claims of other keys.
+	blocked bool
+	// full means that all senders are busy.
+	full bool
+	// failed means that the database did not return the due work. A failed claim of one key does not count: it
+	// must not slow down the others.
+	failed bool
+}
+
+// poll starts a claim for each claim key that is ready, and waits for none of them.
+func (d *Dispatcher) poll(p phases) polled {
+	d.deps.Recorder.Poll()
+	full, all := d.inFlight.full()
+	if all {
+		return polled{full: true}
+	}
+	work, err := d.readyWork(p.run, full)
+	if err != nil {
+		if p.run.Err() == nil {
+			d.log.Error("dispatch.round_failed", "error", err)
+		}
+		return polled{failed: true}
+	}
+	result := polled{ready: len(work.Ready) > 0, nextIn: work.NextIn}
+	for _, key := range work.Ready {
+		result.blocked = !d.startClaim(p, key) || result.blocked
+	}
+	return result
+}
+
+func (d *Dispatcher) readyWork(ctx context.Context, full []Capacity) (Work, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	work, err := d.deps.Store.ReadyWork(ctx, d.served, workspacesPerPoll, full)
+	if err != nil {
+		return Work{}, fmt.Errorf("ready work: %w", err)
+	}
+	return work, nil
+}
+
+// startClaim starts a claim unless one is running. It returns false if claims of other keys are in the way.
+func (d *Dispatcher) startClaim(p phases, key ClaimKey) bool {
+	// Deliveries that wait for their start record will be late for their slots. So the dispatcher claims only what
+	// the database keeps up with, and then in one claim instead of many small ones.
+	if behind := d.starts.Unanswered(key) >= d.cfg.LimitPerWorkspace; behind || p.run.Err() != nil {
+		return true
+	}
+	limit, free, waits := d.inFlight.beginClaim(key, d.cfg.LimitPerWorkspace)
+	if limit == 0 {
+		return !waits
+	}
+	d.served = key.WorkspaceID
+	d.claims.Go(func() {
+		n, err := d.claim(p, key, limit, append(free, d.otherPlatforms(key)...))
+		if err != nil {
+			d.log.Error("dispatch.claim_failed", "workspace_id", key.WorkspaceID, "platform", key.Platform, "error", err)
+		}
+		d.inFlight.endClaim(key)
+		if n > 0 {
+			worker.Wake(d.claimed)
+		}
+	})
+	return true
+}
+
+// otherPlatforms restricts a claim to the platform of its key.
+func (d *Dispatcher) otherPlatforms(key ClaimKey) (none []Capacity) {
+	for platform := range d.deps.Adapters {
+		if platform != key.Platform {
+			none = append(none, Capacity{Platform: platform})
+		}
+	}
+	return none
+}
+
+// claim does not end with the run: the answer of a committed claim must arrive, so that its deliveries can be
+// released.
+func (d *Dispatcher) claim(p phases, key ClaimKey, limit int, free []Capacity) (int, error) {
+	ctx, cancel := context.WithTimeout(p.call, queryTimeout)
+	defer cancel()
+	asked := d.clock.now()
+	failpoint.Within(failpoint.InsideClaim)
+	deliveries, err := d.deps.Store.ClaimWithin(ctx, key.WorkspaceID, d.cfg.RunID, limit, free)
+	if err != nil {
+		if !errors.Is(err, worker.ErrRefused) {
+			d.lostClaims.miss(key.WorkspaceID)
+		}
+		return 0, fmt.Errorf("claim deliveries ws=%s: %w", key.WorkspaceID, err)
+	}
+	if len(deliveries) > 0 {
+		failpoint.Hit(failpoint.Claimed)
+	}
+	d.deps.Recorder.Batch("claim_deliveries", len(deliveries))
+	for _, delivery := range deliveries {
+		delivery.ClaimSize = len(deliveries)
+		d.startDelivery(p, delivery, asked.add(d.cfg.Lease))
+	}
+	return len(deliveries), nil
+}
+
+func (d *Dispatcher) startDelivery(p phases, delivery autopost.Delivery, leaseEnd instant) {
+	a := &attempt{
+		Delivery: delivery,
+		adapter:  d.deps.Adapters[delivery.Platform],
+		leaseEnd: leaseEnd,
+		decided:  sync.OnceFunc(d.undecided.Done),
+		record:   telemetry.Attempt{Claimed: time.Now()},
+	}
+	d.inFlight.add(delivery)
+	d.lostClaims.hold(delivery)
+	d.undecided.Add(1)
+	d.deliveries.Go(func() {
+		defer d.lostClaims.drop(delivery)
+		d.deliver(p, a)
+	})
+}
+
+// pause waits until another poll is worth its queries. worker.Loop does not fit here: several hints end the pause,
+// and each sets a different next one.
+func (d *Dispatcher) pause(ctx context.Context, result polled) {
+	if result.failed {
+		worker.Sleep(ctx, databaseBackoff.Pause(d.failedPolls))
+		d.failedPolls++
+		return
+	}
+	d.failedPolls = 0
+	switch {
+	case result.full:
+		select {
+		case <-ctx.Done():
+		case <-d.inFlight.freed:
+			d.gather(ctx)
+		}
+	case result.blocked:
+		d.idle(ctx, emptyBackoff.Least)
+	case result.ready:
+		d.emptyPolls++
+		d.idle(ctx, emptyBackoff.Pause(d.emptyPolls-1))
+	default:
+		d.emptyPolls = 0
+		d.idle(ctx, untilNext(result.nextIn, d.cfg.Poll))
+	}
+}
+
+// untilNext is the pause if nothing is due. It is at least 1 ms: a gate that is due now was not due when the
+// database listed the work.
+func untilNext(in *time.Duration, poll time.Duration) time.Duration {
+	if in == nil {
+		return poll
+	}
+	return min(max(*in, time.Millisecond), poll)
+}
+
+func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case _, open := <-d.wake:
+		d.woken(open)
+	case <-d.claimed: // the key may have more due deliveries
+		d.emptyPolls = 0
+	case <-d.inFlight.freed:
+		// A commit may have opened the gate of its channel.
+		d.gather(ctx)
+	}
+	// The next poll covers the hints up to now.
+	if drained(d.claimed) {
+		d.emptyPolls = 0
+	}
+	drained(d.inFlight.freed)
+}
+
+// gather waits for more deliveries to end, unless new work arrives.
+func (d *Dispatcher) gather(ctx context.Context) {
+	timer := time.NewTimer(gatherTime)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-d.claimed:
+		d.emptyPolls = 0
+	case _, open := <-d.wake:
+		d.woken(open)
+	}
+}
+
+// woken forgets a closed wake-up channel, which would wake the dispatcher without end.
+func (d *Dispatcher) woken(open bool) {
+	if !open {
+		d.wake = nil
+	}
+}
+
+// drained takes a hint and reports whether there was one.
+func drained(hints <-chan struct{}) bool {
+	select {
+	case <-hints:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,75 @@
+// Package problem is the only writer of problem+json (RFC 9457) and of field errors.
+package problem
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const contentType = "application/problem+json"
+
+// Problem is the answer to a request that cannot be fulfilled.
+type Problem struct {
+	Type   string  `json:"type" example:"about:blank"`
+	Title  string  `json:"title" example:"Unprocessable Entity" doc:"The status in words."`
+	Status int     `json:"status" example:"422"`
+	Detail string  `json:"detail" example:"The request is refused." doc:"What happened, for people."`
+	Reason string  `json:"reason,omitempty" example:"unknown_channel" doc:"The code of a refusal by the database, for programs."`
+	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each thing that is wrong with the request."`
+}
+
+// Fault is a field error: one field that breaks a rule, with the remedy.
+type Fault struct {
+	Field  string `json:"field" example:"body.seconds" doc:"Where: a field of the body, a parameter, or an argument."`
+	Reason string `json:"reason" example:"is not between 1 and 31536000"`
+	Remedy string `json:"remedy" example:"pass how long to pause"`
+}
+
+// New returns a problem of type about:blank. Its title is the text of the status.
+func New(status int, detail string, faults ...Fault) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: faults}
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus returns the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType returns the media type, whatever the caller accepts.
+func (p *Problem) ContentType(string) string { return contentType }
+
+// Kind is a type of problem with its own URN. A published Slug never changes: callers branch on it.
+type Kind struct {
+	Status int
+	// Slug is the last part of the URN.
+	Slug  string
+	Title string
+}
+
+// Says returns a problem of this kind with a formatted detail.
+func (k Kind) Says(format string, args ...any) *Problem {
+	return &Problem{Type: "urn:autopost:problem:" + k.Slug, Title: k.Title, Status: k.Status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Answer is a *Problem, or a struct that embeds one and adds members.
+type Answer interface{ GetStatus() int }
+
+// Write sends the answer. Headers that are set before it are kept.
+func Write(w http.ResponseWriter, a Answer) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(a.GetStatus())
+	// The caller may be gone. There is no other way to report that.
+	_ = json.NewEncoder(w).Encode(a)
+}
+
+// RetryAfter sets the header Retry-After to wait in whole seconds, rounded up, at least 1. It returns the seconds.
+func RetryAfter(w http.ResponseWriter, wait time.Duration) int {
+	seconds := max(1, int(math.Ceil(wait.Seconds())))
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return seconds
+}

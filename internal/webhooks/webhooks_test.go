@@ -1,0 +1,328 @@
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"autopost"
+	"autopost/internal/outbound"
+	"autopost/internal/webhooks"
+	"autopost/internal/worker"
+)
+
+const key = "whsec_Y2FuYXJ5LXNpZ25pbmcta2V5LXRoYXQtc3RheXMtYXQtaG9tZQ=="
+
+// queue is a store that returns its calls once and receives their outcomes.
+type queue struct {
+	mu        sync.Mutex
+	due       []webhooks.Call
+	polls     int
+	read      int
+	committed chan webhooks.Outcome
+	broken    bool
+	// refuses is an HTTP status that the store refuses.
+	refuses int
+}
+
+func (q *queue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.polls++
+	if q.broken {
+		return nil, errors.New("the database is unavailable")
+	}
+	return []string{"w"}, nil
+}
+
+func (q *queue) EnqueueWebhooks(context.Context, string) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.read++
+	return q.read < 3, nil
+}
+
+func (q *queue) ClaimWebhooks(_ context.Context, _ string, limit int) ([]webhooks.Call, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(limit, len(q.due))
+	claimed := q.due[:n]
+	q.due = q.due[n:]
+	return claimed, nil
+}
+
+func (q *queue) CommitWebhookBatch(_ context.Context, _ string, results []webhooks.Result) error {
+	for _, r := range results {
+		if q.refuses == r.Outcome.HTTPStatus && q.refuses != 0 {
+			return worker.ErrRefused
+		}
+	}
+	for _, r := range results {
+		q.committed <- r.Outcome
+	}
+	return nil
+}
+
+type keys map[string]string
+
+func (k keys) Open(_ context.Context, _, ref string) (autopost.Secret, error) {
+	if k[ref] == "" {
+		return autopost.Secret{}, errors.New("no such credential")
+	}
+	return autopost.NewSecret(k[ref]), nil
+}
+
+// send runs the stage over calls of one receiver until all are committed.
+func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks.Call) []webhooks.Outcome {
+	t.Helper()
+	server := httptest.NewServer(receiver)
+	t.Cleanup(server.Close)
+	for i := range calls {
+		if calls[i].URL == "" {
+			calls[i].URL = server.URL
+		}
+		if calls[i].AuthRefs == nil {
+			calls[i].AuthRefs = []string{"key"}
+		}
+		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", max(calls[i].TimeoutMS, 100), `{"type":"webhook.test"}`
+	}
+	q := &queue{due: calls, committed: make(chan webhooks.Outcome, len(calls))}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, atOnce)
+	var outcomes []webhooks.Outcome
+	for range len(calls) {
+		outcomes = append(outcomes, <-q.committed)
+	}
+	stop()
+	require.NoError(t, <-ended)
+	return outcomes
+}
+
+func run(ctx context.Context, t *testing.T, store webhooks.Store, atOnce int) <-chan error {
+	t.Helper()
+	sender, err := webhooks.New(webhooks.Config{
+		Store: store, Keys: keys{"key": key, "old": key, "bad": "whsec_short"}, MaxCalls: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Client: outbound.Guarded(outbound.GuardedConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Strict: true, MaxBytes: webhooks.MaxAnswer}),
+	})
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- sender.Run(ctx) }()
+	return ended
+}
+
+func TestCallsAreSignedWithEachAvailableKey(t *testing.T) {
+	t.Parallel()
+	library, err := standardwebhooks.NewWebhook(key)
+	require.NoError(t, err)
+	outcomes := send(t, func(w http.ResponseWriter, r *http.Request) {
+		if library.Verify([]byte(`{"type":"webhook.test"}`), r.Header) != nil || len(strings.Fields(r.Header.Get("webhook-signature"))) != 2 {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}, 0, webhooks.Call{AuthRefs: []string{"key", "gone", "bad", "old"}})
+	require.Equal(t, []webhooks.Outcome{{HTTPStatus: 200}}, outcomes)
+}
+
+func TestOutcomesOfCalls(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		call   webhooks.Call
+		want   webhooks.Outcome
+	}{
+		{"taken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, webhooks.Call{}, webhooks.Outcome{HTTPStatus: 204}},
+		{"later", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("come\nback\x00 later\xff"))
+		}, webhooks.Call{}, webhooks.Outcome{HTTPStatus: 503, RetryAfterMS: 7000, Error: "503 come back later"}},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, webhooks.Call{}, webhooks.Outcome{HTTPStatus: 302, Error: "302"}},
+		{"taken, with too much to say", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, webhooks.MaxAnswer+1)) }, webhooks.Call{}, webhooks.Outcome{HTTPStatus: 200}},
+		{"silence", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then a server hears that its caller left
+			<-r.Context().Done()
+		}, webhooks.Call{}, webhooks.Outcome{Error: "no answer within 100ms"}},
+		{"inside", nil, webhooks.Call{URL: "https://10.0.0.7/"}, webhooks.Outcome{Error: "call 10.0.0.7: address is not allowed: 10.0.0.7"}},
+		{"no key", nil, webhooks.Call{AuthRefs: []string{"gone"}}, webhooks.Outcome{Error: "no signing key is available: bind signing_ref to a credential of platform webhook"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, send(t, c.answer, 0, c.call)[0])
+		})
+	}
+}
+
+func TestAnIdleSenderPollsLessOftenAndIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{broken: true}
+		wake := make(chan struct{})
+		sender, err := webhooks.New(webhooks.Config{
+			Store: q, Keys: keys{}, Client: outbound.Guarded(outbound.GuardedConfig{}), Wake: wake, MaxInterval: time.Hour, Log: slog.New(slog.DiscardHandler),
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sender.Run(ctx) }()
+		<-time.After(24 * time.Hour)
+		synctest.Wait()
+		q.mu.Lock()
+		require.Less(t, q.polls, 24+15, "the pause doubles from half a second up to an hour")
+		before := q.polls
+		q.mu.Unlock()
+		wake <- struct{}{}
+		synctest.Wait()
+		q.mu.Lock()
+		require.Equal(t, before+1, q.polls)
+		q.mu.Unlock()
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestConcurrentCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	now, most := 0, 0
+	outcomes := send(t, func(http.ResponseWriter, *http.Request) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		defer func() { mu.Lock(); now--; mu.Unlock() }()
+	}, 2, make([]webhooks.Call, 40)...)
+	require.Len(t, outcomes, 40)
+	require.LessOrEqual(t, most, 2)
+}
+
+// A failed poll is repeated, and a stop lets running calls finish.
+func TestAStopWaitsForRunningCalls(t *testing.T) {
+	t.Parallel()
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-proceed }))
+	t.Cleanup(server.Close)
+	q := &queue{broken: true, committed: make(chan webhooks.Outcome, 1), due: []webhooks.Call{{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"}}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, 1)
+	q.mu.Lock()
+	q.broken = false
+	q.mu.Unlock()
+	<-arrived
+	stop()
+	require.Empty(t, ended)
+	close(proceed)
+	require.NoError(t, <-ended)
+	require.Equal(t, 200, (<-q.committed).HTTPStatus)
+}
+
+func TestARefusedOutcomeFailsNoOtherOfItsBatch(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1)%10 == 0 {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	t.Cleanup(server.Close)
+	const made = 40
+	q := &queue{committed: make(chan webhooks.Outcome, made), refuses: http.StatusTeapot}
+	for range made {
+		q.due = append(q.due, webhooks.Call{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, made)
+	for range made - made/10 {
+		require.Equal(t, http.StatusOK, (<-q.committed).HTTPStatus)
+	}
+	stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, q.committed)
+}
+
+// manyQueue is a store with several workspaces.
+type manyQueue struct {
+	queue
+	names []string
+	// reading is called for each read of a workspace.
+	reading func(ctx context.Context, workspace string) error
+	waiting map[string]int
+	url     string
+	claims  []string
+}
+
+func (c *manyQueue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
+	return c.names, nil
+}
+
+func (c *manyQueue) EnqueueWebhooks(ctx context.Context, workspace string) (bool, error) {
+	return false, c.reading(ctx, workspace)
+}
+
+func (c *manyQueue) ClaimWebhooks(_ context.Context, workspace string, limit int) ([]webhooks.Call, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var due []webhooks.Call
+	for len(due) < limit && c.waiting[workspace] > 0 {
+		c.waiting[workspace]--
+		c.claims = append(c.claims, workspace)
+		due = append(due, webhooks.Call{URL: c.url, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+	}
+	return due, nil
+}
+
+// A workspace with a long queue leaves capacity for others.
+func TestWorkspacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	q := &manyQueue{queue: queue{committed: make(chan webhooks.Outcome, 100)}, names: []string{"a", "b", "c"}, url: server.URL,
+		reading: func(context.Context, string) error { return nil }, waiting: map[string]int{"a": 30, "b": 1, "c": 1}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, 1)
+	for range 32 {
+		<-q.committed
+	}
+	stop()
+	require.NoError(t, <-ended)
+	require.Less(t, slices.Index(q.claims, "b"), 3)
+	require.Less(t, slices.Index(q.claims, "c"), 3)
+}
+
+// Each workspace waits for the read of the other.
+func TestWorkspacesAreReadConcurrently(t *testing.T) {
+	t.Parallel()
+	in := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+	read := make(chan error, 2)
+	var once sync.Map
+	q := &manyQueue{names: []string{"a", "b"}, reading: func(ctx context.Context, workspace string) error {
+		if _, again := once.LoadOrStore(workspace, true); again {
+			return nil
+		}
+		close(in[workspace])
+		select {
+		case <-in[map[string]string{"a": "b", "b": "a"}[workspace]]:
+		case <-ctx.Done():
+		}
+		read <- ctx.Err()
+		return nil
+	}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := run(ctx, t, q, 1)
+	require.NoError(t, <-read)
+	require.NoError(t, <-read)
+	stop()
+	require.NoError(t, <-ended)
+}

@@ -1,0 +1,153 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrRefused marks an error that repeats if the same call is made again: the database refused its arguments. Any other
+// error is a failure of the database itself.
+var ErrRefused = errors.New("refused by the database")
+
+// Batcher merges calls with the same batch key. A call runs at once if no other with its key is running; those that
+// arrive meanwhile run together after it. Only one batch of a key runs at a time: two smaller ones would cost the
+// database more and wait for each other's row locks. Make it with NewBatcher; it is safe for concurrent use.
+type Batcher[K comparable, Q, A any] struct {
+	// life ends every call.
+	life   context.Context
+	bounds Bounds
+	ask    func(ctx context.Context, key K, items []Q) ([]A, error)
+
+	mu sync.Mutex
+	// waiting has an entry for each key with a running call.
+	waiting map[K][]*question[Q, A]
+	// open counts the questions without an answer.
+	open map[K]int
+}
+
+// Bounds limit one call.
+type Bounds struct {
+	// Most is the number of items.
+	Most    int
+	Timeout time.Duration
+}
+
+type question[Q, A any] struct {
+	item   Q
+	answer chan answer[A] // holds one
+}
+
+type answer[A any] struct {
+	value A
+	err   error
+}
+
+// NewBatcher makes a Batcher of a call that answers in the order of its items. The end of life cancels all calls.
+func NewBatcher[K comparable, Q, A any](
+	life context.Context, bounds Bounds, ask func(ctx context.Context, key K, items []Q) ([]A, error),
+) *Batcher[K, Q, A] {
+	return &Batcher[K, Q, A]{life: life, bounds: bounds, ask: ask, waiting: map[K][]*question[Q, A]{}, open: map[K]int{}}
+}
+
+// Do asks for one item. If ctx ends first, the item is not asked for, or its answer is lost.
+func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, item Q) (A, error) {
+	q := &question[Q, A]{item: item, answer: make(chan answer[A], 1)}
+	b.count(key, 1)
+	defer b.count(key, -1)
+	if b.join(key, q) {
+		go b.serve(key, []*question[Q, A]{q})
+	}
+	select {
+	case a := <-q.answer:
+		return a.value, a.err
+	case <-ctx.Done():
+		b.leave(key, q)
+		return *new(A), ctx.Err()
+	}
+}
+
+func (b *Batcher[K, Q, A]) count(key K, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[key] += n; b.open[key] == 0 {
+		delete(b.open, key)
+	}
+}
+
+// Unanswered counts the questions of a key without an answer.
+func (b *Batcher[K, Q, A]) Unanswered(key K) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open[key]
+}
+
+// join reports whether no call is running; otherwise q waits for the next batch.
+func (b *Batcher[K, Q, A]) join(key K, q *question[Q, A]) (first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	queue, busy := b.waiting[key]
+	if !busy {
+		b.waiting[key] = nil
+		return true
+	}
+	b.waiting[key] = append(queue, q)
+	return false
+}
+
+func (b *Batcher[K, Q, A]) leave(key K, q *question[Q, A]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := slices.Index(b.waiting[key], q); at >= 0 {
+		b.waiting[key] = slices.Delete(b.waiting[key], at, at+1)
+	}
+}
+
+// next takes the waiting questions. If there are none, the key has no running call any more.
+func (b *Batcher[K, Q, A]) next(key K) []*question[Q, A] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	queue := b.waiting[key]
+	if len(queue) == 0 {
+		delete(b.waiting, key)
+		return nil
+	}
+	n := min(len(queue), b.bounds.Most)
+	b.waiting[key] = slices.Clone(queue[n:])
+	return queue[:n:n]
+}
+
+func (b *Batcher[K, Q, A]) serve(key K, batch []*question[Q, A]) {
+	for ; len(batch) > 0; batch = b.next(key) {
+		b.put(key, batch)
+	}
+}
+
+// put asks for a batch. It splits a refused batch into halves until the wrong item is alone.
+func (b *Batcher[K, Q, A]) put(key K, batch []*question[Q, A]) {
+	items := make([]Q, 0, len(batch))
+	for _, q := range batch {
+		items = append(items, q.item)
+	}
+	ctx, cancel := context.WithTimeout(b.life, b.bounds.Timeout)
+	answers, err := b.ask(ctx, key, items)
+	cancel()
+	if err == nil && len(answers) != len(batch) {
+		err = fmt.Errorf("%d questions got %d answers", len(batch), len(answers))
+	}
+	if errors.Is(err, ErrRefused) && len(batch) > 1 {
+		b.put(key, batch[:len(batch)/2])
+		b.put(key, batch[len(batch)/2:])
+		return
+	}
+	for i, q := range batch {
+		if err != nil {
+			q.answer <- answer[A]{err: err}
+			continue
+		}
+		q.answer <- answer[A]{value: answers[i]}
+	}
+}

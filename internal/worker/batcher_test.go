@@ -1,0 +1,138 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/worker"
+)
+
+// ledger blocks each batch until proceed and records its size.
+type ledger struct {
+	proceed chan struct{}
+	sizes   map[string][]int
+	refused string
+}
+
+func (l *ledger) ask(ctx context.Context, key string, items []string) ([]string, error) {
+	select {
+	case <-l.proceed:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	l.sizes[key] = append(l.sizes[key], len(items))
+	answers := make([]string, 0, len(items))
+	for _, item := range items {
+		if item == l.refused {
+			return nil, fmt.Errorf("%w: it cannot be stored", worker.ErrRefused)
+		}
+		answers = append(answers, "answer to "+item)
+	}
+	return answers, nil
+}
+
+// asked makes a ledger. results has an error for each question, nil if the answer belongs to it.
+func asked(ctx context.Context, refused string) (l *ledger, do func(key, item string), results chan error) {
+	l = &ledger{proceed: make(chan struct{}), sizes: map[string][]int{}, refused: refused}
+	batches := worker.NewBatcher(ctx, worker.Bounds{Most: 6, Timeout: time.Minute}, l.ask)
+	results = make(chan error, 100)
+	return l, func(key, item string) {
+		go func() {
+			answer, err := batches.Do(ctx, key, item)
+			if err == nil && answer != "answer to "+item {
+				err = errors.New(answer)
+			}
+			results <- err
+		}()
+	}, results
+}
+
+func TestWaitingCallsAreMerged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, do, results := asked(t.Context(), "")
+		for n := range 20 {
+			do(fmt.Sprint("w", n%2), fmt.Sprint(n))
+		}
+		synctest.Wait()
+		require.Empty(t, results, "no call has returned before the first answer")
+		for range 6 {
+			l.proceed <- struct{}{}
+			synctest.Wait()
+		}
+		require.Len(t, results, 20)
+		for range 20 {
+			require.NoError(t, <-results)
+		}
+		require.Equal(t, map[string][]int{"w0": {1, 6, 3}, "w1": {1, 6, 3}}, l.sizes, "no batch is larger than the limit")
+		do("w0", "alone")
+		l.proceed <- struct{}{}
+		require.NoError(t, <-results, "an idle key calls at once")
+	})
+}
+
+func TestARefusedItemFailsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, do, results := asked(t.Context(), "3")
+		do("w", "first")
+		synctest.Wait()
+		for n := range 6 {
+			do("w", fmt.Sprint(n))
+		}
+		synctest.Wait()
+		close(l.proceed)
+		refused := 0
+		for range 7 {
+			if err := <-results; err != nil {
+				require.ErrorIs(t, err, worker.ErrRefused)
+				refused++
+			}
+		}
+		require.Equal(t, 1, refused)
+	})
+}
+
+func TestACancelledCallIsNotMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{proceed: make(chan struct{}), sizes: map[string][]int{}}
+		batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 6, Timeout: time.Minute}, l.ask)
+		done := make(chan error, 3)
+		ask := func(ctx context.Context) {
+			_, err := batches.Do(ctx, "w", "item")
+			done <- err
+		}
+		go ask(t.Context())
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		go ask(ctx)
+		synctest.Wait()
+		go ask(t.Context())
+		synctest.Wait()
+		require.Equal(t, 3, batches.Unanswered("w"))
+		leave()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Equal(t, 2, batches.Unanswered("w"))
+		close(l.proceed)
+		require.NoError(t, <-done)
+		require.NoError(t, <-done)
+		require.Equal(t, []int{1, 1}, l.sizes["w"])
+		require.Zero(t, batches.Unanswered("w"))
+	})
+}
+
+func TestABatchHasATimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, do, results := asked(t.Context(), "")
+		do("w", "item")
+		require.ErrorIs(t, <-results, context.DeadlineExceeded)
+	})
+}

@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package house
-
-import "syscall"
-
-// attributes of a child: it lives until the test ends it.
-func attributes() *syscall.SysProcAttr { return nil }

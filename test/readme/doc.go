@@ -1,0 +1,2 @@
+// Package readme types the commands of README.md.
+package readme
