@@ -14,8 +14,8 @@ import (
 const (
 	// startLead is how long before its slot a delivery asks to start: about one round trip to the database.
 	startLead = 5 * time.Millisecond
-	// slotHorizon is how far ahead the database reserves a slot. It bounds waits by our clock, which may be wrong
-	// by days; start_call knows the true time.
+	// slotHorizon is how far ahead the database reserves the slot of a delivery; the slot of a post change may be
+	// two horizons ahead. It bounds waits by our clock, which may be wrong by days: the start knows the true time.
 	slotHorizon = time.Second
 	// slotTolerance is how late a first byte may be before its slot is void.
 	slotTolerance = 100 * time.Millisecond
@@ -28,6 +28,8 @@ type attempt struct {
 	adapter autopost.Adapter
 	// leaseEnd is never later than the true end of the lease: both clocks are read before the database is asked.
 	leaseEnd instant
+	// ask requests the start record.
+	ask func(ctx context.Context) (started, error)
 	// decided runs once the call has started or was given up.
 	decided func()
 	// starts counts the requests for a start record.
@@ -119,7 +121,8 @@ func (d *Dispatcher) attempt(p phases, a *attempt) (result, ending) {
 	return result{outcome: outcome, took: time.Since(began), late: late}, ended
 }
 
-// begin writes the start record and waits for the slot. If this daemon misses the slot, it asks for a new one.
+// begin writes the start record and waits for the slot. If this daemon misses the slot, it asks for a new one; the
+// last slot is used even if it is missed, so that a slow machine does not hold its claims until their leases end.
 func (d *Dispatcher) begin(p phases, a *attempt) (Start, time.Duration, error) {
 	var late time.Duration
 	var start started
@@ -138,14 +141,14 @@ func (d *Dispatcher) begin(p phases, a *attempt) (Start, time.Duration, error) {
 	return start.Start, late, nil
 }
 
-// untilStart is the wait for the slot of a start. The first slot is at most slotHorizon ahead; a longer wait means
+// untilStart is the wait for the slot of a start. The first slot is at most two horizons ahead; a longer wait means
 // that the clock of the database was set back. A slot that replaces a missed one may be further ahead; it is
 // awaited until the lease ends.
 func (d *Dispatcher) untilStart(a *attempt, start Start) time.Duration {
 	if a.starts > 1 {
 		return min(start.SendIn, d.clock.until(a.leaseEnd))
 	}
-	return min(start.SendIn, slotHorizon)
+	return min(start.SendIn, 2*slotHorizon)
 }
 
 // start repeats the request until it is answered: a committed start record without an answer would become an
@@ -154,9 +157,10 @@ func (d *Dispatcher) start(p phases, a *attempt) (started, error) {
 	var start started
 	err := d.retryUntil(p.run, a.leaseEnd.add(-d.cfg.margin()), func() (err error) {
 		a.starts++
-		start, err = d.starts.Do(p.call, claimKeyOf(a.Delivery), Claim{a.DeliveryID, a.ClaimToken})
+		start, err = a.ask(p.call)
 		if err == nil && start.Applied {
-			a.leaseEnd = start.asked.add(start.Deadline)
+			// After a jump of its clock, the database may answer with a lease of a day.
+			a.leaseEnd = start.asked.add(min(start.Deadline, d.cfg.Lease))
 		}
 		return err
 	})

@@ -132,8 +132,11 @@ func (d *Dispatcher) startDelivery(p phases, delivery autopost.Delivery, leaseEn
 		Delivery: delivery,
 		adapter:  d.deps.Adapters[delivery.Platform],
 		leaseEnd: leaseEnd,
-		decided:  sync.OnceFunc(d.undecided.Done),
-		record:   telemetry.Attempt{Claimed: time.Now()},
+		ask: func(ctx context.Context) (started, error) {
+			return d.starts.Do(ctx, claimKeyOf(delivery), Claim{delivery.DeliveryID, delivery.ClaimToken})
+		},
+		decided: sync.OnceFunc(d.undecided.Done),
+		record:  telemetry.Attempt{Claimed: time.Now()},
 	}
 	d.inFlight.add(delivery)
 	d.lostClaims.hold(delivery)

@@ -134,8 +134,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		d.pause(ctx, d.poll(p))
 	}
-	d.drain(p, cancelCalls, cancelCommits)
-	background.Wait()
+	d.drain(p, cancelCalls, cancelCommits, &background)
 	cancelCommits()
 	heartbeat.Wait()
 	d.leave(ctx)
@@ -146,8 +145,8 @@ func (d *Dispatcher) loop(ctx context.Context, l worker.Loop) {
 	_ = l.Run(ctx) // always nil
 }
 
-// drain releases unstarted claims and waits for started calls and their commits.
-func (d *Dispatcher) drain(p phases, cancelCalls, cancelCommits func()) {
+// drain releases unstarted claims and waits for started calls, their commits and the loops in background.
+func (d *Dispatcher) drain(p phases, cancelCalls, cancelCommits func(), background *sync.WaitGroup) {
 	calls := time.AfterFunc(d.cfg.Drain, cancelCalls)
 	defer calls.Stop()
 	commits := time.AfterFunc(d.cfg.Drain+commitGrace, cancelCommits)
@@ -156,6 +155,7 @@ func (d *Dispatcher) drain(p phases, cancelCalls, cancelCommits func()) {
 	d.undecided.Wait()
 	d.release(p.commit)
 	d.deliveries.Wait()
+	background.Wait()
 }
 
 // announce registers the run before its first claim: recovery treats the leases of an unknown run as those of a

@@ -311,6 +311,28 @@ func TestAReplacedSlotIsAwaitedHoweverFar(t *testing.T) {
 	})
 }
 
+// The clock of the database is put back by a day between a claim and its start.
+func TestASlotADayAheadHoldsACallUntilItsLeaseEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
+		w.put("acme", 1)
+		w.onStart = func(string) (dispatch.Start, error) {
+			<-time.After(200 * time.Millisecond)
+			start := dispatch.Start{Applied: true, Limited: true, Deadline: 24 * time.Hour}
+			if len(w.when("start acme-0")) > 1 {
+				start.SendIn = 24 * time.Hour
+			}
+			return start, nil
+		}
+		defer w.start(dispatch.Config{Lease: time.Minute, AdapterTimeout: 10 * time.Second})()
+		after(2 * time.Minute)
+		outcome, ok := w.outcome("acme-0")
+		require.True(t, ok)
+		require.NotNil(t, outcome.Error)
+		require.True(t, outcome.Error.Known)
+		require.Empty(t, w.when("send acme-0"))
+	})
+}
+
 func TestALateStepGetsAnotherSlot(t *testing.T) {
 	bubble(t, func(t *testing.T, w *fakes) {
 		w.put("acme", 1)

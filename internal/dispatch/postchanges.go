@@ -47,7 +47,12 @@ func (d *Dispatcher) applyChanges(p phases, workspace string) {
 		}
 		var running sync.WaitGroup
 		for _, change := range changes {
-			a := &attempt{Delivery: change.Delivery, adapter: d.deps.Adapters[change.Platform], leaseEnd: asked.add(d.cfg.Lease)}
+			a := &attempt{
+				Delivery: change.Delivery,
+				adapter:  d.deps.Adapters[change.Platform],
+				leaseEnd: asked.add(d.cfg.Lease),
+				ask:      func(ctx context.Context) (started, error) { return d.startChange(ctx, change) },
+			}
 			running.Go(func() {
 				defer d.lostClaims.drop(change.Delivery)
 				d.applyChange(p, a, change)
@@ -107,7 +112,14 @@ func (d *Dispatcher) attemptChange(p phases, a *attempt, change autopost.PostCha
 	if failure != nil {
 		return failure, true
 	}
-	if !d.beginChange(p, a, change) {
+	start, _, err := d.begin(p, a)
+	if err != nil {
+		d.log.Warn("act.start_unanswered", append(changeIDs(a, change), "error", err)...)
+		e := notCalled()
+		return &e, true
+	}
+	if !start.Applied {
+		d.log.Info("act.not_started", append(changeIDs(a, change), "reason", start.Reason)...)
 		return nil, false
 	}
 	if d.callTime(a) <= 0 {
@@ -128,32 +140,13 @@ func (d *Dispatcher) attemptChange(p phases, a *attempt, change autopost.PostCha
 	return failure, true
 }
 
-// beginChange writes the start record and waits for the slot. A late call gets the next free slot. It returns true
-// if the call must be made now.
-func (d *Dispatcher) beginChange(p phases, a *attempt, change autopost.PostChange) bool {
-	for range startTries {
-		var start Start
-		var asked instant
-		err := d.retryUntil(p.run, a.leaseEnd.add(-d.cfg.margin()), func() (err error) {
-			ctx, cancel := context.WithTimeout(p.call, queryTimeout)
-			defer cancel()
-			asked = d.clock.now()
-			start, err = d.deps.Store.StartAct(ctx, a.WorkspaceID, change.ActID, a.ClaimToken)
-			return err
-		})
-		if err != nil || !start.Applied {
-			d.log.Info("act.not_started", append(changeIDs(a, change), "reason", start.Reason, "error", err)...)
-			return false
-		}
-		a.leaseEnd = asked.add(start.Deadline)
-		if !worker.Sleep(p.call, start.SendIn) {
-			return false
-		}
-		if !start.Limited || d.clock.since(asked)-start.SendIn <= slotTolerance {
-			return true
-		}
-	}
-	return false
+// startChange asks once for the start record of a change.
+func (d *Dispatcher) startChange(ctx context.Context, change autopost.PostChange) (started, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	asked := d.clock.now()
+	start, err := d.deps.Store.StartAct(ctx, change.Delivery.WorkspaceID, change.ActID, change.Delivery.ClaimToken)
+	return started{start, asked}, err
 }
 
 // sendChange calls the adapter once. A panic of the adapter is an unknown outcome.

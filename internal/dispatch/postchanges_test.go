@@ -196,6 +196,41 @@ func TestAPostChangeWaitsForItsSlot(t *testing.T) {
 	})
 }
 
+// A slow machine misses each slot. The claim must not wait for the end of its lease.
+func TestAPostChangeThatMissesItsSlotsIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newChangeFakes(t, autopost.ChangeEdit)
+		a.adapter, a.store = a, a
+		a.onStart = func() (dispatch.Start, error) {
+			<-time.After(time.Second)
+			return dispatch.Start{Applied: true, Limited: true, Deadline: time.Minute}, nil
+		}
+		stop := a.start(dispatch.Config{})
+		after(5 * time.Second)
+		stop()
+		require.Len(t, a.when("start act"), 3)
+		require.Equal(t, []time.Duration{3 * time.Second}, a.when("edit"))
+		failure, committed := a.failure("edit")
+		require.True(t, committed)
+		require.Nil(t, failure)
+	})
+}
+
+// The first slot of a post change may be two horizons ahead.
+func TestAPostChangeAwaitsADistantSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newChangeFakes(t, autopost.ChangeEdit)
+		a.adapter, a.store = a, a
+		a.onStart = func() (dispatch.Start, error) {
+			return dispatch.Start{Applied: true, Limited: true, SendIn: 1900 * time.Millisecond, Deadline: time.Minute}, nil
+		}
+		stop := a.start(dispatch.Config{})
+		after(5 * time.Second)
+		stop()
+		require.Equal(t, []time.Duration{1900 * time.Millisecond}, a.when("edit"))
+	})
+}
+
 func TestARefusedPostChangeIsNotCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newChangeFakes(t, autopost.ChangeEdit)

@@ -48,6 +48,7 @@ func TestClockJumps(t *testing.T) {
 	h.Until("a channel is limited", func() bool { _, ok := limited(); return ok })
 	h.UntilTrue(`select exists (select 1 from autopost.channels where cooldown_until > autopost.now_ts())`)
 
+	h.ClockWasAhead(24 * time.Hour)
 	h.Exec(`update public.clock_error set by = '1 day'`)
 	h.UntilTrue(`select count(*) = 1 from autopost.clock_jumps where jump between '23 hours' and '25 hours'`)
 	h.UntilTrue(`select not exists (select 1 from autopost.clock_debts)`)

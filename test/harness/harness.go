@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +57,8 @@ type Harness struct {
 	database string
 	dir      string
 	chats    int64
+	// clockAhead is how far a test put the clock of the database forward; see ClockWasAhead.
+	clockAhead time.Duration
 	// secrets may appear in requests only.
 	secrets []string
 }

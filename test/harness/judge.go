@@ -104,6 +104,18 @@ func (h *Harness) AfterSlots(what string, entries []sim.Entry, slots []time.Time
 	}
 }
 
+// ClockWasAhead says by how much a test put the clock of the database forward for a while. Judge
+// puts the times of that while back.
+func (h *Harness) ClockWasAhead(by time.Duration) { h.clockAhead = by }
+
+// trueTime returns a time of the database by the clock of the simulators.
+func (h *Harness) trueTime(at time.Time) time.Time {
+	if h.clockAhead > 0 && time.Until(at) > h.clockAhead/2 {
+		return at.Add(-h.clockAhead)
+	}
+	return at
+}
+
 // delivery is a row with the data to find its copies at the platform.
 type delivery struct {
 	text    Text
@@ -122,7 +134,7 @@ func (h *Harness) deliveries(workspace string) []delivery {
 		select jsonb_build_object('id', d.delivery_id, 'status', d.status, 'policy', c.on_unknown, 'message', coalesce(d.provider_message_id, ''),
 			'platform', c.platform, 'chat', c.target_id, 'text', d.rendered_text,
 			'series', coalesce(jsonb_array_length(d.render_meta -> 'steps') > 1, false),
-			'unknown', (select coalesce(jsonb_agg(extract(epoch from e.ts) order by e.ts), '[]') from autopost.events e
+			'unknown', (select coalesce(jsonb_agg(extract(epoch from e.ts)), '[]') from autopost.events e
 				where e.workspace_id = d.workspace_id and e.delivery_id = d.delivery_id and e.action = 'unknown_outcome'))
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
@@ -134,8 +146,9 @@ func (h *Harness) deliveries(workspace string) []delivery {
 			text: Text{row["platform"].(string), row["chat"].(string), row["text"].(string)},
 		}
 		for _, at := range row["unknown"].([]any) {
-			d.unknown = append(d.unknown, time.UnixMicro(int64(at.(float64)*1e6)))
+			d.unknown = append(d.unknown, h.trueTime(time.UnixMicro(int64(at.(float64)*1e6))))
 		}
+		slices.SortFunc(d.unknown, time.Time.Compare)
 		list = append(list, d)
 	}
 	return list

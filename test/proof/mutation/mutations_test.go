@@ -119,9 +119,10 @@ var plants = []plant{
 		scenario: "edits of sent posts", caught: "each post is edited, once",
 	},
 	{
-		bug: "the slot of an act is not waited for",
+		bug: "an act starts without a slot",
 		edits: []edit{{
-			"internal/dispatch/postchanges.go", "\t\tif !worker.Sleep(p.call, start.SendIn) {\n\t\t\treturn false\n\t\t}\n", "",
+			"internal/dispatch/postchanges.go", "start, err := d.deps.Store.StartAct(ctx, change.Delivery.WorkspaceID, change.ActID, change.Delivery.ClaimToken)\n",
+			"start, err := Start{Applied: true, Deadline: d.cfg.Lease}, error(nil)\n",
 		}},
 		scenario: "edits of sent posts", caught: "too fast: the acts",
 	},
