@@ -7,14 +7,17 @@ ARGS ?=
 FUZZTIME ?= 30s
 GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
-# Packages whose tests run SQL or read files: their own Go code starts no goroutines that share data,
-# so the race detector would only double their time.
-NO_RACE = ./db ./internal/pg/schema ./scripts/generate ./test/arch ./test/verify \
-	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/properties ./test/proof/races
+# The race detector multiplies processor time by five, so it runs where goroutines of one process share data. The
+# other packages run SQL, read files, or start the program, which is built without it. Of an adapter, the conformance
+# case with many calls at once runs under it.
+ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
+NO_RACE = $(ADAPTERS) ./cmd/... ./db ./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... \
+	./test/api ./test/arch ./test/crash ./test/e2e ./test/readme ./test/verify \
+	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/races
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
-# Most tests wait for leases, slots and processes: four packages share two processors. The limit is for
+# Most tests wait for leases, slots and processes: four packages of four tests share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
-TEST_FLAGS = -vet=off -p 4 -timeout 60m
+TEST_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 
@@ -45,8 +48,9 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags peers ./internal/bench
-	$(GO) test $(TEST_FLAGS) -race $(RACE)
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
+	$(GO) test $(TEST_FLAGS) -race $(RACE)
+	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
 	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
 
 test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof; needs PgBouncer

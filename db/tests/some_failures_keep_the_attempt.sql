@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(7);
+select plan(9);
 
 select test.channel('x', p_platform => 'x');
 select test.channel('other', p_platform => 'x');
@@ -30,6 +30,17 @@ select test.tick('1 day');
 select is(test.round('x', test.failure('TRANSIENT', 'delivery', 'x_conflict')) ->> 'status', 'retry',
 	'all its own attempts are left');
 select is((test.row('x')).attempt - (test.row('x')).granted_attempts, 1);
+
+do $$
+begin
+	for n in 1 .. 10 loop
+		perform test.tick('2 minutes'), test.round('other', test.failure('TRANSIENT', 'delivery',
+			case when n % 2 = 0 then 'not_started' else 'not_called' end));
+	end loop;
+end
+$$;
+select is((test.row('other')).status, 'retry', 'a slow daemon does not use up the attempts of a post');
+select is((test.row('other')).granted_attempts, 10);
 
 select * from finish();
 rollback;

@@ -194,7 +194,8 @@ func TestStoppedWhileSending(t *testing.T) {
 	h := harness.New(t)
 	// Claims with slots up to a second ahead wait: a stop releases them.
 	station(h, channels, harness.Channel{Rate: 4, Parallel: 4})
-	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 300})
+	// Long calls: a slow machine must find several of them running at once.
+	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 1500})
 	d := h.Serve()
 	s := newSource(h, d)
 	s.wait(s.pushAll(t.Context(), 0, posts))

@@ -162,7 +162,9 @@ func TestARevokedCredentialStopsItsChannelsAlone(t *testing.T) {
 					}
 				}
 				require.True(t, slices.IsSorted(came), "in their order: %v", came)
-				h.WithinRate(channel, sent, revokedRate)
+				slots := h.ChannelSlots(channel) // both channels have one account
+				h.SlotsWithinRate(channel, slots, revokedRate)
+				h.AfterSlots(channel, sent, slots)
 				require.Len(t, sent, revokedPosts, "each once")
 			}
 			require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.alerts where ended_at is null`))

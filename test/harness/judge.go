@@ -69,6 +69,15 @@ func (h *Harness) Slots(entries []sim.Entry) []time.Time {
 	return slots
 }
 
+// ChannelSlots returns the slots of the start records of a channel, in order. It serves channels
+// that share a chat.
+func (h *Harness) ChannelSlots(channel string) []time.Time {
+	h.t.Helper()
+	return pgtest.Column[time.Time](h.DB, `
+		select (e.meta ->> 'send_at')::timestamptz from autopost.events e
+		where e.channel_id = $1 and e.action = 'send_attempt' and e.meta ->> 'send_at' is not null order by 1`, channel)
+}
+
 // clockPrecision is the largest error between the clock of the database and that of the simulators.
 const clockPrecision = 10 * time.Millisecond
 
@@ -99,9 +108,18 @@ func (h *Harness) AfterSlots(what string, entries []sim.Entry, slots []time.Time
 	require.GreaterOrEqual(h.t, len(slots), len(entries), "too fast: %s: more requests than recorded slots", what)
 	for i, e := range entries {
 		if early := slots[i].Sub(e.Start); early > clockPrecision {
-			require.FailNow(h.t, "too fast: "+what, "request %d arrived %s before its slot", i, early)
+			require.FailNow(h.t, "too fast: "+what, "request %d arrived %s before its slot\nrequests: %v\nslots: %v", i, early, clockTimes(entries), slots)
 		}
 	}
+}
+
+// clockTimes returns when the entries arrived.
+func clockTimes(entries []sim.Entry) []time.Time {
+	times := make([]time.Time, 0, len(entries))
+	for _, e := range entries {
+		times = append(times, e.Start.UTC().Round(0))
+	}
+	return times
 }
 
 // ClockWasAhead says by how much a test put the clock of the database forward for a while. Judge
