@@ -9,11 +9,11 @@ GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
 # The race detector multiplies processor time by five, so it runs where goroutines of one process share data. The
 # other packages run SQL, read files, or start the program, which is built without it. Of an adapter, the conformance
-# case with many calls at once runs under it.
+# case with many calls at once runs under it. The longest packages come first.
 ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
-NO_RACE = $(ADAPTERS) ./cmd/... ./db ./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... \
-	./test/api ./test/arch ./test/crash ./test/e2e ./test/readme ./test/verify \
-	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/races
+NO_RACE = ./test/e2e ./test/crash ./test/api ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
+	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
+	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 # Most tests wait for leases, slots and processes: four packages of four tests share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.

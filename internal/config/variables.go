@@ -53,7 +53,7 @@ const allDaemons = ". If it is set, serve writes it to the database for all daem
 
 // variables lists all variables in the order of the reference page.
 var variables = []Variable{
-	{databaseURL, "", "connection string", "PostgreSQL 15 or newer. Unset: a private PostgreSQL under AUTOPOST_DATA_DIR, started from the binaries of this machine",
+	{databaseURL, "", "connection string", "PostgreSQL 15 or newer; ?pool_max_conns=N bounds the connections of a daemon, one for LISTEN not counted (default 16). Unset: a private PostgreSQL under AUTOPOST_DATA_DIR, started from the binaries of this machine",
 		"another database is another installation with its own queue",
 		dsn(func(c *Config) *DSN { return &c.DatabaseURL })},
 	{listenURL, "", "connection string", "direct connection for LISTEN and migrations, if DATABASE_URL uses a pooler in transaction mode. Unset: DATABASE_URL",

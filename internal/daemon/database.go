@@ -18,13 +18,19 @@ import (
 type Database struct {
 	URL       string // for calls
 	DirectURL string // for migrations and LISTEN, not through a pooler
+	MaxConns  int    // of the pool; 0 means the default
 	Private   *localpg.Instance
 }
 
 // OpenDatabase starts the private PostgreSQL unless a URL is configured. Close it.
 func OpenDatabase(ctx context.Context, cfg config.Config) (*Database, error) {
 	if !cfg.DatabaseURL.IsZero() {
-		return &Database{URL: cfg.DatabaseURL.Reveal(), DirectURL: cfg.ListenURL.Reveal()}, nil
+		calls, size, err := pg.PoolSize(cfg.DatabaseURL.Reveal())
+		if err != nil {
+			return nil, err
+		}
+		direct, _, err := pg.PoolSize(cfg.ListenURL.Reveal())
+		return &Database{URL: calls, DirectURL: direct, MaxConns: size}, err
 	}
 	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "pg"), BinDir: cfg.PostgresBin})
 	if err != nil {
@@ -62,7 +68,7 @@ func (d *Database) Open(ctx context.Context) (*pg.Store, error) {
 			return nil, err
 		}
 	}
-	return pg.Open(ctx, pg.Options{URL: d.URL, Pooled: pooled})
+	return pg.Open(ctx, pg.Options{URL: d.URL, Pooled: pooled, MaxConns: d.MaxConns})
 }
 
 // Advise adds the remedy to an error if the database accepts no connection.
@@ -82,7 +88,7 @@ func (d *Database) Advise(err error) error {
 
 // openRecorded opens a store whose calls w and on record.
 func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
-	store, err := pg.Open(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, Observe: on.observe})
+	store, err := pg.Open(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns, Observe: on.observe})
 	if err == nil {
 		w.observe(store)
 	}

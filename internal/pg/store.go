@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,6 +90,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	return store, nil
 }
+
+// PoolSize removes pool_max_conns from a database URL, because PostgreSQL does not know it, and returns its value;
+// 0 if it is absent.
+func PoolSize(raw string) (address string, size int, err error) {
+	u, err := url.Parse(raw)
+	if err != nil || !u.Query().Has(poolSize) {
+		return raw, 0, nil // the connection attempt reports a malformed URL
+	}
+	query := u.Query()
+	if size, err = strconv.Atoi(query.Get(poolSize)); err != nil || size < 2 || size > 1000 {
+		return "", 0, fmt.Errorf("%s must be between 2 and 1000, got %q: correct it in the database URL", poolSize, query.Get(poolSize))
+	}
+	query.Del(poolSize)
+	u.RawQuery = query.Encode()
+	return u.String(), size, nil
+}
+
+const poolSize = "pool_max_conns"
 
 // ThroughPooler reports whether a URL leads through a pooler without session settings, such as PgBouncer: it refuses a
 // connection with a role.

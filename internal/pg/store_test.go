@@ -80,6 +80,29 @@ func TestOnePostThroughTheStore(t *testing.T) {
 }
 
 // A slot may have passed when it is returned; the caller must then ask again.
+func TestPoolSizeIsTakenFromTheURL(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]struct {
+		url  string
+		size int
+		err  string
+	}{
+		"postgres://u:p@h/d?sslmode=disable":                  {url: "postgres://u:p@h/d?sslmode=disable"},
+		"postgres://u:p@h/d?pool_max_conns=8&sslmode=disable": {url: "postgres://u:p@h/d?sslmode=disable", size: 8},
+		"postgres://u:p@h/d?pool_max_conns=1":                 {err: `pool_max_conns must be between 2 and 1000, got "1"`},
+		"postgres://u:p@h/d?pool_max_conns=all":               {err: `got "all"`},
+	} {
+		url, size, err := pg.PoolSize(raw)
+		if want.err != "" {
+			require.ErrorContains(t, err, want.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want.url, url)
+		require.Equal(t, want.size, size)
+	}
+}
+
 func TestAStepReturnsItsSlot(t *testing.T) {
 	db := pgtest.New(t)
 	db.Exec(setUp)

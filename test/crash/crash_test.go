@@ -193,7 +193,7 @@ func TestStoppedWhileSending(t *testing.T) {
 	const channels, posts = 12, 12
 	h := harness.New(t)
 	// Claims with slots up to a second ahead wait: a stop releases them.
-	station(h, channels, harness.Channel{Rate: 4, Parallel: 4})
+	station(h, channels, harness.Channel{Rate: 4, Parallel: 12})
 	// Long calls: a slow machine must find several of them running at once.
 	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 1500})
 	d := h.Serve()

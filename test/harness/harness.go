@@ -116,7 +116,7 @@ func New(t testing.TB, options ...Option) *Harness {
 		database = pgtest.NewAlone
 	}
 	h := &Harness{DB: database(t), World: platforms.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
-	h.database = h.URL(s.role)
+	h.database = poolOf(t, h.URL(s.role))
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))
 	require.NoError(t, h.World.X.AddApp(twitter.App{Name: "harness", ConsumerKey: "harness-key", ConsumerSecret: xSecret, OwnerID: XAccount}))
@@ -140,6 +140,18 @@ func folder(t testing.TB) string {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o711))
 	return dir
+}
+
+// poolOf bounds the connections of each program. Each new connection plans all functions that it calls, and that
+// was a sixth of the processor time of the tests.
+func poolOf(t testing.TB, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	query := u.Query()
+	query.Set("pool_max_conns", "4")
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // Folder returns the path of a name in the working directory of the programs. Their data directory is "data".

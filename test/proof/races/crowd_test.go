@@ -171,7 +171,10 @@ func (c *crowd) work(w claimed) {
 
 // together runs n of the same kind until the time is over, and on a slow machine until enough calls have begun.
 func (c *crowd) together(group *sync.WaitGroup, n int, until time.Time, act func(n int)) {
-	const enough = 800
+	enough := int64(300)
+	if pgtest.Long() {
+		enough = 800
+	}
 	for i := range n {
 		group.Go(func() {
 			for now := time.Now(); now.Before(until) || c.begun.Load() < enough && now.Before(until.Add(wait.Bound)); now = time.Now() {

@@ -17,7 +17,7 @@ import (
 // channel gets each content once, and the answers count what happened.
 func TestSamePostsByEveryFunction(t *testing.T) {
 	t.Parallel()
-	sessions, channels, texts, repeats := 8, 20, 40, 25
+	sessions, channels, texts, repeats := 8, 20, 40, 10
 	if pgtest.Long() {
 		sessions, channels, texts, repeats = 32, 50, 1000, 20
 	}

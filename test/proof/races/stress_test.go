@@ -27,7 +27,7 @@ func TestStress(t *testing.T) {
 	var refs, enqueued atomic.Int64
 	var group sync.WaitGroup
 	began := time.Now()
-	until := pgtest.Until(5 * time.Second)
+	until := pgtest.Until(3 * time.Second)
 	if full := began.Add(10 * time.Minute); until.After(full) {
 		until = full
 	}
