@@ -95,8 +95,8 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	-- The retry uses the new target of the channel.
 	('*', 'chat_moved', 'ladder', 2000, 600000, '{1}', 0, 12, false),
 	-- The daemon had no time for the call, or the database did not answer it: the platform was not called.
-	('*', 'not_started', 'exponential', 2000, 60000, '{}', 0.2, 100, false),
-	('*', 'not_called', 'exponential', 2000, 60000, '{}', 0.2, 100, false),
+	('*', 'not_started', 'exponential', 5000, 60000, '{}', 0.2, null, false),
+	('*', 'not_called', 'exponential', 5000, 60000, '{}', 0.2, null, false),
 	-- A full disk is not the fault of the post. Each try may fetch the medium again.
 	('*', 'media_no_room', 'exponential', 30000, 30000, '{}', 0.2, null, false),
 	('max', 'attachment.not.ready', 'ladder', 2000, 600000, '{1000,2000,4000,8000,15000,30000}', 0.2, 12, false),

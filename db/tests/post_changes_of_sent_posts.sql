@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(69);
+select plan(70);
 
 create function test.ids(p_channel_id text default 'a') returns uuid[]
 language sql as $$ select array[(test.row(p_channel_id)).delivery_id] $$;
@@ -73,6 +73,9 @@ select is(test.claim_acts(), '{edit 1}', 'one act of a delivery at a time');
 select is(array(select * from autopost.ready_act_workspaces(10)), '{}');
 select is(test.start_act('edit') - 'now' - 'deadline', '{"applied": true}', 'nothing limits');
 select is(test.start_act('edit') - 'now' - 'deadline', '{"applied": true}', 'repeatable');
+select is(test.commit_act('edit', test.failure('TRANSIENT', 'delivery', 'not_called')) - 'next_at',
+	'{"applied": true, "status": "retry", "attempt": 0}', 'a call that the daemon did not make costs no attempt');
+select test.tick('1 minute'), test.claim_acts(), test.start_act('edit');
 select is(test.commit_act('edit', test.failure('TRANSIENT', 'delivery', 'tg_5xx')) - 'next_at',
 	'{"applied": true, "status": "retry", "attempt": 1}');
 select is(test.claim_acts(), '{}', 'it waits, and so do those behind it');

@@ -54,8 +54,7 @@ func startServer() (*server, error) {
 	}
 	s := &server{reaper: reaper, options: localpg.Options{
 		Dir: dir + "/pg", BinDir: os.Getenv("AUTOPOST_PG_BIN"), MaxConnections: 200, Volatile: true,
-		// Workers of autovacuum would visit each of the many short-lived databases.
-		Settings: []string{"shared_buffers=32MB", "autovacuum_naptime=1h"},
+		Settings: []string{"shared_buffers=128MB"},
 	}}
 	if err := s.start(ctx); err != nil {
 		return nil, err
