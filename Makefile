@@ -15,9 +15,9 @@ NO_RACE = ./test/e2e ./test/crash ./test/api ./test/readme ./db ./test/proof/rac
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
 	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
-# Most tests wait for leases, slots and processes: four packages of four tests share two processors. The limit is for
+# Most tests wait for leases, slots and processes: three packages share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
-TEST_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m
+TEST_FLAGS = -vet=off -p 3 -parallel 4 -timeout 60m
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 

@@ -1072,20 +1072,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.answer_stats(p_answers jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the counters of a run from the answers of its posts. A running fan-out counts when it
 --          ends.
-select jsonb_build_object(
-	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
-	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
-	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct
-		from 'running'), 0),
-	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
-	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
-	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
-from jsonb_array_elements(p_answers) a
+begin
+	return (
+		select jsonb_build_object(
+			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
+			'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
+			'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
+			'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct
+				from 'running'), 0),
+			'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
+			'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
+			'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
+		from jsonb_array_elements(p_answers) a);
+end
 $$;
 
 
@@ -5355,17 +5358,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.content_hash(p_payload jsonb) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: SHA-256, in hexadecimal, of the content of a post: its normal form without the preview
 --          setting; of each medium kind, fingerprint, caption and alt, in order. The text of jsonb
 --          is the canonical form: sorted keys, fixed spacing.
-select encode(sha256(convert_to((
-	(p_payload - 'disable_preview' - 'media')
-	|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
-		order by m.ordinality), '[]')
-		from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
-	)::text, 'UTF8')), 'hex')
+begin
+	return (
+		select encode(sha256(convert_to((
+			(p_payload - 'disable_preview' - 'media')
+			|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
+				order by m.ordinality), '[]')
+				from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
+			)::text, 'UTF8')), 'hex'));
+end
 $$;
 
 
@@ -8203,14 +8209,17 @@ $$;
 --
 
 CREATE FUNCTION autopost.finding(p_kind text, p_subject text, p_amount numeric, p_level numeric, p_what text, p_meta jsonb DEFAULT '{}'::jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: one finding of a check: the amount, and the level from which it is an alert. Level 0
 --          means never. An open alert stays open down to four fifths of its level.
-select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0
-	and p_amount >= p_level,
-	'what', p_what, 'meta', p_meta)
-where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0
+begin
+	return (
+		select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0
+			and p_amount >= p_level,
+			'what', p_what, 'meta', p_meta)
+		where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0);
+end
 $$;
 
 
@@ -9396,13 +9405,16 @@ $$;
 --
 
 CREATE FUNCTION autopost.group_ready_at(p_gate timestamp with time zone, p_limit autopost.platform_limits, p_ahead interval) RETURNS timestamp with time zone
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
-select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-	then p_limit.probe_at end,
-	case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end)
+begin
+	return (
+		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
+			then p_limit.probe_at end,
+			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+end
 $$;
 
 
@@ -10009,20 +10021,23 @@ $_$;
 --
 
 CREATE FUNCTION autopost.ignored_fields(p_error jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the fields of an error that are invalid and therefore ignored, as {field: text}; null if
 --          all are valid.
-select nullif(jsonb_strip_nulls(jsonb_build_object(
-	'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT')
-		then left(p_error ->> 'category', 100) end,
-	'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform')
-		then left(p_error ->> 'scope', 100) end,
-	'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null')
-		then left(p_error ->> 'known', 100) end,
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
-		or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
-			then left(p_error ->> 'retry_after_ms', 100) end)), '{}')
+begin
+	return (
+		select nullif(jsonb_strip_nulls(jsonb_build_object(
+			'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT')
+				then left(p_error ->> 'category', 100) end,
+			'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform')
+				then left(p_error ->> 'scope', 100) end,
+			'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null')
+				then left(p_error ->> 'known', 100) end,
+			'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
+				or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
+					then left(p_error ->> 'retry_after_ms', 100) end)), '{}'));
+end
 $$;
 
 
@@ -15108,24 +15123,27 @@ $$;
 --
 
 CREATE FUNCTION autopost.normalised_error(p_error jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the fields of the error contract with defaults, redacted, the raw answer cut to 512
 --          characters. Invalid fields are listed under misread. A wait is at most longest_wait_ms.
-select jsonb_strip_nulls(jsonb_build_object(
-	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
-	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
-	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
-	'known', autopost.is_known(p_error),
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number'
-		and p_error ->> 'retry_after_ms' !~ '^-'
-		then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
-	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> ''
-		and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}',
-		'to', p_error #>> '{moved,to}') end,
-	'message', left(autopost.redact(p_error ->> 'message'), 500),
-	'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
-	'misread', autopost.redact(autopost.ignored_fields(p_error))))
+begin
+	return (
+		select jsonb_strip_nulls(jsonb_build_object(
+			'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
+			'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
+			'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
+			'known', autopost.is_known(p_error),
+			'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number'
+				and p_error ->> 'retry_after_ms' !~ '^-'
+				then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
+			'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> ''
+				and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}',
+				'to', p_error #>> '{moved,to}') end,
+			'message', left(autopost.redact(p_error ->> 'message'), 500),
+			'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
+			'misread', autopost.redact(autopost.ignored_fields(p_error)))));
+end
 $$;
 
 
@@ -15151,21 +15169,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.normalize_media(p_media jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the media in order, each with its fingerprint: the hash of the content, else the
 --          platform's id, else the canonical URL.
-select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-		'type', e.value ->> 'type',
-		'blob_ref', e.value ->> 'blob_ref',
-		'file_id', e.value ->> 'file_id',
-		'url', autopost.canonical_url(e.value ->> 'url'),
-		'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
-		'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
-		'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
-			'url:' || autopost.canonical_url(e.value ->> 'url'))
-	)) order by e.ordinality), '[]')
-from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+				'type', e.value ->> 'type',
+				'blob_ref', e.value ->> 'blob_ref',
+				'file_id', e.value ->> 'file_id',
+				'url', autopost.canonical_url(e.value ->> 'url'),
+				'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
+				'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+				'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
+					'url:' || autopost.canonical_url(e.value ->> 'url'))
+			)) order by e.ordinality), '[]')
+		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e);
+end
 $$;
 
 
@@ -15174,25 +15195,28 @@ $$;
 --
 
 CREATE FUNCTION autopost.normalize_payload(p_raw jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the normal form of a raw payload, equal for every way of ingest. messages.payload stores
 --          it and content_hash covers it. The payload passed payload_errors.
-select jsonb_strip_nulls(jsonb_build_object(
-	'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
-	'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
-	'parse_mode', p_raw ->> 'parse_mode',
-	'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
-	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
-		order by l.ordinality), '[]')
-		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
-	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
-	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
-	'variants', nullif((select coalesce(jsonb_object_agg(v.key,
-		autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
-		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
-	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
+begin
+	return (
+		select jsonb_strip_nulls(jsonb_build_object(
+			'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
+			'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
+			'parse_mode', p_raw ->> 'parse_mode',
+			'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
+			'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
+				order by l.ordinality), '[]')
+				from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
+			'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
+			'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
+			'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
+			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
+				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
+				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
+end
 $$;
 
 
@@ -16563,10 +16587,13 @@ $$;
 --
 
 CREATE FUNCTION autopost.post_variant(p_variant jsonb, p_fields text[]) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the given fields of a variant; null if it has none of them.
-select jsonb_object_agg(f.key, f.value) from jsonb_each(p_variant) f where f.key = any (p_fields)
+begin
+	return (
+		select jsonb_object_agg(f.key, f.value) from jsonb_each(p_variant) f where f.key = any (p_fields));
+end
 $$;
 
 
@@ -16575,19 +16602,22 @@ $$;
 --
 
 CREATE FUNCTION autopost.post_variant_errors(p_variant jsonb, p_at text) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the errors in the form of these fields, as {field, reason, remedy}.
-select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || f.key, f.reason, f.remedy) -> 0 order by f.key), '[]')
-from (
-	select f.key, case when f.key <> 'reply_settings' and jsonb_typeof(f.value) <> 'boolean' then 'must be a boolean'
-			when f.key = 'reply_settings' and f.value not in ('"everyone"', '"following"', '"mentionedUsers"',
-				'"subscribers"', '"verified"') then 'is unknown' end as reason,
-		case f.key when 'reply_settings' then 'use everyone, following, mentionedUsers, subscribers or verified'
-			else 'write true or false' end as remedy
-	from jsonb_each(p_variant) f
-	where f.key = any (autopost.post_fields())) f
-where f.reason is not null
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || f.key, f.reason, f.remedy) -> 0 order by f.key), '[]')
+		from (
+			select f.key, case when f.key <> 'reply_settings' and jsonb_typeof(f.value) <> 'boolean' then 'must be a boolean'
+					when f.key = 'reply_settings' and f.value not in ('"everyone"', '"following"', '"mentionedUsers"',
+						'"subscribers"', '"verified"') then 'is unknown' end as reason,
+				case f.key when 'reply_settings' then 'use everyone, following, mentionedUsers, subscribers or verified'
+					else 'write true or false' end as remedy
+			from jsonb_each(p_variant) f
+			where f.key = any (autopost.post_fields())) f
+		where f.reason is not null);
+end
 $$;
 
 
@@ -19698,17 +19728,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.redact(p_text text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: masks secrets and personal data in a text: bot tokens, bearer and basic credentials,
 --          key=value secrets, upload addresses, e-mail addresses, phone numbers.
-select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
-	'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also after "bot" in a URL
-	'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
-	'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
-	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
-	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
-	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
+begin
+	return (
+		select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
+			'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also after "bot" in a URL
+			'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
+			'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
+			'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+			'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
+			'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g'));
+end
 $$;
 
 
@@ -21868,15 +21901,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.room_in(p_capacity jsonb, p_workspace_id text, p_platform text, p_rate_group text) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the free capacity of a group by p_capacity, [{"workspace_id", "platform", "rate_group",
 --          "room"}]. A missing name matches all; the smallest match wins; null without a match.
-select min((r.value ->> 'room')::int)
-from jsonb_array_elements(p_capacity) r
-where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
-and coalesce(r.value ->> 'platform', p_platform) = p_platform
-and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
+begin
+	return (
+		select min((r.value ->> 'room')::int)
+		from jsonb_array_elements(p_capacity) r
+		where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
+		and coalesce(r.value ->> 'platform', p_platform) = p_platform
+		and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group);
+end
 $$;
 
 
@@ -24091,21 +24127,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.strings_error(p_payload jsonb, p_field text, p_max integer) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the error of a field that must be an array of at most p_max non-empty strings, or an
 --          empty array.
-select case
-	when not p_payload ? p_field then '[]'::jsonb
-	when jsonb_typeof(p_payload -> p_field) <> 'array'
-		then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
-	when jsonb_array_length(p_payload -> p_field) > p_max
-		then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
-	when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
-		where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
-		then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
-			'remove or correct it')
-	else '[]' end
+begin
+	return (
+		select case
+			when not p_payload ? p_field then '[]'::jsonb
+			when jsonb_typeof(p_payload -> p_field) <> 'array'
+				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+			when jsonb_array_length(p_payload -> p_field) > p_max
+				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
+				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
+					'remove or correct it')
+			else '[]' end);
+end
 $$;
 
 
@@ -24359,19 +24398,22 @@ $$;
 --
 
 CREATE FUNCTION autopost.tags_of(p_raw jsonb, p_payload jsonb) RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the tags of a payload and the hashtags of its text: folded, sorted, without duplicates.
-select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
-from (
-	select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
-		from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
-	union all
-	select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
-		'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
-	where m[1] ~ '[^\d_]'
-) t
-where t.tag <> ''
+begin
+	return (
+		select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+		from (
+			select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
+				from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
+			union all
+			select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
+				'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
+			where m[1] ~ '[^\d_]'
+		) t
+		where t.tag <> '');
+end
 $$;
 
 
@@ -24813,21 +24855,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.template_form_errors(p_template jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
 --          template exists.
-select case
-	when p_template is null then '[]'::jsonb
-	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
-		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
-	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
-		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
-	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-		'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
-		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
-		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
-			end
+begin
+	return (
+		select case
+			when p_template is null then '[]'::jsonb
+			when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+				then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+			when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+				then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+			else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+				'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+				from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+				where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
+					end);
+end
 $$;
 
 
@@ -25075,10 +25120,13 @@ $$;
 --
 
 CREATE FUNCTION autopost.texts_of(p_array jsonb) RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: a JSON array of texts; null for any other value.
-select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
+begin
+	return (
+		select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array');
+end
 $$;
 
 
@@ -25256,12 +25304,15 @@ $$;
 --
 
 CREATE FUNCTION autopost.unfetched_media(p_raw jsonb) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: true if media must be fetched into the media store before the post is enqueued.
-select exists (
-	select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
-	where m ->> 'blob_ref' is null and m ->> 'file_id' is null)
+begin
+	return (
+		select exists (
+			select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
+			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
+end
 $_$;
 
 
@@ -25270,13 +25321,16 @@ $_$;
 --
 
 CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
-select coalesce(jsonb_agg(f.key order by f.key), '[]')
-from jsonb_object_keys(p_raw) f (key)
-where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-	'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
+begin
+	return (
+		select coalesce(jsonb_agg(f.key order by f.key), '[]')
+		from jsonb_object_keys(p_raw) f (key)
+		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+end
 $$;
 
 
@@ -25489,13 +25543,16 @@ $$;
 --
 
 CREATE FUNCTION autopost.uuid_v7_prefix(p_at timestamp with time zone) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the first 17 hexadecimal digits of a UUID version 7 of an instant, exact to the
 --          microsecond. 15 more digits make an id.
-select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
-	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-	|| '8'
+begin
+	return (
+		select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+			|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
+			|| '8');
+end
 $$;
 
 
@@ -26161,12 +26218,14 @@ from (
 	select e.delivery_id, e.ts, e.attempt, e.action,
 		lag(case when e.action in ('retry_scheduled', 'released')
 			then coalesce(e.meta ->> 'next_retry_at', e.meta ->> 'until')::timestamptz end)
-			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until
+			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until,
+		lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id) as put_off_attempt
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	and e.action in ('send_attempt', 'retry_scheduled', 'released', 'unknown_resolved', 'manual_requeue')
 ) s
 where s.action = 'send_attempt' and s.ts < s.put_off_until
+and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
 union all
 select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
 	'scheduled_for', d.scheduled_for)
@@ -27095,44 +27154,47 @@ $$;
 --
 
 CREATE FUNCTION autopost.video_refusal(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_media jsonb, p_sizes jsonb) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the first reason why the platform would refuse a video, as "field: reason; remedy", else
 --          null.
-select coalesce(
-	case when not p_media ? 'video'
-		then format('media: %s needs a video; give one, or leave the channel out',
-		p_platform.platform) end,
-	case when p_media ? 'more' then format('media[%s]: %s takes one video a post; choose it by variants.%s.media',
-		p_media ->> 'more', p_platform.platform, p_platform.platform) end,
-	(select min(format('media[%s]: %s bytes, %s takes at most %s; make it smaller', u.place, s.bytes,
-		p_platform.platform, s.most))
-	from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
-		union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u
-	cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
-		(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
-	where s.bytes > s.most),
-	case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
-		then format('title: %s characters, %s takes at most %s; shorten it',
-			autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
-	case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
-		then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
-	case when autopost.tags_length(x.tags) > 500
-		then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags),
-			p_platform.platform) end,
-	(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
-	from jsonb_array_elements_text(x.tags) t
-	where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
-	case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
-		then format('privacy: a video with publish_at is private until then, not %s; leave it out',
-			x.variant ->> 'privacy') end,
-	(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings',
-		c.ordinality - 1, p_platform.platform)
-	from jsonb_array_elements(p_media -> 'captions') with ordinality c
-	where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
-	order by c.ordinality limit 1))
-from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}',
-	p_choice #> '{defaults,tags}') as tags) x
+begin
+	return (
+		select coalesce(
+			case when not p_media ? 'video'
+				then format('media: %s needs a video; give one, or leave the channel out',
+				p_platform.platform) end,
+			case when p_media ? 'more' then format('media[%s]: %s takes one video a post; choose it by variants.%s.media',
+				p_media ->> 'more', p_platform.platform, p_platform.platform) end,
+			(select min(format('media[%s]: %s bytes, %s takes at most %s; make it smaller', u.place, s.bytes,
+				p_platform.platform, s.most))
+			from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+				union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u
+			cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
+				(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
+			where s.bytes > s.most),
+			case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
+				then format('title: %s characters, %s takes at most %s; shorten it',
+					autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
+			case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
+				then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
+			case when autopost.tags_length(x.tags) > 500
+				then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags),
+					p_platform.platform) end,
+			(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
+			from jsonb_array_elements_text(x.tags) t
+			where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
+			case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
+				then format('privacy: a video with publish_at is private until then, not %s; leave it out',
+					x.variant ->> 'privacy') end,
+			(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings',
+				c.ordinality - 1, p_platform.platform)
+			from jsonb_array_elements(p_media -> 'captions') with ordinality c
+			where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
+			order by c.ordinality limit 1))
+		from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}',
+			p_choice #> '{defaults,tags}') as tags) x);
+end
 $$;
 
 
@@ -27355,15 +27417,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) RETURNS jsonb[]
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the results, each with the ignored fields of its post as warnings.
-select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields)
-	else '{}' end order by i.ordinality)
-from jsonb_array_elements(p_items) with ordinality i
-cross join lateral (
-	select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value)
-		else '[]' end as fields) w
+begin
+	return (
+		select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields)
+			else '{}' end order by i.ordinality)
+		from jsonb_array_elements(p_items) with ordinality i
+		cross join lateral (
+			select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value)
+				else '[]' end as fields) w);
+end
 $$;
 
 
@@ -27930,27 +27995,30 @@ $$;
 --
 
 CREATE FUNCTION autopost.with_progress(p_render_meta jsonb, p_steps jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
 --          the plan of steps, in its order. An aside makes no message.
-select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
-	'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
-	'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
-		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements(coalesce(s.value -> 'items', '[]')) with ordinality i
-		where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
-	'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
-		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (
-				s.value ->> 'step')) with ordinality i
-		where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
-from (
-	select e.key as step, e.value as ids
-		from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
-	where jsonb_typeof(e.value) = 'array'
-) d
+begin
+	return (
+		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
+			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
+			'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+				from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
+					jsonb_array_elements(coalesce(s.value -> 'items', '[]')) with ordinality i
+				where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
+			'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+				from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
+					jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (
+						s.value ->> 'step')) with ordinality i
+				where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
+		from (
+			select e.key as step, e.value as ids
+				from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
+			where jsonb_typeof(e.value) = 'array'
+		) d);
+end
 $$;
 
 

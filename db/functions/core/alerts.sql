@@ -180,14 +180,17 @@ $$;
 
 create or replace function autopost.finding(p_kind text, p_subject text, p_amount numeric, p_level numeric, p_what text,
 	p_meta jsonb default '{}') returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: one finding of a check: the amount, and the level from which it is an alert. Level 0
 --          means never. An open alert stays open down to four fifths of its level.
-select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0
-	and p_amount >= p_level,
-	'what', p_what, 'meta', p_meta)
-where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0
+begin
+	return (
+		select jsonb_build_object('kind', p_kind, 'subject', p_subject, 'amount', p_amount, 'raised', p_level > 0
+			and p_amount >= p_level,
+			'what', p_what, 'meta', p_meta)
+		where p_level > 0 and p_amount >= p_level * 0.8 and p_amount > 0);
+end
 $$;
 
 create or replace function autopost.settle_alerts(p_workspace_id text, p_look text, p_findings jsonb[]) returns jsonb

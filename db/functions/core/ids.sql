@@ -1,11 +1,14 @@
 create or replace function autopost.uuid_v7_prefix(p_at timestamptz) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the first 17 hexadecimal digits of a UUID version 7 of an instant, exact to the
 --          microsecond. 15 more digits make an id.
-select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
-	|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-	|| '8'
+begin
+	return (
+		select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+			|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
+			|| '8');
+end
 $$;
 
 create or replace function autopost.uuid_v7_of(p_at timestamptz, p_name text) returns uuid

@@ -1,15 +1,18 @@
 create or replace function autopost.redact(p_text text) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: masks secrets and personal data in a text: bot tokens, bearer and basic credentials,
 --          key=value secrets, upload addresses, e-mail addresses, phone numbers.
-select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
-	'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also after "bot" in a URL
-	'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
-	'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
-	'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
-	'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
-	'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g')
+begin
+	return (
+		select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
+			'\d{6,12}:[A-Za-z0-9_-]{30,}', '[redacted]', 'g'), -- also after "bot" in a URL
+			'\m(authorization["'']?\s*[=:]\s*["'']?)(?:(?:bearer|basic)\s+)?[^\s"'',]{6,}', '\1[redacted]', 'gi'),
+			'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
+			'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
+			'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
+			'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g'));
+end
 $$;
 
 create or replace function autopost.redact_deep(p_value jsonb) returns jsonb
@@ -52,20 +55,23 @@ select 31622400000::numeric
 $$;
 
 create or replace function autopost.ignored_fields(p_error jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the fields of an error that are invalid and therefore ignored, as {field: text}; null if
 --          all are valid.
-select nullif(jsonb_strip_nulls(jsonb_build_object(
-	'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT')
-		then left(p_error ->> 'category', 100) end,
-	'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform')
-		then left(p_error ->> 'scope', 100) end,
-	'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null')
-		then left(p_error ->> 'known', 100) end,
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
-		or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
-			then left(p_error ->> 'retry_after_ms', 100) end)), '{}')
+begin
+	return (
+		select nullif(jsonb_strip_nulls(jsonb_build_object(
+			'category', case when p_error ->> 'category' not in ('TRANSIENT', 'PERMANENT')
+				then left(p_error ->> 'category', 100) end,
+			'scope', case when p_error ->> 'scope' not in ('delivery', 'channel', 'platform')
+				then left(p_error ->> 'scope', 100) end,
+			'known', case when jsonb_typeof(p_error -> 'known') not in ('boolean', 'null')
+				then left(p_error ->> 'known', 100) end,
+			'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') <> 'number'
+				or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
+					then left(p_error ->> 'retry_after_ms', 100) end)), '{}'));
+end
 $$;
 
 create or replace function autopost.is_known(p_error jsonb) returns boolean
@@ -77,22 +83,25 @@ select case p_error ->> 'known' when 'true' then true when 'false' then false
 $$;
 
 create or replace function autopost.normalised_error(p_error jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the fields of the error contract with defaults, redacted, the raw answer cut to 512
 --          characters. Invalid fields are listed under misread. A wait is at most longest_wait_ms.
-select jsonb_strip_nulls(jsonb_build_object(
-	'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
-	'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
-	'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
-	'known', autopost.is_known(p_error),
-	'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number'
-		and p_error ->> 'retry_after_ms' !~ '^-'
-		then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
-	'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> ''
-		and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}',
-		'to', p_error #>> '{moved,to}') end,
-	'message', left(autopost.redact(p_error ->> 'message'), 500),
-	'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
-	'misread', autopost.redact(autopost.ignored_fields(p_error))))
+begin
+	return (
+		select jsonb_strip_nulls(jsonb_build_object(
+			'category', case when p_error ->> 'category' = 'PERMANENT' then 'PERMANENT' else 'TRANSIENT' end,
+			'scope', case when p_error ->> 'scope' in ('channel', 'platform') then p_error ->> 'scope' else 'delivery' end,
+			'code', left(coalesce(nullif(p_error ->> 'code', ''), 'unspecified'), 100),
+			'known', autopost.is_known(p_error),
+			'retry_after_ms', case when jsonb_typeof(p_error -> 'retry_after_ms') = 'number'
+				and p_error ->> 'retry_after_ms' !~ '^-'
+				then least((p_error ->> 'retry_after_ms')::numeric, autopost.longest_wait_ms()) end,
+			'moved', case when p_error ->> 'scope' = 'channel' and p_error #>> '{moved,from}' <> ''
+				and p_error #>> '{moved,to}' <> '' then jsonb_build_object('from', p_error #>> '{moved,from}',
+				'to', p_error #>> '{moved,to}') end,
+			'message', left(autopost.redact(p_error ->> 'message'), 500),
+			'raw', left(autopost.redact((p_error -> 'raw')::text), 512),
+			'misread', autopost.redact(autopost.ignored_fields(p_error)))));
+end
 $$;

@@ -81,18 +81,21 @@ end
 $$;
 
 create or replace function autopost.answer_stats(p_answers jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the counters of a run from the answers of its posts. A running fan-out counts when it
 --          ends.
-select jsonb_build_object(
-	'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
-	'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
-	'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
-	'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct
-		from 'running'), 0),
-	'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
-	'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
-	'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
-from jsonb_array_elements(p_answers) a
+begin
+	return (
+		select jsonb_build_object(
+			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
+			'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
+			'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
+			'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct
+				from 'running'), 0),
+			'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
+			'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
+			'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
+		from jsonb_array_elements(p_answers) a);
+end
 $$;

@@ -1,25 +1,28 @@
 create or replace function autopost.with_progress(p_render_meta jsonb, p_steps jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
 --          the plan of steps, in its order. An aside makes no message.
-select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
-	'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
-	'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
-		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements(coalesce(s.value -> 'items', '[]')) with ordinality i
-		where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
-	'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
-		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
-			jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (
-				s.value ->> 'step')) with ordinality i
-		where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
-from (
-	select e.key as step, e.value as ids
-		from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
-	where jsonb_typeof(e.value) = 'array'
-) d
+begin
+	return (
+		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
+			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
+			'sent_items', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+				from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
+					jsonb_array_elements(coalesce(s.value -> 'items', '[]')) with ordinality i
+				where (p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) ? (s.value ->> 'step')), '[]'),
+			'provider_message_ids', coalesce((select jsonb_agg(i.value order by s.ordinality, i.ordinality)
+				from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s,
+					jsonb_array_elements((p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) -> (
+						s.value ->> 'step')) with ordinality i
+				where coalesce(s.value -> 'aside', 'false') = 'false'), '[]')))
+		from (
+			select e.key as step, e.value as ids
+				from jsonb_each(p_steps || coalesce(p_render_meta -> 'series_progress' -> 'steps', '{}')) e
+			where jsonb_typeof(e.value) = 'array'
+		) d);
+end
 $$;
 
 create or replace function autopost.shares_slot(p_render_meta jsonb, p_step text) returns boolean

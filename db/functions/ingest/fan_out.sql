@@ -26,10 +26,13 @@ select greatest((p_post ->> 'not_before')::timestamptz, (p_post ->> 'scheduled_f
 $$;
 
 create or replace function autopost.texts_of(p_array jsonb) returns text[]
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: a JSON array of texts; null for any other value.
-select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array'
+begin
+	return (
+		select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array');
+end
 $$;
 
 create or replace function autopost.route_post(

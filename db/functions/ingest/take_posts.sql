@@ -1,10 +1,13 @@
 create or replace function autopost.unfetched_media(p_raw jsonb) returns boolean
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: true if media must be fetched into the media store before the post is enqueued.
-select exists (
-	select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
-	where m ->> 'blob_ref' is null and m ->> 'file_id' is null)
+begin
+	return (
+		select exists (
+			select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
+			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
+end
 $$;
 
 create or replace function autopost.submit(

@@ -53,15 +53,18 @@ end
 $$;
 
 create or replace function autopost.warned(p_workspace_id text, p_items jsonb, p_results jsonb[]) returns jsonb[]
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the results, each with the ignored fields of its post as warnings.
-select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields)
-	else '{}' end order by i.ordinality)
-from jsonb_array_elements(p_items) with ordinality i
-cross join lateral (
-	select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value)
-		else '[]' end as fields) w
+begin
+	return (
+		select array_agg(p_results[i.ordinality] || case when w.fields <> '[]' then jsonb_build_object('warnings', w.fields)
+			else '{}' end order by i.ordinality)
+		from jsonb_array_elements(p_items) with ordinality i
+		cross join lateral (
+			select case when jsonb_typeof(i.value) = 'object' then autopost.post_warnings(p_workspace_id, i.value)
+				else '[]' end as fields) w);
+end
 $$;
 
 create or replace function autopost.end_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[],

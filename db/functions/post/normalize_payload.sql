@@ -1,19 +1,22 @@
 create or replace function autopost.normalize_media(p_media jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the media in order, each with its fingerprint: the hash of the content, else the
 --          platform's id, else the canonical URL.
-select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-		'type', e.value ->> 'type',
-		'blob_ref', e.value ->> 'blob_ref',
-		'file_id', e.value ->> 'file_id',
-		'url', autopost.canonical_url(e.value ->> 'url'),
-		'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
-		'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
-		'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
-			'url:' || autopost.canonical_url(e.value ->> 'url'))
-	)) order by e.ordinality), '[]')
-from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+				'type', e.value ->> 'type',
+				'blob_ref', e.value ->> 'blob_ref',
+				'file_id', e.value ->> 'file_id',
+				'url', autopost.canonical_url(e.value ->> 'url'),
+				'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
+				'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+				'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
+					'url:' || autopost.canonical_url(e.value ->> 'url'))
+			)) order by e.ordinality), '[]')
+		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e);
+end
 $$;
 
 create or replace function autopost.normalize_buttons(p_buttons jsonb) returns jsonb
@@ -56,25 +59,28 @@ select jsonb_build_object('name', p_template ->> 'name', 'vars', coalesce((
 $$;
 
 create or replace function autopost.normalize_payload(p_raw jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the normal form of a raw payload, equal for every way of ingest. messages.payload stores
 --          it and content_hash covers it. The payload passed payload_errors.
-select jsonb_strip_nulls(jsonb_build_object(
-	'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
-	'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
-	'parse_mode', p_raw ->> 'parse_mode',
-	'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
-	'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
-		order by l.ordinality), '[]')
-		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
-	'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
-	'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
-	'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
-	'variants', nullif((select coalesce(jsonb_object_agg(v.key,
-		autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
-		from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
-	'disable_preview', nullif(p_raw -> 'disable_preview', 'false')))
+begin
+	return (
+		select jsonb_strip_nulls(jsonb_build_object(
+			'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
+			'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
+			'parse_mode', p_raw ->> 'parse_mode',
+			'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
+			'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
+				order by l.ordinality), '[]')
+				from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
+			'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
+			'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
+			'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
+			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
+				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
+				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
+end
 $$;
 
 create or replace function autopost.hash_version() returns int
@@ -86,31 +92,37 @@ select 1
 $$;
 
 create or replace function autopost.content_hash(p_payload jsonb) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: SHA-256, in hexadecimal, of the content of a post: its normal form without the preview
 --          setting; of each medium kind, fingerprint, caption and alt, in order. The text of jsonb
 --          is the canonical form: sorted keys, fixed spacing.
-select encode(sha256(convert_to((
-	(p_payload - 'disable_preview' - 'media')
-	|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
-		order by m.ordinality), '[]')
-		from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
-	)::text, 'UTF8')), 'hex')
+begin
+	return (
+		select encode(sha256(convert_to((
+			(p_payload - 'disable_preview' - 'media')
+			|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
+				order by m.ordinality), '[]')
+				from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
+			)::text, 'UTF8')), 'hex'));
+end
 $$;
 
 create or replace function autopost.tags_of(p_raw jsonb, p_payload jsonb) returns text[]
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the tags of a payload and the hashtags of its text: folded, sorted, without duplicates.
-select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
-from (
-	select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
-		from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
-	union all
-	select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
-		'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
-	where m[1] ~ '[^\d_]'
-) t
-where t.tag <> ''
+begin
+	return (
+		select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
+		from (
+			select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
+				from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
+			union all
+			select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
+				'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
+			where m[1] ~ '[^\d_]'
+		) t
+		where t.tag <> '');
+end
 $$;

@@ -20,21 +20,24 @@ end
 $$;
 
 create or replace function autopost.strings_error(p_payload jsonb, p_field text, p_max int) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the error of a field that must be an array of at most p_max non-empty strings, or an
 --          empty array.
-select case
-	when not p_payload ? p_field then '[]'::jsonb
-	when jsonb_typeof(p_payload -> p_field) <> 'array'
-		then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
-	when jsonb_array_length(p_payload -> p_field) > p_max
-		then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
-	when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
-		where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
-		then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
-			'remove or correct it')
-	else '[]' end
+begin
+	return (
+		select case
+			when not p_payload ? p_field then '[]'::jsonb
+			when jsonb_typeof(p_payload -> p_field) <> 'array'
+				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+			when jsonb_array_length(p_payload -> p_field) > p_max
+				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
+				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
+					'remove or correct it')
+			else '[]' end);
+end
 $$;
 
 create or replace function autopost.media_errors(p_media jsonb) returns jsonb
@@ -167,21 +170,24 @@ end
 $$;
 
 create or replace function autopost.template_form_errors(p_template jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
 --          template exists.
-select case
-	when p_template is null then '[]'::jsonb
-	when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
-		then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
-	when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
-		then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
-	else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-		'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
-		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
-		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
-			end
+begin
+	return (
+		select case
+			when p_template is null then '[]'::jsonb
+			when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
+				then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
+			when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
+				then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
+			else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+				'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+				from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+				where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
+					end);
+end
 $$;
 
 create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb
@@ -256,13 +262,16 @@ end
 $$;
 
 create or replace function autopost.unknown_fields(p_raw jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
-select coalesce(jsonb_agg(f.key order by f.key), '[]')
-from jsonb_object_keys(p_raw) f (key)
-where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-	'scheduled_for', 'remove_at', 'variants', 'routing', 'template')
+begin
+	return (
+		select coalesce(jsonb_agg(f.key order by f.key), '[]')
+		from jsonb_object_keys(p_raw) f (key)
+		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+end
 $$;
 
 create or replace function autopost.parts_of(p_value jsonb, p_type text) returns jsonb

@@ -60,44 +60,47 @@ $$;
 
 create or replace function autopost.video_refusal(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb,
 	p_media jsonb, p_sizes jsonb) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the first reason why the platform would refuse a video, as "field: reason; remedy", else
 --          null.
-select coalesce(
-	case when not p_media ? 'video'
-		then format('media: %s needs a video; give one, or leave the channel out',
-		p_platform.platform) end,
-	case when p_media ? 'more' then format('media[%s]: %s takes one video a post; choose it by variants.%s.media',
-		p_media ->> 'more', p_platform.platform, p_platform.platform) end,
-	(select min(format('media[%s]: %s bytes, %s takes at most %s; make it smaller', u.place, s.bytes,
-		p_platform.platform, s.most))
-	from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
-		union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u
-	cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
-		(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
-	where s.bytes > s.most),
-	case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
-		then format('title: %s characters, %s takes at most %s; shorten it',
-			autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
-	case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
-		then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
-	case when autopost.tags_length(x.tags) > 500
-		then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags),
-			p_platform.platform) end,
-	(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
-	from jsonb_array_elements_text(x.tags) t
-	where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
-	case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
-		then format('privacy: a video with publish_at is private until then, not %s; leave it out',
-			x.variant ->> 'privacy') end,
-	(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings',
-		c.ordinality - 1, p_platform.platform)
-	from jsonb_array_elements(p_media -> 'captions') with ordinality c
-	where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
-	order by c.ordinality limit 1))
-from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}',
-	p_choice #> '{defaults,tags}') as tags) x
+begin
+	return (
+		select coalesce(
+			case when not p_media ? 'video'
+				then format('media: %s needs a video; give one, or leave the channel out',
+				p_platform.platform) end,
+			case when p_media ? 'more' then format('media[%s]: %s takes one video a post; choose it by variants.%s.media',
+				p_media ->> 'more', p_platform.platform, p_platform.platform) end,
+			(select min(format('media[%s]: %s bytes, %s takes at most %s; make it smaller', u.place, s.bytes,
+				p_platform.platform, s.most))
+			from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+				union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u
+			cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
+				(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
+			where s.bytes > s.most),
+			case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
+				then format('title: %s characters, %s takes at most %s; shorten it',
+					autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
+			case when x.variant ->> 'title' <> translate(x.variant ->> 'title', p_platform.forbidden, '')
+				then format('title: %s takes none of %s in it; leave them out', p_platform.platform, p_platform.forbidden) end,
+			case when autopost.tags_length(x.tags) > 500
+				then format('tags: %s characters, %s takes at most 500; give fewer', autopost.tags_length(x.tags),
+					p_platform.platform) end,
+			(select format('tags: %s takes none of %s in them; leave them out', p_platform.platform, p_platform.forbidden)
+			from jsonb_array_elements_text(x.tags) t
+			where t.value <> translate(t.value, p_platform.forbidden, '') limit 1),
+			case when x.variant ? 'publish_at' and x.variant ->> 'privacy' <> 'private'
+				then format('privacy: a video with publish_at is private until then, not %s; leave it out',
+					x.variant ->> 'privacy') end,
+			(select format('captions[%s].language: is missing; give it, or set captions_language of the channel''s %s settings',
+				c.ordinality - 1, p_platform.platform)
+			from jsonb_array_elements(p_media -> 'captions') with ordinality c
+			where not c.value ? 'language' and p_choice #> '{defaults,captions_language}' is null
+			order by c.ordinality limit 1))
+		from (select p_choice -> 'variant' as variant, coalesce(p_choice #> '{variant,tags}',
+			p_choice #> '{defaults,tags}') as tags) x);
+end
 $$;
 
 create or replace function autopost.video_steps(p_media jsonb, p_playlist text) returns jsonb

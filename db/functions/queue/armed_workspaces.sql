@@ -1,12 +1,15 @@
 create or replace function autopost.group_ready_at(p_gate timestamptz, p_limit autopost.platform_limits,
 	p_ahead interval) returns timestamptz
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
-select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-	then p_limit.probe_at end,
-	case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end)
+begin
+	return (
+		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
+			then p_limit.probe_at end,
+			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+end
 $$;
 
 create or replace function autopost.ready_groups(p_workspace_id text) returns table (platform text, rate_group text,
@@ -43,15 +46,18 @@ $$;
 
 create or replace function autopost.room_in(p_capacity jsonb, p_workspace_id text, p_platform text,
 	p_rate_group text) returns int
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the free capacity of a group by p_capacity, [{"workspace_id", "platform", "rate_group",
 --          "room"}]. A missing name matches all; the smallest match wins; null without a match.
-select min((r.value ->> 'room')::int)
-from jsonb_array_elements(p_capacity) r
-where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
-and coalesce(r.value ->> 'platform', p_platform) = p_platform
-and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group
+begin
+	return (
+		select min((r.value ->> 'room')::int)
+		from jsonb_array_elements(p_capacity) r
+		where coalesce(r.value ->> 'workspace_id', p_workspace_id) = p_workspace_id
+		and coalesce(r.value ->> 'platform', p_platform) = p_platform
+		and coalesce(r.value ->> 'rate_group', p_rate_group) = p_rate_group);
+end
 $$;
 
 create or replace function autopost.armed_parts(p_capacity jsonb) returns table (workspace_id text, platform text,

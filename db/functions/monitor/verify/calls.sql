@@ -124,12 +124,14 @@ from (
 	select e.delivery_id, e.ts, e.attempt, e.action,
 		lag(case when e.action in ('retry_scheduled', 'released')
 			then coalesce(e.meta ->> 'next_retry_at', e.meta ->> 'until')::timestamptz end)
-			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until
+			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until,
+		lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id) as put_off_attempt
 	from autopost.events e
 	where e.workspace_id = p_workspace_id and e.delivery_id is not null
 	and e.action in ('send_attempt', 'retry_scheduled', 'released', 'unknown_resolved', 'manual_requeue')
 ) s
 where s.action = 'send_attempt' and s.ts < s.put_off_until
+and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
 union all
 select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
 	'scheduled_for', d.scheduled_for)
