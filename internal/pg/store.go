@@ -94,9 +94,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // PoolSize removes pool_max_conns from a database URL, because PostgreSQL does not know it, and returns its value;
 // 0 if it is absent.
 func PoolSize(raw string) (address string, size int, err error) {
+	if !strings.Contains(raw, poolSize) {
+		return raw, 0, nil
+	}
 	u, err := url.Parse(raw)
-	if err != nil || !u.Query().Has(poolSize) {
-		return raw, 0, nil // the connection attempt reports a malformed URL
+	if err != nil { // the error would show the password
+		return "", 0, fmt.Errorf("the database URL must be a URL if it has %s: correct it", poolSize)
 	}
 	query := u.Query()
 	if size, err = strconv.Atoi(query.Get(poolSize)); err != nil || size < 2 || size > 1000 {
