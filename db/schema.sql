@@ -14563,12 +14563,11 @@ CREATE FUNCTION autopost.may_access(p_workspace_id text) RETURNS boolean
 -- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered.
 -- Reads:   role_workspaces.
 begin
-	return (
-		select exists (
-			select 1 from autopost.role_workspaces rw
-			join pg_catalog.pg_roles r on r.rolname = rw.role_name
-			where rw.workspace_id in (p_workspace_id, '*')
-			and pg_catalog.pg_has_role(autopost.caller_role(), r.oid, 'member')));
+	-- A role that was dropped has no number, and pg_has_role is null for it.
+	return exists (
+		select 1 from autopost.role_workspaces rw
+		where rw.workspace_id in (p_workspace_id, '*')
+		and pg_catalog.pg_has_role(autopost.caller_role(), pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
 end
 $$;
 
@@ -19711,15 +19710,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: redact_deep if the JSON text contains anything to mask. Most events do not, and the
 --          check is cheaper.
-select case
-	when lower(p_value::text collate "C") like any (
+begin
+	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
-	else p_value end
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then
+		return autopost.redact_deep(p_value);
+	end if;
+	return p_value;
+end
 $$;
 
 
@@ -27021,14 +27023,17 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_kept_since(p_workspace_id text) RETURNS timestamp with time zone
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the time since which all events are stored. Retention drops whole days; the first events
 --          of older deliveries may be missing.
-select greatest(date_trunc('day', min(e.ts), 'UTC'),
-	date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
-from autopost.events e
-where e.workspace_id = p_workspace_id
+begin
+	return (
+		select greatest(date_trunc('day', min(e.ts), 'UTC'),
+			date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
+		from autopost.events e
+		where e.workspace_id = p_workspace_id);
+end
 $$;
 
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -93,8 +94,9 @@ func Description() ([]byte, error) {
 }
 
 func description(api huma.API) http.Handler {
-	spec, err := json.Marshal(api.OpenAPI())
+	encoded := sync.OnceValues(func() ([]byte, error) { return json.Marshal(api.OpenAPI()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		spec, err := encoded()
 		if err != nil {
 			problem.Write(w, problem.New(http.StatusInternalServerError, "The description of the API could not be encoded."))
 			return

@@ -227,7 +227,7 @@ func TestStoppedWhileSending(t *testing.T) {
 func TestTwoDaemons(t *testing.T) {
 	t.Parallel()
 	const channels, posts, channelRate, groupRate = 16, 20, 5, 35
-	h := harness.New(t)
+	h := harness.New(t, harness.WithConnections(8))
 	station(h, channels, harness.Channel{Rate: channelRate, Parallel: 2})
 	for _, platform := range []string{harness.Telegram, harness.MAX} {
 		h.GroupRate("news", platform, platform, groupRate)

@@ -40,7 +40,7 @@ func requireCallsWithinLeases(t *testing.T, h *harness.Harness, workspace string
 // wakes it starts no call of a lost claim.
 func TestDaemonThatSleptThroughItsLeases(t *testing.T) {
 	t.Parallel()
-	h := harness.New(t)
+	h := harness.New(t, harness.WithConnections(8))
 	h.Workspace("news")
 	h.Endpoint("news", "cms", "secret-cms")
 	for n := range 6 {

@@ -54,7 +54,7 @@ func TestBadLines(t *testing.T) {
 
 func troubled(t *testing.T, kind netfault.Kind, side int, random *rand.Rand) {
 	const channels, posts = 6, 16
-	h := harness.New(t)
+	h := harness.New(t, harness.WithConnections(8))
 	station(h, channels, harness.Channel{Parallel: 2})
 	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 40})
 	database, platforms, variables := lines(t, h)

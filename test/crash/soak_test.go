@@ -90,7 +90,7 @@ func TestSoak(t *testing.T) {
 }
 
 func newSoak(t *testing.T, p pace) *soak {
-	s := &soak{Harness: harness.New(t, harness.WithLogSize(1_000_000)), random: rand.New(rand.NewPCG(seed, 3)), killed: map[string]time.Time{}}
+	s := &soak{Harness: harness.New(t, harness.WithConnections(8), harness.WithLogSize(1_000_000)), random: rand.New(rand.NewPCG(seed, 3)), killed: map[string]time.Time{}}
 	station(s.Harness, soakChannels, harness.Channel{Rate: soakRate, Parallel: 2})
 	database, platforms, variables := lines(t, s.Harness)
 	s.lines, s.variables = []*netfault.Proxy{database, platforms}, append(variables, p.variables...)

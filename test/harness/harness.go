@@ -71,10 +71,14 @@ type settings struct {
 	role      string
 	binary    func() (string, error)
 	ownServer bool
+	pool      int
 }
 
 // WithOwnServer gives the installation a PostgreSQL server that the test may stop and start.
 func WithOwnServer(s *settings) { s.ownServer = true }
+
+// WithConnections sets how many database connections each program may have.
+func WithConnections(n int) Option { return func(s *settings) { s.pool = n } }
 
 // WithLogSize sets how many requests the simulators remember.
 func WithLogSize(n int) Option { return func(s *settings) { s.world.LogSize = n } }
@@ -105,7 +109,7 @@ func New(t testing.TB, options ...Option) *Harness {
 		MAX:      maxmessenger.Options{Limits: &maxmessenger.Limits{}, AnyHook: true},
 		X:        twitter.Options{Limits: &map[string]twitter.Limit{}},
 		LogSize:  50_000,
-	}, binary: ordinary}
+	}, binary: ordinary, pool: 2}
 	for _, option := range options {
 		option(&s)
 	}
@@ -116,7 +120,7 @@ func New(t testing.TB, options ...Option) *Harness {
 		database = pgtest.NewAlone
 	}
 	h := &Harness{DB: database(t), World: platforms.New(s.world), t: t, binary: path, dir: folder(t), secrets: []string{telegramToken, maxToken}}
-	h.database = poolOf(t, h.URL(s.role))
+	h.database = poolOf(t, h.URL(s.role), s.pool)
 	require.NoError(t, h.World.Telegram.AddBot(telegramToken))
 	require.NoError(t, h.World.MAX.AddBot(maxToken))
 	require.NoError(t, h.World.X.AddApp(twitter.App{Name: "harness", ConsumerKey: "harness-key", ConsumerSecret: xSecret, OwnerID: XAccount}))
@@ -143,13 +147,13 @@ func folder(t testing.TB) string {
 }
 
 // poolOf bounds the connections of each program. Each new connection plans all functions that it calls, and that
-// was a sixth of the processor time of the tests.
-func poolOf(t testing.TB, database string) string {
+// was a quarter of the processor time of the tests.
+func poolOf(t testing.TB, database string, size int) string {
 	t.Helper()
 	u, err := url.Parse(database)
 	require.NoError(t, err)
 	query := u.Query()
-	query.Set("pool_max_conns", "4")
+	query.Set("pool_max_conns", strconv.Itoa(size))
 	u.RawQuery = query.Encode()
 	return u.String()
 }

@@ -85,11 +85,10 @@ as $$
 -- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered.
 -- Reads:   role_workspaces.
 begin
-	return (
-		select exists (
-			select 1 from autopost.role_workspaces rw
-			join pg_catalog.pg_roles r on r.rolname = rw.role_name
-			where rw.workspace_id in (p_workspace_id, '*')
-			and pg_catalog.pg_has_role(autopost.caller_role(), r.oid, 'member')));
+	-- A role that was dropped has no number, and pg_has_role is null for it.
+	return exists (
+		select 1 from autopost.role_workspaces rw
+		where rw.workspace_id in (p_workspace_id, '*')
+		and pg_catalog.pg_has_role(autopost.caller_role(), pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
 end
 $$;

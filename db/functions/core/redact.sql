@@ -35,15 +35,18 @@ end
 $$;
 
 create or replace function autopost.redact(p_value jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: redact_deep if the JSON text contains anything to mask. Most events do not, and the
 --          check is cheaper.
-select case
-	when lower(p_value::text collate "C") like any (
+begin
+	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then autopost.redact_deep(p_value)
-	else p_value end
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then
+		return autopost.redact_deep(p_value);
+	end if;
+	return p_value;
+end
 $$;
 
 create or replace function autopost.longest_wait_ms() returns numeric

@@ -9,9 +9,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -192,14 +194,12 @@ func unapplied(provider *goose.Provider) []Migration {
 	return list
 }
 
-// functionsSource returns all views and functions in the order of db/functions/install.sql,
-// then the grants.
-func functionsSource() (string, error) {
+// writeFunctions writes all views and functions in the order of db/functions/install.sql, then the grants.
+func writeFunctions(w io.Writer) error {
 	install, err := fs.ReadFile(db.Functions, "functions/install.sql")
 	if err != nil {
-		return "", err
+		return err
 	}
-	var source strings.Builder
 	for line := range strings.Lines(string(install)) {
 		file, ok := strings.CutPrefix(strings.TrimSpace(line), `\ir `)
 		if !ok {
@@ -207,35 +207,36 @@ func functionsSource() (string, error) {
 		}
 		content, err := fs.ReadFile(db.Functions, path.Join("functions", file))
 		if err != nil {
-			return "", fmt.Errorf("install.sql: %w", err)
+			return fmt.Errorf("install.sql: %w", err)
 		}
-		source.Write(content)
-		source.WriteByte('\n')
+		if _, err := w.Write(append(content, '\n')); err != nil {
+			return err
+		}
 	}
-	source.WriteString(db.Grants)
-	return source.String(), nil
+	_, err = io.WriteString(w, db.Grants)
+	return err
 }
 
 // FunctionsDigest returns the digest of the views, functions and grants of this program and of
-// the names of its migrations.
-func FunctionsDigest() (string, error) {
-	source, err := functionsSource()
-	if err != nil {
-		return "", err
-	}
+// the names of its migrations. The first call computes it.
+var FunctionsDigest = sync.OnceValues(func() (string, error) {
 	migrations, err := fs.Glob(db.Migrations, "migrations/*.sql")
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(source + strings.Join(migrations, "\n")))
-	return hex.EncodeToString(sum[:]), nil
-}
+	sum := sha256.New()
+	if err := writeFunctions(sum); err != nil {
+		return "", err
+	}
+	sum.Write([]byte(strings.Join(migrations, "\n")))
+	return hex.EncodeToString(sum.Sum(nil)), nil
+})
 
 // installFunctions re-creates all functions and grants in one transaction, unless
 // the database has exactly these already.
 func installFunctions(ctx context.Context, conn *pgx.Conn) error {
-	source, err := functionsSource()
-	if err != nil {
+	var source strings.Builder
+	if err := writeFunctions(&source); err != nil {
 		return err
 	}
 	digest, err := FunctionsDigest()
@@ -253,7 +254,7 @@ func installFunctions(ctx context.Context, conn *pgx.Conn) error {
 		if installed == digest {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, source); err != nil {
+		if _, err := tx.Exec(ctx, source.String()); err != nil {
 			return fmt.Errorf("install functions: %w", err)
 		}
 		if _, err := tx.Exec(ctx, `delete from autopost.installed_functions`); err != nil {

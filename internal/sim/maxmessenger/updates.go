@@ -23,7 +23,7 @@ const (
 	failingLimit = 8 * time.Hour
 )
 
-var secretForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{5,256}$`)
+var secretForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{5,}$`)
 
 // subscription is a webhook of a bot.
 type subscription struct {
@@ -65,7 +65,7 @@ func (s *Server) subscribe(c call) (outcome, *refusal) {
 		return outcome{}, payload("Invalid webhook URL: " + asked.URL)
 	case !s.opts.AnyHook && (u.Scheme != "https" || u.Port() != "" && u.Port() != "443"):
 		return outcome{}, payload("Webhook URL must use https on port 443")
-	case asked.Secret != "" && !secretForm.MatchString(asked.Secret):
+	case asked.Secret != "" && (len(asked.Secret) > 256 || !secretForm.MatchString(asked.Secret)):
 		return outcome{}, payload("Invalid secret")
 	}
 	s.end(c.bot, asked.URL)

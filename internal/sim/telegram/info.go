@@ -78,7 +78,7 @@ func (s *Server) getChatMember(c call) (outcome, *refusal) {
 }
 
 var (
-	secretForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	secretForm   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	webhookPorts = []string{"", "80", "88", "443", "8443"}
 )
 
@@ -94,7 +94,7 @@ func (s *Server) setWebhook(c call) (outcome, *refusal) {
 	if refused := s.validateHook(u.Scheme, u.Port()); refused != nil {
 		return outcome{}, refused
 	}
-	if secret := c.args.values["secret_token"]; secret != "" && !secretForm.MatchString(secret) {
+	if secret := c.args.values["secret_token"]; secret != "" && (len(secret) > 256 || !secretForm.MatchString(secret)) {
 		return outcome{}, badRequest("secret token contains unallowed characters")
 	}
 	hook := webhook{url: target, secret: c.args.values["secret_token"], maxConnections: 40}

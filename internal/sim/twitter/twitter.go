@@ -250,7 +250,7 @@ func (s *Server) Posts(userID string) []Post {
 	return out
 }
 
-var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,}$`)
 
 // userOf is the user of an unknown token with AnyAccount.
 func (s *Server) userOf(token string) *user {

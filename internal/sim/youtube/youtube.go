@@ -250,7 +250,7 @@ func (s *Server) Videos(channelID string) []Video {
 	return out
 }
 
-var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,1000}$`)
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_.:~+/=-]{6,}$`)
 
 // channelOf is the channel of an unknown token with AnyAccount.
 func (s *Server) channelOf(token string) *channel {

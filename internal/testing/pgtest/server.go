@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -56,10 +57,10 @@ func startServer() (*server, error) {
 		Dir: dir + "/pg", BinDir: os.Getenv("AUTOPOST_PG_BIN"), MaxConnections: 200, Volatile: true,
 		Settings: []string{"shared_buffers=128MB"},
 	}}
-	if err := s.start(ctx); err != nil {
+	if err := prepare(ctx, s.options); err != nil {
 		return nil, err
 	}
-	return s, s.makeTemplate(ctx)
+	return s, s.start(ctx)
 }
 
 func (s *server) start(ctx context.Context) (err error) {
@@ -98,15 +99,20 @@ rm -rf -- "$1"`
 	return stdin, cmd.Start()
 }
 
-// makeTemplate migrates the database that each test copies.
-func (s *server) makeTemplate(ctx context.Context) error {
+// makeTemplate creates a server with the migrated database that each test copies, and stops it.
+func makeTemplate(ctx context.Context, options localpg.Options) (err error) {
+	s := &server{options: options}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.admin.Close(ctx), s.instance.Stop(ctx)) }()
 	if _, err := s.admin.Exec(ctx, "create database "+template); err != nil {
 		return err
 	}
 	if err := schema.Migrate(ctx, s.database(template)); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
-	_, err := s.admin.Exec(ctx, "alter database "+template+" with is_template true allow_connections false")
+	_, err = s.admin.Exec(ctx, "alter database "+template+" with is_template true allow_connections false")
 	return err
 }
 

@@ -1,14 +1,17 @@
 -- Deliveries and their events. Each function returns the offending rows.
 
 create or replace function autopost.verify_kept_since(p_workspace_id text) returns timestamptz
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the time since which all events are stored. Retention drops whole days; the first events
 --          of older deliveries may be missing.
-select greatest(date_trunc('day', min(e.ts), 'UTC'),
-	date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
-from autopost.events e
-where e.workspace_id = p_workspace_id
+begin
+	return (
+		select greatest(date_trunc('day', min(e.ts), 'UTC'),
+			date_trunc('day', autopost.now_ts() - autopost.setting_interval('event_retention_days'), 'UTC'))
+		from autopost.events e
+		where e.workspace_id = p_workspace_id);
+end
 $$;
 
 create or replace function autopost.verify_status_after(p_action text) returns text
