@@ -211,7 +211,7 @@ var failures = []failure{
 	{
 		kind: "oldest_due", severity: "error", says: []string{"a post has been due for", "in channel slow"},
 		arise: func(n *shift) {
-			n.station(harness.Channel{ID: "slow", Platform: harness.Telegram, Rate: 0.2})
+			n.station(harness.Channel{ID: "slow", Platform: harness.Telegram, Rate: 0.05})
 			for post := range 20 {
 				n.Push(n.d, "secret-cms", harness.Post("text", fmt.Sprintf("slow at night, %d", post), "tags", []string{"slow"}))
 			}
