@@ -55,9 +55,12 @@ func Hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Absolute resolves a reference. It returns "" if the result is not an http or https address. It removes user
-// information, which would be published.
+// Absolute resolves a reference. It returns "" if the result is not an http or https address of at most MaxAddress
+// bytes. It removes user information, which would be published.
 func Absolute(base *url.URL, reference string) string {
+	if len(reference) > MaxAddress {
+		return ""
+	}
 	reference = strings.TrimSpace(strings.Map(DropControl, reference))
 	if reference == "" {
 		return ""
@@ -67,7 +70,10 @@ func Absolute(base *url.URL, reference string) string {
 		return ""
 	}
 	u.User = nil
-	return u.String()
+	if address := u.String(); len(address) <= MaxAddress {
+		return address
+	}
+	return ""
 }
 
 // Web reports whether u is an absolute http or https address.

@@ -22,8 +22,6 @@ import (
 const (
 	// credentialPlatform is the platform of a credential for a header.
 	credentialPlatform = "http"
-	// maxItems limits one poll.
-	maxItems = 10_000
 	// maxDepth limits the nesting of an answer.
 	maxDepth = 100
 )
@@ -103,7 +101,7 @@ func (p *poll) run(ctx context.Context) error {
 			return nil
 		}
 		position = next
-		if len(p.entries) >= maxItems {
+		if len(p.entries) >= item.MaxItems {
 			break
 		}
 	}
@@ -180,6 +178,9 @@ func decode(body []byte) (any, error) {
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if start := bytes.TrimLeft(body, " \t\r\n"); len(start) > 0 && start[0] == '<' {
 		return nil, &pull.Failure{Code: "pull_not_json", Message: "the answer must be JSON, got HTML or XML; correct url, or use kind rss for a feed"}
+	}
+	if err := item.CheckJSON(body); err != nil {
+		return nil, err
 	}
 	depth := 0
 	scanner := json.NewDecoder(bytes.NewReader(body))

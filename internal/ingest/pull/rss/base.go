@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"autopost/internal/ingest/pull/item"
 )
 
 var (
@@ -18,13 +20,13 @@ var (
 // baseFrom returns the base inside an element: its xml:base resolved against around, or around.
 func baseFrom(t xml.StartElement, around, address *url.URL) *url.URL {
 	for _, a := range t.Attr {
-		if a.Name.Space != "xml" || a.Name.Local != "base" {
+		if a.Name.Space != "xml" || a.Name.Local != "base" || len(a.Value) > item.MaxAddress {
 			continue
 		}
 		if around == nil {
 			around = address
 		}
-		if own, err := around.Parse(strings.TrimSpace(a.Value)); err == nil {
+		if own, err := around.Parse(strings.TrimSpace(a.Value)); err == nil && len(own.String()) <= item.MaxAddress {
 			return own
 		}
 	}
@@ -41,7 +43,7 @@ func rewrite(tag []byte, base *url.URL) []byte {
 		parts := references.FindSubmatch(attribute)
 		value := parts[2][1 : len(parts[2])-1]
 		u, err := base.Parse(strings.TrimSpace(html.UnescapeString(string(value))))
-		if err != nil {
+		if err != nil || len(value) > item.MaxAddress {
 			return attribute
 		}
 		var out bytes.Buffer

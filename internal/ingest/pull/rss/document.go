@@ -17,8 +17,10 @@ import (
 // The limits of a document, far above real feeds.
 const (
 	maxDepth      = 100
-	maxElements   = 500_000
+	maxElements   = 80_000
 	maxAttributes = 100
+	// maxGrowth is how much longer a document may become by absolute references, in bytes.
+	maxGrowth = 8 << 20
 )
 
 // document is a checked feed in UTF-8 without xml:base attributes. Their effect on references is
@@ -69,6 +71,9 @@ func readDocument(body []byte, contentType string, address *url.URL) (document, 
 }
 
 func checkJSON(text []byte) error {
+	if err := item.CheckJSON(text); err != nil {
+		return err
+	}
 	var feed struct {
 		Version string             `json:"version"`
 		Items   *[]json.RawMessage `json:"items"`
@@ -82,8 +87,8 @@ func checkJSON(text []byte) error {
 	if !strings.Contains(feed.Version, "jsonfeed.org/version/") || feed.Items == nil {
 		return notAFeed("the answer is JSON, but not a JSON Feed; use a source of kind api for other JSON")
 	}
-	if len(*feed.Items) > maxElements {
-		return malformed("the feed has more than %d items", maxElements)
+	if len(*feed.Items) > item.MaxItems {
+		return item.TooLarge("the feed must have at most %d items", item.MaxItems)
 	}
 	return nil
 }
@@ -139,7 +144,9 @@ func (s *scan) run() (document, error) {
 			s.open = s.open[:len(s.open)-1]
 		}
 		if s.rewrites {
-			s.out.Write(raw)
+			if s.out.Write(raw); s.out.Len() > len(s.text)+maxGrowth {
+				return document{}, item.TooLarge("xml:base makes the document more than %d bytes longer", maxGrowth)
+			}
 		}
 	}
 	if s.elements == 0 {
@@ -181,7 +188,9 @@ func (s *scan) start(t xml.StartElement, raw []byte) ([]byte, error) {
 				feedItem.about = a.Value
 			}
 		}
-		s.doc.items = append(s.doc.items, feedItem)
+		if s.doc.items = append(s.doc.items, feedItem); len(s.doc.items) > item.MaxItems {
+			return nil, item.TooLarge("the feed must have at most %d items", item.MaxItems)
+		}
 	}
 	s.open = append(s.open, e)
 	return raw, nil

@@ -76,8 +76,10 @@ func baseOf(doc document, parsed *gofeed.Feed, address *url.URL) *url.URL {
 	if doc.base != nil {
 		return doc.base
 	}
-	if link, err := address.Parse(strings.TrimSpace(parsed.Link)); err == nil && parsed.Link != "" && item.Web(link) {
-		return link
+	if link := item.Absolute(address, parsed.Link); link != "" {
+		if base, err := url.Parse(link); err == nil {
+			return base
+		}
 	}
 	return address
 }

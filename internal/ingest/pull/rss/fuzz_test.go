@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzFeed: any document is read or rejected. Items are acceptable to the database: valid text, one
-// item per reference, absolute addresses.
+// item per reference, absolute addresses of bounded length.
 func FuzzFeed(f *testing.F) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -48,9 +48,16 @@ func FuzzFeed(f *testing.F) {
 			if err != nil || !utf8.Valid(raw) || strings.Contains(string(raw), `\u0000`) {
 				t.Errorf("item %q: %v", raw, err)
 			}
+			addresses := []string{}
+			if feedItem.Payload.Link != "" {
+				addresses = append(addresses, feedItem.Payload.Link)
+			}
 			for _, m := range feedItem.Payload.Media {
-				if u, err := url.Parse(m.URL); err != nil || !item.Web(u) || u.User != nil {
-					t.Errorf("medium %q", m.URL)
+				addresses = append(addresses, m.URL)
+			}
+			for _, address := range addresses {
+				if u, err := url.Parse(address); err != nil || !item.Web(u) || u.User != nil || len(address) > item.MaxAddress {
+					t.Errorf("address %q", address)
 				}
 			}
 		}
