@@ -11192,12 +11192,35 @@ $$;
 
 
 --
+-- Name: links_to_add(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.links_to_add(p_text text, p_link text, p_links jsonb) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the link of a post and its further links, in order, without those that the text holds and without
+--          repeats. They become the last paragraph, one line each.
+begin
+	return array(
+		select l.url
+		from (select p_link as url, 0 as n
+			union all select e.value, e.ordinality from jsonb_array_elements_text(p_links) with ordinality e) l
+		where l.url <> '' and not autopost.text_has_link(p_text, l.url)
+		and not (l.n > 0 and p_link is not null and autopost.same_url(l.url, p_link))
+		and not exists (select 1 from jsonb_array_elements_text(p_links) with ordinality before
+			where before.ordinality < l.n and autopost.same_url(before.value, l.url))
+		order by l.n);
+end
+$$;
+
+
+--
 -- Name: links_with_params(text, boolean, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.links_with_params(p_text text, p_html boolean, p_params jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $_$
+    AS $$
 -- Purpose: adds parameters to all links of a rendered text, in tags and in plain text. Code stays
 --          as it is.
 declare
@@ -11217,7 +11240,7 @@ begin
 		elsif p_html and v_token ~ '^</?(pre|code)\y' then
 			v_code := v_code + case when left(v_token, 2) = '</' then -1 else 1 end;
 		elsif v_code = 0 and v_token ~* '^https?://' then
-			v_url := regexp_replace(v_token, '[.,:;!?''")\]»”’…]+$', '');
+			v_url := autopost.without_punctuation(v_token);
 			v_token := case when p_html then autopost.html_escape(
 				autopost.url_with_params(autopost.html_unescape(v_url), p_params))
 				else autopost.url_with_params(v_url, p_params) end || substr(v_token, char_length(v_url) + 1);
@@ -11226,7 +11249,7 @@ begin
 	end loop;
 	return v_out;
 end
-$_$;
+$$;
 
 
 --
@@ -15198,21 +15221,25 @@ CREATE FUNCTION autopost.normalize_payload(p_raw jsonb) RETURNS jsonb
     AS $$
 -- Purpose: the normal form of a raw payload, equal for every way of ingest. messages.payload stores
 --          it and content_hash covers it. The payload passed payload_errors.
+declare
+	v_link text := autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), ''));
+	v_links text[] := array(select coalesce(autopost.canonical_url(l.value), btrim(l.value))
+		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l order by l.ordinality);
+	v_all text[] := array_remove(v_link || v_links, null);
 begin
 	return (
 		select jsonb_strip_nulls(jsonb_build_object(
 			'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
-			'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
+			'text', nullif(autopost.with_canonical_links(
+				autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), v_all), ''),
 			'parse_mode', p_raw ->> 'parse_mode',
-			'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
-			'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
-				order by l.ordinality), '[]')
-				from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
+			'link', v_link,
+			'links', nullif(to_jsonb(v_links), '[]'),
 			'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
 			'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
 			'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
 			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
-				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
+				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
@@ -15243,7 +15270,8 @@ CREATE FUNCTION autopost.normalize_text(p_text text, p_parse_mode text) RETURNS 
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without control
---          characters. Code (by the parse_mode) keeps its spaces.
+--          characters. Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
+--          and an empty text means "remove".
 declare
 	v_text text := normalize(p_text, NFC);
 	v_code text := case p_parse_mode
@@ -15252,6 +15280,9 @@ declare
 	v_out text := '';
 	v_part record;
 begin
+	if p_text is null then
+		return null;
+	end if;
 	v_text := replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n');
 	v_text := regexp_replace(v_text, '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F\uFEFF\u200B]', '', 'g');
 	if v_code is null or v_text !~ v_code then
@@ -15273,16 +15304,18 @@ $$;
 
 
 --
--- Name: normalize_variant(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: normalize_variant(jsonb, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text) RETURNS jsonb
+CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text, p_links text[]) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the fields in which a variant differs from its post, whose parse_mode is given. An empty
---          text, link, media or buttons removes the post's.
+-- Purpose: the fields in which a variant differs from its post, whose parse_mode and canonical links are
+--          given. An empty text, link, media or buttons removes the post's.
 select jsonb_strip_nulls(jsonb_build_object(
-	'text', autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+	'text', autopost.with_canonical_links(
+		autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+		p_links || autopost.canonical_url(p_variant ->> 'link')),
 	'parse_mode', p_variant ->> 'parse_mode',
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
@@ -20445,8 +20478,8 @@ $_$;
 CREATE FUNCTION autopost.render_body(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the text of a payload for one rendering, with its link and the channel's link
---          parameters. A text over the limit of its template or channel is cut before the link.
+-- Purpose: the text of a payload for one rendering, with its links and the channel's link
+--          parameters. A text over the limit of its template or channel is cut before the links.
 -- Returns: {"text", "html", "unit", "length", "truncated"} or {"error"}.
 declare
 	v_mode text := coalesce(p_choice ->> 'body_mode', p_choice ->> 'parse_mode', 'None');
@@ -20457,12 +20490,12 @@ declare
 		case when p_choice ->> 'long_text' = 'truncate' then p_platform.text_limit end);
 	v_source text := coalesce(p_choice ->> 'body', p_choice -> 'variant' ->> 'text', p_payload ->> 'text');
 	v_whole jsonb;
-	v_text text; -- without the added link
+	v_text text; -- without the added links
 	v_link text;
 	v_out text;
 begin
-	v_whole := autopost.render_text(v_source, coalesce(p_choice -> 'variant' -> 'link', p_payload -> 'link') #>> '{}',
-		v_mode, p_platform.dialect);
+	v_whole := autopost.render_text(v_source, autopost.links_to_add(coalesce(v_source, ''),
+		coalesce(p_choice -> 'variant' ->> 'link', p_payload ->> 'link'), p_payload -> 'links'), v_mode, p_platform.dialect);
 	if v_whole ? 'error' then
 		return v_whole;
 	end if;
@@ -20547,20 +20580,19 @@ $$;
 
 
 --
--- Name: render_text(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: render_text(text, text[], text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.render_text(p_text text, p_link text, p_parse_mode text, p_dialect text) RETURNS jsonb
+CREATE FUNCTION autopost.render_text(p_text text, p_links text[], p_parse_mode text, p_dialect text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: a text in a platform's dialect, with the link as its own last paragraph unless the text
---          contains it. Without parse_mode the text is plain and stays.
+-- Purpose: a text in a platform's dialect, with the links (of links_to_add) as its last paragraph, one
+--          line each. Without parse_mode the text is plain and stays.
 -- Returns: {"text", "plain"} or {"error"}.
 declare
 	v_html text;
 	v_text text := coalesce(p_text, '');
-	v_link text := case when p_link is null or strpos(replace(v_text, '&amp;', '&'), rtrim(p_link, '/')) > 0
-		then '' else p_link end;
+	v_link text := coalesce(array_to_string(p_links, E'\n'), '');
 	v_gap text := case when v_text <> '' and v_link <> '' then E'\n\n' else '' end;
 	v_out jsonb;
 begin
@@ -22415,6 +22447,19 @@ CREATE FUNCTION autopost.run_silence() RETURNS interval
     AS $$
 -- Purpose: time without a heartbeat after which the leases of a daemon end: three heartbeats of 15 s.
 select interval '45 seconds'
+$$;
+
+
+--
+-- Name: same_url(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.same_url(p_one text, p_other text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if two URLs have the same canonical form. A final slash does not count.
+select rtrim(coalesce(autopost.canonical_url(p_one), p_one), '/')
+	= rtrim(coalesce(autopost.canonical_url(p_other), p_other), '/')
 $$;
 
 
@@ -25097,6 +25142,22 @@ $$;
 
 
 --
+-- Name: text_has_link(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.text_has_link(p_text text, p_link text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a text holds a link as a whole URL. A longer URL that begins with the link is another one.
+begin
+	return p_text ~* autopost.url_in_text() and exists (
+		select 1 from regexp_matches(p_text, autopost.url_in_text(), 'gi') m
+		where autopost.same_url(autopost.html_unescape(autopost.without_punctuation(m[1])), p_link));
+end
+$$;
+
+
+--
 -- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25456,6 +25517,18 @@ from (
 	select n, get_byte(convert_to(p_text, 'UTF8'), n) as code
 		from generate_series(0, octet_length(convert_to(p_text, 'UTF8')) - 1) n
 ) b
+$$;
+
+
+--
+-- Name: url_in_text(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.url_in_text() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the regular expression of a URL in a text, with punctuation that may follow it.
+select 'https?://[^\s<>"]+'::text
 $$;
 
 
@@ -27950,6 +28023,33 @@ $$;
 
 
 --
+-- Name: with_canonical_links(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_canonical_links(p_text text, p_links text[]) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a text in which each URL that equals one of the given canonical links has its canonical form. Posts that
+--          differ in tracking parameters alone become equal. Other URLs stay as written.
+begin
+	if p_links = '{}' or p_text is null or p_text !~* autopost.url_in_text() then
+		return p_text;
+	end if;
+	return (
+		select string_agg(p.part || coalesce(case when u.link = any (p_links) then
+				case when strpos(u.url, '&amp;') > 0 then autopost.html_escape(u.link) else u.link end
+				|| substr(u.match, char_length(u.url) + 1)
+			else u.match end, ''), '' order by p.n)
+		from regexp_split_to_table(p_text, autopost.url_in_text(), 'i') with ordinality p (part, n)
+		left join (
+			select m.n, m.match[1] as match, t.url, autopost.canonical_url(autopost.html_unescape(t.url)) as link
+			from regexp_matches(p_text, autopost.url_in_text(), 'gi') with ordinality m (match, n)
+			cross join lateral (select autopost.without_punctuation(m.match[1]) as url) t) u using (n));
+end
+$$;
+
+
+--
 -- Name: with_captions(jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28179,6 +28279,18 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: without_punctuation(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_punctuation(p_url text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: a match of url_in_text without the punctuation that follows the URL.
+select regexp_replace(p_url, '[.,:;!?''")\]»”’…]+$', '')
+$_$;
 
 
 --

@@ -52,6 +52,7 @@
 \ir post/mark_links.sql
 \ir post/weighted_length.sql
 \ir post/canonical_url.sql
+\ir post/text_links.sql
 \ir post/normalize_text.sql
 \ir post/video_variant.sql
 \ir post/post_variant.sql

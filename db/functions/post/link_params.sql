@@ -52,7 +52,7 @@ begin
 		elsif p_html and v_token ~ '^</?(pre|code)\y' then
 			v_code := v_code + case when left(v_token, 2) = '</' then -1 else 1 end;
 		elsif v_code = 0 and v_token ~* '^https?://' then
-			v_url := regexp_replace(v_token, '[.,:;!?''")\]»”’…]+$', '');
+			v_url := autopost.without_punctuation(v_token);
 			v_token := case when p_html then autopost.html_escape(
 				autopost.url_with_params(autopost.html_unescape(v_url), p_params))
 				else autopost.url_with_params(v_url, p_params) end || substr(v_token, char_length(v_url) + 1);

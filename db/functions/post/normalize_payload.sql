@@ -31,13 +31,15 @@ select coalesce(jsonb_agg((
 from jsonb_array_elements(coalesce(p_buttons, '[]')) with ordinality r
 $$;
 
-create or replace function autopost.normalize_variant(p_variant jsonb, p_parse_mode text) returns jsonb
+create or replace function autopost.normalize_variant(p_variant jsonb, p_parse_mode text, p_links text[]) returns jsonb
 language sql immutable parallel safe
 as $$
--- Purpose: the fields in which a variant differs from its post, whose parse_mode is given. An empty
---          text, link, media or buttons removes the post's.
+-- Purpose: the fields in which a variant differs from its post, whose parse_mode and canonical links are
+--          given. An empty text, link, media or buttons removes the post's.
 select jsonb_strip_nulls(jsonb_build_object(
-	'text', autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+	'text', autopost.with_canonical_links(
+		autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
+		p_links || autopost.canonical_url(p_variant ->> 'link')),
 	'parse_mode', p_variant ->> 'parse_mode',
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
@@ -63,21 +65,25 @@ language plpgsql immutable parallel safe
 as $$
 -- Purpose: the normal form of a raw payload, equal for every way of ingest. messages.payload stores
 --          it and content_hash covers it. The payload passed payload_errors.
+declare
+	v_link text := autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), ''));
+	v_links text[] := array(select coalesce(autopost.canonical_url(l.value), btrim(l.value))
+		from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l order by l.ordinality);
+	v_all text[] := array_remove(v_link || v_links, null);
 begin
 	return (
 		select jsonb_strip_nulls(jsonb_build_object(
 			'type', case when coalesce(p_raw -> 'media', '[]') = '[]' then 'text' else 'media' end,
-			'text', nullif(autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), ''),
+			'text', nullif(autopost.with_canonical_links(
+				autopost.normalize_text(p_raw ->> 'text', p_raw ->> 'parse_mode'), v_all), ''),
 			'parse_mode', p_raw ->> 'parse_mode',
-			'link', autopost.canonical_url(nullif(btrim(p_raw ->> 'link'), '')),
-			'links', nullif((select coalesce(jsonb_agg(coalesce(autopost.canonical_url(l.value), btrim(l.value))
-				order by l.ordinality), '[]')
-				from jsonb_array_elements_text(coalesce(p_raw -> 'links', '[]')) with ordinality l), '[]'),
+			'link', v_link,
+			'links', nullif(to_jsonb(v_links), '[]'),
 			'media', nullif(autopost.normalize_media(p_raw -> 'media'), '[]'),
 			'buttons', case when p_raw ? 'buttons' then nullif(autopost.normalize_buttons(p_raw -> 'buttons'), '[]') end,
 			'template', case when p_raw ? 'template' then autopost.normalize_template(p_raw -> 'template') end,
 			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
-				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode')), '{}')
+				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end

@@ -13,7 +13,8 @@ create or replace function autopost.normalize_text(p_text text, p_parse_mode tex
 language plpgsql immutable parallel safe
 as $$
 -- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without control
---          characters. Code (by the parse_mode) keeps its spaces.
+--          characters. Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
+--          and an empty text means "remove".
 declare
 	v_text text := normalize(p_text, NFC);
 	v_code text := case p_parse_mode
@@ -22,6 +23,9 @@ declare
 	v_out text := '';
 	v_part record;
 begin
+	if p_text is null then
+		return null;
+	end if;
 	v_text := replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n');
 	v_text := regexp_replace(v_text, '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F\uFEFF\u200B]', '', 'g');
 	if v_code is null or v_text !~ v_code then

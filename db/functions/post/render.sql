@@ -1,15 +1,14 @@
-create or replace function autopost.render_text(p_text text, p_link text, p_parse_mode text,
+create or replace function autopost.render_text(p_text text, p_links text[], p_parse_mode text,
 	p_dialect text) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Purpose: a text in a platform's dialect, with the link as its own last paragraph unless the text
---          contains it. Without parse_mode the text is plain and stays.
+-- Purpose: a text in a platform's dialect, with the links (of links_to_add) as its last paragraph, one
+--          line each. Without parse_mode the text is plain and stays.
 -- Returns: {"text", "plain"} or {"error"}.
 declare
 	v_html text;
 	v_text text := coalesce(p_text, '');
-	v_link text := case when p_link is null or strpos(replace(v_text, '&amp;', '&'), rtrim(p_link, '/')) > 0
-		then '' else p_link end;
+	v_link text := coalesce(array_to_string(p_links, E'\n'), '');
 	v_gap text := case when v_text <> '' and v_link <> '' then E'\n\n' else '' end;
 	v_out jsonb;
 begin
@@ -82,8 +81,8 @@ create or replace function autopost.render_body(p_payload jsonb, p_platform auto
 	p_choice jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Purpose: the text of a payload for one rendering, with its link and the channel's link
---          parameters. A text over the limit of its template or channel is cut before the link.
+-- Purpose: the text of a payload for one rendering, with its links and the channel's link
+--          parameters. A text over the limit of its template or channel is cut before the links.
 -- Returns: {"text", "html", "unit", "length", "truncated"} or {"error"}.
 declare
 	v_mode text := coalesce(p_choice ->> 'body_mode', p_choice ->> 'parse_mode', 'None');
@@ -94,12 +93,12 @@ declare
 		case when p_choice ->> 'long_text' = 'truncate' then p_platform.text_limit end);
 	v_source text := coalesce(p_choice ->> 'body', p_choice -> 'variant' ->> 'text', p_payload ->> 'text');
 	v_whole jsonb;
-	v_text text; -- without the added link
+	v_text text; -- without the added links
 	v_link text;
 	v_out text;
 begin
-	v_whole := autopost.render_text(v_source, coalesce(p_choice -> 'variant' -> 'link', p_payload -> 'link') #>> '{}',
-		v_mode, p_platform.dialect);
+	v_whole := autopost.render_text(v_source, autopost.links_to_add(coalesce(v_source, ''),
+		coalesce(p_choice -> 'variant' ->> 'link', p_payload ->> 'link'), p_payload -> 'links'), v_mode, p_platform.dialect);
 	if v_whole ? 'error' then
 		return v_whole;
 	end if;

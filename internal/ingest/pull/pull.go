@@ -47,6 +47,7 @@ type Payload struct {
 	SourceRef string  `json:"source_ref,omitempty"`
 	Text      string  `json:"text,omitempty"`
 	ParseMode string  `json:"parse_mode,omitempty"`
+	Link      string  `json:"link,omitempty"`
 	Media     []Media `json:"media,omitempty"`
 }
 

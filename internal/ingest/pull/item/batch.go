@@ -75,9 +75,12 @@ func (c Cursor) FirstSight() bool {
 func Batch(o Options, entries []Entry, seen, after Cursor) (pull.Batch, error) {
 	first := seen.FirstSight()
 	items := make([]pull.Item, 0, len(entries))
-	publishable := 0
+	publishable, texts := 0, 0
 	for _, e := range entries {
 		item := o.item(e)
+		if texts += len(item.Payload.Text); texts > maxTexts {
+			return pull.Batch{}, TooLarge("the items make more than %d bytes of text; shorten template", maxTexts)
+		}
 		if !item.Skip {
 			publishable++
 		}
@@ -138,6 +141,11 @@ func (o Options) item(e Entry) pull.Item {
 	}
 	if !o.NoMedia {
 		item.Payload.Media = e.Media
+	}
+	if strings.Contains(o.Template, "{link}") {
+		// The database replaces the link in the text by its canonical form. So an item whose link differs in tracking
+		// parameters alone is not published again.
+		item.Payload.Link = e.Link
 	}
 	item.SkipReason = o.filter.refuses(e)
 	if e.Title == "" && e.Link == "" && e.Text == "" && len(item.Payload.Media) == 0 {
