@@ -217,8 +217,8 @@ func writeFunctions(w io.Writer) error {
 	return err
 }
 
-// FunctionsDigest returns the digest of the views, functions and grants of this program and of
-// the names of its migrations. The first call computes it.
+// FunctionsDigest returns the digest of the views, functions, grants and migrations of this program. The first call
+// computes it.
 var FunctionsDigest = sync.OnceValues(func() (string, error) {
 	migrations, err := fs.Glob(db.Migrations, "migrations/*.sql")
 	if err != nil {
@@ -228,7 +228,13 @@ var FunctionsDigest = sync.OnceValues(func() (string, error) {
 	if err := writeFunctions(sum); err != nil {
 		return "", err
 	}
-	sum.Write([]byte(strings.Join(migrations, "\n")))
+	for _, name := range migrations {
+		text, err := fs.ReadFile(db.Migrations, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s\n%s\n", name, text)
+	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 })
 

@@ -6,14 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
 
-	"autopost/db"
 	"autopost/internal/localpg"
 	"autopost/internal/pg/schema"
 )
@@ -72,15 +70,7 @@ func preparedDigest(options localpg.Options) (string, error) {
 	}
 	options.Dir = ""
 	fmt.Fprintln(sum, functions, options, time.Now().UTC().Format(time.DateOnly))
-	err = fs.WalkDir(db.Migrations, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(db.Migrations, path)
-		fmt.Fprintf(sum, "%s\n%s\n", path, text)
-		return err
-	})
-	return hex.EncodeToString(sum.Sum(nil))[:16], err
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 func copyFolder(ctx context.Context, from, to string) error {
