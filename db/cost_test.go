@@ -128,8 +128,10 @@ func TestTodaysEventsCostNothingWhenTheyWereFewAtFirst(t *testing.T) {
 			few := cost()
 			base.Exec(`insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result, meta)
 				select 'w', autopost.uuid_v7_of(now(), n::text), gen_random_uuid(), gen_random_uuid(), 'a', now(), 'send_attempt', 1, 'ok', '{}' from generate_series(1, 30000) n`)
-			for call, many := range cost() {
-				require.Less(t, many, 2*few[call]+50, call)
+			many, again := cost(), cost()
+			for call := range many {
+				// On a busy server the session may have to read the catalog again, which counts.
+				require.Less(t, min(many[call], again[call]), 2*few[call]+50, call)
 			}
 		})
 	}

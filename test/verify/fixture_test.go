@@ -126,8 +126,8 @@ func (h *fixture) channels(ids ...string) {
 func (h *fixture) fly(channel string) {
 	h.t.Helper()
 	h.do(`select test.claim()`)
-	started := h.rows(`select test.start($1) ->> 'applied'`, channel)
-	require.Equal(h.t, [][]any{{"true"}}, started, "start a call of %s", channel)
+	started := h.rows(`select test.start($1)`, channel)[0][0].(map[string]any)
+	require.Equal(h.t, true, started["applied"], "start a call of %s: %v", channel, started)
 }
 
 // deliver says something new on a channel and sees it sent.
