@@ -15,16 +15,16 @@ NO_RACE = ./test/e2e ./test/crash ./test/api ./test/readme ./db ./test/proof/rac
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
 	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
-# Most tests wait for leases, slots and processes: three packages share two processors. The limit is for
+# Most tests wait for leases, slots and processes: two packages share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
-TEST_FLAGS = -vet=off -p 3 -parallel 4 -timeout 60m
+TEST_FLAGS = -vet=off -p 2 -parallel 4 -timeout 60m
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, C compiler, S3 server
+setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, PgBouncer, C compiler, S3 server
 	@sh scripts/setup.sh
 	@GO="$(GO)" sh scripts/test-programs.sh s3server
 
@@ -53,7 +53,7 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
 	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
 
-test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof; needs PgBouncer
+test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \
 		./internal/adapter/... ./internal/bench ./db $(ARGS)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes sure that the tests find PostgreSQL 15 or newer with its contrib modules,
-# pgTAP with pg_prove, plpgsql_check, and a C compiler for Go's race detector.
+# pgTAP with pg_prove, plpgsql_check, PgBouncer, and a C compiler for Go's race detector.
 # Quick when all is there. Installs with apt-get as root or through sudo without a
 # password; otherwise says what to type and fails.
 set -eu
@@ -30,6 +30,7 @@ major() {
 # missing lists what is not there, one word each.
 missing() {
 	command -v "${CC:-cc}" >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || echo compiler
+	command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ] || echo pgbouncer
 	bin=$(server_bin)
 	if [ -z "$bin" ]; then
 		echo postgresql pgtap plpgsql_check pg_prove
@@ -57,6 +58,7 @@ packages() {
 		contrib) echo postgresql-contrib ;;
 		pgtap) [ -z "$version" ] || echo "postgresql-$version-pgtap" ;;
 		plpgsql_check) [ -z "$version" ] || echo "postgresql-$version-plpgsql-check" ;;
+		pgbouncer) echo pgbouncer ;;
 		pg_prove) echo libtap-parser-sourcehandler-pgtap-perl ;;
 		esac
 	done
@@ -75,12 +77,12 @@ explain() {
 	echo "Type this, then run make again:" >&2
 	case $(uname -s) in
 	Darwin)
-		echo "  brew install postgresql@17 pgtap && cpan TAP::Parser::SourceHandler::pgTAP" >&2
+		echo "  brew install postgresql@17 pgtap pgbouncer && cpan TAP::Parser::SourceHandler::pgTAP" >&2
 		echo "  (plpgsql_check: build it from github.com/okbob/plpgsql_check)" >&2
 		;;
 	*)
 		if command -v dnf >/dev/null 2>&1; then
-			echo "  sudo dnf install gcc postgresql-server postgresql-contrib pgtap plpgsql_check perl-TAP-Parser-SourceHandler-pgTAP" >&2
+			echo "  sudo dnf install gcc postgresql-server postgresql-contrib pgtap plpgsql_check pgbouncer perl-TAP-Parser-SourceHandler-pgTAP" >&2
 		else
 			echo "  sudo apt-get update && sudo apt-get install $(packages | tr '\n' ' ')" >&2
 		fi

@@ -61,14 +61,7 @@ func (d *Database) Close() error {
 
 // Open opens a store as the role of the daemon.
 func (d *Database) Open(ctx context.Context) (*pg.Store, error) {
-	pooled := d.URL != d.DirectURL
-	if !pooled && d.Private == nil {
-		var err error
-		if pooled, err = pg.ThroughPooler(ctx, d.URL); err != nil {
-			return nil, err
-		}
-	}
-	return pg.Open(ctx, pg.Options{URL: d.URL, Pooled: pooled, MaxConns: d.MaxConns})
+	return pg.Connect(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns})
 }
 
 // Advise adds the remedy to an error if the database accepts no connection.
@@ -88,7 +81,7 @@ func (d *Database) Advise(err error) error {
 
 // openRecorded opens a store whose calls w and on record.
 func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
-	store, err := pg.Open(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns, Observe: on.observe})
+	store, err := pg.Connect(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns, Observe: on.observe})
 	if err == nil {
 		w.observe(store)
 	}

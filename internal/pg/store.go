@@ -112,22 +112,24 @@ func PoolSize(raw string) (address string, size int, err error) {
 
 const poolSize = "pool_max_conns"
 
-// ThroughPooler reports whether a URL leads through a pooler without session settings, such as PgBouncer: it refuses a
-// connection with a role.
-func ThroughPooler(ctx context.Context, url string) (bool, error) {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return false, fmt.Errorf("parse the database URL: %w", err)
+// Connect opens a store and makes its first connection. A pooler without session settings, such as PgBouncer, refuses a
+// connection with a role; then the store is a pooled one.
+func Connect(ctx context.Context, o Options) (*Store, error) {
+	store, err := Open(ctx, o)
+	if err != nil || o.Pooled {
+		return store, err
 	}
-	config.RuntimeParams["role"] = "autopost_engine"
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := store.pool.Acquire(ctx)
+	if err == nil {
+		conn.Release()
+		return store, nil
+	}
+	store.Close()
 	if hasState(err, stateProtocolViolation) {
-		return true, nil
+		o.Pooled = true
+		return Open(ctx, o)
 	}
-	if err != nil {
-		return false, fmt.Errorf("connect: %w", err)
-	}
-	return false, conn.Close(ctx)
+	return nil, fmt.Errorf("connect: %w", err)
 }
 
 // Close closes the connections when they are free.
