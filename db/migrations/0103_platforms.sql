@@ -100,6 +100,8 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	-- A full disk is not the fault of the post. Each try may fetch the medium again.
 	('*', 'media_no_room', 'exponential', 30000, 30000, '{}', 0.2, null, false),
 	('max', 'attachment.not.ready', 'ladder', 2000, 600000, '{1000,2000,4000,8000,15000,30000}', 0.2, 12, false),
+	-- MAX may refuse tokens that it has just issued, for hours (".not.owner"). The medium is not bad.
+	('max', 'media_expired', 'ladder', 600000, 3600000, '{600000,3600000}', 0.2, 12, false),
 	-- MAX does not state a wait.
 	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null, true),
 	-- A spending limit of X ends on a stated day, which may be weeks away.

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(31);
+select plan(33);
 
 create function test.delay_ms(p_platform text, p_code text, p_attempt int, p_luck numeric, p_after numeric default null)
 	returns numeric
@@ -22,6 +22,8 @@ select is(round(test.delay_ms('telegram', 'http_500', 0, 0.5)), 2000::numeric, '
 -- A ladder ends on its last rung.
 select is(round(test.delay_ms('max', 'attachment.not.ready', a, 0.5)), e::numeric, 'rung ' || a)
 from (values (1, 1000), (2, 2000), (5, 15000), (6, 30000), (7, 30000), (100, 30000)) x (a, e);
+select is(round(test.delay_ms('max', 'media_expired', a, 0.5)), e::numeric, 'media of MAX are tried for half a day, rung ' || a)
+from (values (1, 600000), (12, 3600000)) x (a, e);
 
 -- The most specific policy.
 insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms)

@@ -11,8 +11,8 @@ import (
 	"autopost/test/harness"
 )
 
-// At full size: the daemon runs behind PgBouncer in transaction mode. It gets wake-ups on a direct
-// connection, or polls without one.
+// The daemon runs behind PgBouncer in transaction mode. It gets wake-ups on a direct
+// connection (at full size), or polls without one.
 func TestDaemonBehindPgBouncer(t *testing.T) {
 	ways := map[string]func(h *harness.Harness) []string{"polling": func(*harness.Harness) []string { return nil }}
 	if pgtest.Long() {
