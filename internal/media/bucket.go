@@ -48,6 +48,8 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 			return nil, errors.New("open media store: a file URL must have no prefix; name the folder itself")
 		}
 		query.Set("create_dir", "true")
+		// Other users of the machine must not read media.
+		query.Set("dir_file_mode", "0700")
 		// Temporary files must be on the file system of the bucket for the rename.
 		query.Set("no_tmp_dir", "true")
 	case "s3":

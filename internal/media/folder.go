@@ -3,6 +3,7 @@ package media
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,12 @@ import (
 
 // attributesSuffix is the suffix of the file with the content type of an object. The listing of the bucket omits it.
 const attributesSuffix = ".attrs"
+
+// Only the user of the daemon reads media, also of an upload that is not complete yet.
+const (
+	folderMode = 0o700
+	fileMode   = 0o600
+)
 
 // folder publishes by a rename and an fsync, because the database will then record the object permanently.
 type folder struct {
@@ -28,6 +35,9 @@ func (f folder) publish(_ context.Context, temporary, key string) error {
 		return err
 	}
 	for _, suffix := range []string{attributesSuffix, ""} {
+		if err := os.Chmod(from+suffix, fileMode); err != nil {
+			return err
+		}
 		if err := syncPath(from + suffix); err != nil {
 			return err
 		}
@@ -36,6 +46,24 @@ func (f folder) publish(_ context.Context, temporary, key string) error {
 		}
 	}
 	return syncPath(filepath.Dir(to))
+}
+
+// write closes the folder of temporary files to other users first, because the bucket makes files that all users may read.
+func (f folder) write(ctx context.Context, key, contentType string, body io.Reader) error {
+	dir := filepath.Dir(f.path(key))
+	if err := os.MkdirAll(dir, folderMode); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm() != folderMode {
+		if err := os.Chmod(dir, folderMode); err != nil {
+			return err
+		}
+	}
+	return f.copying.write(ctx, key, contentType, body)
 }
 
 // makeFolders creates dir and its missing parents, each with an fsync.
@@ -47,7 +75,7 @@ func (f folder) makeFolders(dir string) error {
 	if err := f.makeFolders(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return syncPath(parent)
