@@ -71,7 +71,7 @@ var variables = []Variable{
 	{"AUTOPOST_PUBLIC_URL", "", "URL", "base URL by which platforms reach AUTOPOST_LISTEN, like https://autopost.example.org. The daemon subscribes bots there. Unset: no subscriptions",
 		"with a wrong URL bots get no updates",
 		baseURL(func(c *Config) *string { return &c.PublicURL })},
-	{"AUTOPOST_METRICS_LISTEN", "", "host:port", "address of Prometheus /metrics. Unset: AUTOPOST_LISTEN",
+	{"AUTOPOST_METRICS_LISTEN", "", "host:port", "address of Prometheus /metrics. Unset: AUTOPOST_LISTEN, for requests from the same machine only",
 		"/metrics needs no key: do not open it to the internet",
 		hostPort(func(c *Config) *string { return &c.MetricsListen })},
 	{"OTEL_EXPORTER_OTLP_ENDPOINT", "", "URL", "base URL of an OpenTelemetry collector (OTLP over HTTP) for traces, like http://127.0.0.1:4318. Unset: no traces",

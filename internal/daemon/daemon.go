@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -109,6 +110,7 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
 	}
+	d.warnIfOpen(ctx)
 	if d.adapters, err = Adapters(cfg); err != nil {
 		return nil, err
 	}
@@ -264,6 +266,13 @@ func (d *Daemon) addMonitor(runID string) error {
 	}
 	d.group.Add("monitor", maintenance)
 	return nil
+}
+
+// warnIfOpen logs that other machines can reach the listener.
+func (d *Daemon) warnIfOpen(ctx context.Context) {
+	if at, err := netip.ParseAddrPort(d.Addr()); err == nil && !at.Addr().IsLoopback() {
+		d.log.WarnContext(ctx, "http.opened_to_network", "address", d.Addr(), "remedy", "put TLS in front, or set AUTOPOST_LISTEN to a loopback address")
+	}
 }
 
 // Addr is the address of the HTTP listener.

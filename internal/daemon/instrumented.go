@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -53,11 +54,30 @@ func (w *watch) observe(store *pg.Store) {
 	})
 }
 
-// mount serves /metrics on the common listener, unless there is one for metrics.
+// mount serves /metrics on the common listener to the own machine, unless there is a listener for metrics.
 func (w *watch) mount(mux *http.ServeMux) {
 	if w.listener == nil {
-		mux.Handle("GET /metrics", w.Handler())
+		mux.Handle("GET /metrics", localOnly(w.Handler()))
 	}
+}
+
+// forwarded are the headers by which a proxy marks a request of another machine.
+var forwarded = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
+
+// localOnly serves requests from loopback addresses that no proxy forwarded. All others get 404.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		local := err == nil && from.Addr().Unmap().IsLoopback()
+		for _, name := range forwarded {
+			local = local && r.Header.Get(name) == ""
+		}
+		if !local {
+			http.NotFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serve adds the listener of the metrics, if there is one.
