@@ -4687,9 +4687,9 @@ CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_
 --          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
---          scope down. A failure whose policy costs no attempt and has no bound is not counted.
---          Nothing else of the channel changes: a post that cannot be edited says nothing about the
---          next one.
+--          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
+--          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
+--          cannot be edited says nothing about the next one.
 -- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
 --          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
 --          "unknown_act"}.
@@ -4732,7 +4732,8 @@ begin
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
 	end if;
-	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null;
+	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null
+		or autopost.is_rate_limit(v_error) and (v_error ->> 'retry_after_ms')::numeric > 0;
 	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
 		or not v_free and v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);
@@ -11071,6 +11072,18 @@ begin
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
+$$;
+
+
+--
+-- Name: limits_of_a_post(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.limits_of_a_post() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how many rate limits a delivery survives. The bound only ends what no wait can help.
+select 1000
 $$;
 
 
@@ -23137,7 +23150,8 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
 -- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
 --          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
 --          breaker of the group is open, an outage does not cost an attempt; nor does a failure
---          whose policy says so, at most max_attempts times.
+--          whose policy says so, at most max_attempts times, nor a rate limit, at most
+--          limits_of_a_post times: it says nothing about the post.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
 --          dead_letter, cooldown).
 declare
@@ -23148,7 +23162,8 @@ declare
 	v_granted boolean := (not v_policy.costs_attempt
 		and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
-			p_channel.rate_group));
+			p_channel.rate_group))
+		or (autopost.is_rate_limit(p_error) and p_delivery.granted_attempts < autopost.limits_of_a_post());
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;

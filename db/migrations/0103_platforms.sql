@@ -104,6 +104,12 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	('max', 'media_expired', 'ladder', 600000, 3600000, '{600000,3600000}', 0.2, 12, false),
 	-- MAX does not state a wait.
 	('max', 'max_429', 'exponential', 1000, 600000, '{}', 0.2, null, true),
+	-- A call of X may be paid for, so its failures are retried slowly (RTY-09): each of the five waits is used once.
+	('x', '*', 'ladder', 60000, 21600000, '{60000,300000,1800000,7200000,21600000}', 0.2, 6, true),
+	('x', 'unknown_outcome', 'exponential', 2000, 600000, '{}', 0.2, null, true),
+	('x', 'not_started', 'exponential', 5000, 60000, '{}', 0.2, null, false),
+	('x', 'not_called', 'exponential', 5000, 60000, '{}', 0.2, null, false),
+	('x', 'media_no_room', 'exponential', 30000, 30000, '{}', 0.2, null, false),
 	-- A spending limit of X ends on a stated day, which may be weeks away.
 	('x', 'x_no_credits', 'exponential', 3600000, 3600000, '{}', 0.01, null, false),
 	('x', 'x_usage_capped', 'exponential', 21600000, 21600000, '{}', 0.2, null, false),

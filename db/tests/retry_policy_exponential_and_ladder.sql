@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(33);
+select plan(39);
 
 create function test.delay_ms(p_platform text, p_code text, p_attempt int, p_luck numeric, p_after numeric default null)
 	returns numeric
@@ -24,6 +24,11 @@ select is(round(test.delay_ms('max', 'attachment.not.ready', a, 0.5)), e::numeri
 from (values (1, 1000), (2, 2000), (5, 15000), (6, 30000), (7, 30000), (100, 30000)) x (a, e);
 select is(round(test.delay_ms('max', 'media_expired', a, 0.5)), e::numeric, 'media of MAX are tried for half a day, rung ' || a)
 from (values (1, 600000), (12, 3600000)) x (a, e);
+
+-- X: 1 and 5 minutes, half an hour, 2 and 6 hours (RTY-09). Failures of our own daemon are not those of X.
+select is(round(test.delay_ms('x', 'x_5xx', a, 0.5)), e::numeric, 'X, rung ' || a)
+from (values (1, 60000), (2, 300000), (3, 1800000), (4, 7200000), (5, 21600000)) x (a, e);
+select is((autopost.retry_policy('x', 'not_started')).costs_attempt, false);
 
 -- The most specific policy.
 insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms)

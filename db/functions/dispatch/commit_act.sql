@@ -7,9 +7,9 @@ as $$
 --          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
---          scope down. A failure whose policy costs no attempt and has no bound is not counted.
---          Nothing else of the channel changes: a post that cannot be edited says nothing about the
---          next one.
+--          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
+--          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
+--          cannot be edited says nothing about the next one.
 -- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
 --          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
 --          "unknown_act"}.
@@ -52,7 +52,8 @@ begin
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
 	end if;
-	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null;
+	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null
+		or autopost.is_rate_limit(v_error) and (v_error ->> 'retry_after_ms')::numeric > 0;
 	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
 		or not v_free and v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);

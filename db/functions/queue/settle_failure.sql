@@ -93,6 +93,13 @@ begin
 end
 $$;
 
+create or replace function autopost.limits_of_a_post() returns int
+language sql immutable parallel safe
+as $$
+-- Purpose: how many rate limits a delivery survives. The bound only ends what no wait can help.
+select 1000
+$$;
+
 create or replace function autopost.settle_transient(
 	p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb,
 		p_not_before timestamptz
@@ -102,7 +109,8 @@ as $$
 -- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
 --          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
 --          breaker of the group is open, an outage does not cost an attempt; nor does a failure
---          whose policy says so, at most max_attempts times.
+--          whose policy says so, at most max_attempts times, nor a rate limit, at most
+--          limits_of_a_post times: it says nothing about the post.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
 --          dead_letter, cooldown).
 declare
@@ -113,7 +121,8 @@ declare
 	v_granted boolean := (not v_policy.costs_attempt
 		and p_delivery.granted_attempts < coalesce(v_policy.max_attempts, p_delivery.granted_attempts + 1))
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
-			p_channel.rate_group));
+			p_channel.rate_group))
+		or (autopost.is_rate_limit(p_error) and p_delivery.granted_attempts < autopost.limits_of_a_post());
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
