@@ -69,7 +69,7 @@ func (h *fixture) stroll(all *reached, policy model.Policy, luck *rand.Rand) {
 	h.t.Helper()
 	c := model.Config{
 		Deliveries: 1 + luck.IntN(2), Workers: 3, MaxAttempts: uint8(2 + luck.IntN(4)), MaxParallel: 1 + luck.IntN(2), Policy: policy,
-		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Skips: true, Late: true, OneClock: true,
+		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Limits: 200, Skips: true, Late: true, OneClock: true,
 	}
 	w := h.begin(c)
 	w.temper = model.Outcome(luck.IntN(int(model.Wrong) + 1))

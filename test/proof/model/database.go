@@ -143,6 +143,9 @@ func (db *database) commit(d *Delivery, w Worker) {
 		if w.Phase == Limited {
 			db.event("cooldown")
 			db.Channel.Cooling = true
+			if d.Granted < db.config.Limits {
+				d.Granted++ // a rate limit says nothing about the post
+			}
 		}
 		d.ChannelAtFault = w.Phase == Limited
 		db.transient(d, w.Claim)

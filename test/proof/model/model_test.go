@@ -50,6 +50,7 @@ var explorations = []exploration{
 	{"two deliveries, hold", pair(Hold), 1},
 	{"late calls, reconcile", late(lean(Reconcile)), 2},
 	{"late calls, hold", late(lean(Hold)), 1},
+	{"limits that cost no attempt", with(lean(Reconcile), func(c *Config) { c.Limits = 2 }), 2},
 	{"people, reconcile", person(lean(Reconcile), 1, 1), 4},
 	{"people, hold", person(lean(Hold), 1, 1), 3},
 	{"people who only look wrong, reconcile", person(lean(Reconcile), 0, 2), 2},

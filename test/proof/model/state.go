@@ -134,6 +134,8 @@ type Config struct {
 
 	// Budgets of what would go on for ever.
 	Pauses, Releases, Requeues, Absents uint8
+	// Limits is the number of granted attempts from which a rate limit costs an attempt.
+	Limits uint8
 	// Skips lets an operator skip waiting deliveries.
 	Skips bool
 	// Late lets calls leave after their lease, and recovery come before its end.
