@@ -85,7 +85,11 @@ func TestPagesDoNotReadTheHistory(t *testing.T) {
 		{"list_audit", `{"action": "a7"}`},
 		{"list_audit", `{"subject": "s7"}`},
 		{"list_audit", `{"operator": "o7"}`},
+		{"list_submissions", `{}`},
+		{"list_submissions", `{"status": "failed"}`},
+		{"list_submissions", `{"status": "fetching"}`},
 		{"list_events", `{}`},
+		{"list_events", `{"result": "error"}`},
 		{"list_events", `{"message_id": "` + message + `"}`},
 		{"list_events", `{"delivery_id": "` + middle + `"}`},
 	} {

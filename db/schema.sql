@@ -776,6 +776,10 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('submission_failed', 'error', 'posts failed before they could be queued',
+		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
+		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||
+		'{alert} --workspace {workspace} --reason seen'),
 	('source_failing', 'warning', 'a source cannot be polled',
 		'check its answer: autopost source test {name} --workspace {workspace}; correct it: autopost source ' ||
 		'set {name} --url URL --workspace {workspace} --reason corrected; poll it now: autopost source fetch ' ||
@@ -3525,7 +3529,7 @@ CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
 --          alert_retention_days. A concurrent check does nothing.
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
--- Reads:   settings, deliveries, channels, channel_gates, platform_limits, submissions,
+-- Reads:   settings, deliveries, post_acts, channels, channel_gates, platform_limits, submissions,
 --          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
 -- Writes:  alerts, alert_messages.
 declare
@@ -3559,6 +3563,7 @@ begin
 	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
 		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_submissions(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
 		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
@@ -3743,6 +3748,24 @@ begin
 	end if;
 	if coalesce(p_limit not between 1 and 10000, true) then
 		perform autopost.raise_argument('limit', 'must be from 1 to 10000', 'pass the largest number of rows');
+	end if;
+end
+$$;
+
+
+--
+-- Name: check_result(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_result(p_filter jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: checks the result of a filter.
+-- Raises:  AP001 for an unknown result.
+begin
+	if p_filter ? 'result' and coalesce(p_filter ->> 'result' not in ('ok', 'error'), true) then
+		perform autopost.raise_argument('filter', format('unknown result %s', p_filter -> 'result'),
+			'use ok or error');
 	end if;
 end
 $$;
@@ -9249,6 +9272,32 @@ $$;
 
 
 --
+-- Name: get_submission(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_submission(p_workspace_id text, p_submission_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a submission with the post as it was received.
+-- Returns: {…, "payload", "answer": of the enqueue}; null if the workspace has no such submission.
+-- Reads:   list_submissions (view), submissions.
+declare
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('submission_id', p_submission_id is not null);
+	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', s.raw_payload, 'answer', s.answer)
+	into v_answer
+	from autopost.list_submissions_rows v
+	join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	where v.workspace_id = p_workspace_id and v.submission_id = p_submission_id;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: get_workspace(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9654,7 +9703,7 @@ CREATE FUNCTION autopost.health_of(p_workspace_id text) RETURNS jsonb
     AS $$
 -- Purpose: the snapshot of health_snapshot.
 -- Reads:   queue_snapshot (view), deliveries, channels, credential_health, pull_sources,
---          pull_cursors, alerts, messages.
+--          pull_cursors, alerts, messages, submissions.
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
@@ -9663,6 +9712,7 @@ begin
 			where q.workspace_id = p_workspace_id),
 		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
+		'submissions', autopost.submission_counts(p_workspace_id),
 		'paused_channels', (select count(*) from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
 		'failed_24h', (select count(*) from autopost.deliveries d
@@ -12324,7 +12374,7 @@ CREATE FUNCTION autopost.list_events(p_workspace_id text, p_filter jsonb, p_limi
     SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: lists events, newest first. All keys of p_filter are optional: delivery_id, message_id,
---          channel_id, action, since (inclusive) and until (exclusive; instants with offset),
+--          channel_id, action, result (ok or error), since (inclusive) and until (exclusive; instants with offset),
 --          before_ts with before_id (older than this event: the next page). The plan is made per
 --          call, so that a missing key does not disable an index.
 -- Raises:  AP001 for an unknown key, a malformed id or instant, or a limit outside 1 to 10000.
@@ -12339,12 +12389,13 @@ declare
 	v_deliveries uuid[]; -- deliveries of the message; they find its events
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,since,until,before_ts,before_id}',
+	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,result,since,until,before_ts,before_id}',
 		p_limit);
 	if v_delivery_id is not null or v_message_id is not null then
 		-- two indexes find the events of a message
 		perform autopost.read_in_order(false), set_config('enable_bitmapscan', 'on', true);
 	end if;
+	perform autopost.check_result(p_filter);
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
@@ -12355,6 +12406,7 @@ begin
 		or (v.message_id = v_message_id and v.delivery_id is null))
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
+	and (not p_filter ? 'result' or v.result = p_filter ->> 'result')
 	and (v_since is null or v.ts >= v_since)
 	and (v_until is null or v.ts < v_until)
 	and (v_before_ts is null or v.ts <= v_before_ts)
@@ -12490,7 +12542,15 @@ CREATE VIEW autopost.list_messages_rows AS
     m.seen_count,
     m.first_ingest_run_id AS run_id,
     m.created_at,
-    m.last_seen_at
+    m.last_seen_at,
+    ( SELECT COALESCE(jsonb_object_agg(s.status, s.n), '{}'::jsonb) AS "coalesce"
+           FROM ( SELECT x.status,
+                    count(*) AS n
+                   FROM ( SELECT d.status
+                           FROM autopost.deliveries d
+                          WHERE ((d.workspace_id = m.workspace_id) AND (d.message_id = m.message_id))
+                         LIMIT 1000) x
+                  GROUP BY x.status) s) AS counts
    FROM autopost.messages m;
 
 
@@ -12509,7 +12569,8 @@ CREATE VIEW autopost.list_messages WITH (security_barrier='true') AS
     v.seen_count,
     v.run_id,
     v.created_at,
-    v.last_seen_at
+    v.last_seen_at,
+    v.counts
    FROM autopost.list_messages_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -12974,6 +13035,99 @@ begin
 	limit p_limit;
 end
 $_$;
+
+
+--
+-- Name: list_submissions_rows; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_submissions_rows AS
+ SELECT s.workspace_id,
+    s.submission_id,
+    s.kind,
+    s.endpoint_id,
+    s.source_ref,
+    s.status,
+    "left"((s.raw_payload ->> 'text'::text), 200) AS excerpt,
+        CASE
+            WHEN (jsonb_typeof((s.raw_payload -> 'media'::text)) = 'array'::text) THEN jsonb_array_length((s.raw_payload -> 'media'::text))
+            ELSE 0
+        END AS media,
+    s.attempt,
+        CASE
+            WHEN (s.status = 'fetching'::text) THEN s.next_attempt_at
+            ELSE NULL::timestamp with time zone
+        END AS next_attempt_at,
+    s.last_error,
+    s.run_id,
+    s.message_id,
+    s.created_at,
+    s.updated_at
+   FROM autopost.submissions s;
+
+
+--
+-- Name: list_submissions; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_submissions WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.submission_id,
+    v.kind,
+    v.endpoint_id,
+    v.source_ref,
+    v.status,
+    v.excerpt,
+    v.media,
+    v.attempt,
+    v.next_attempt_at,
+    v.last_error,
+    v.run_id,
+    v.message_id,
+    v.created_at,
+    v.updated_at
+   FROM autopost.list_submissions_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
+-- Name: list_submissions(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_submissions(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_submissions
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: lists submissions, newest first. All keys of p_filter are optional: status, since
+--          (inclusive) and until (exclusive) of the receipt, before_id (older than this id: the next
+--          page). The plan is made per call, so that a missing key does not disable an index.
+-- Raises:  AP001 for an unknown key or status, a malformed id or instant, or a limit outside 1 to
+--          10000.
+-- Reads:   list_submissions (view).
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
+	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{status,since,until,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{new,fetching,pending,skipped,enqueued,rejected,expired,failed}');
+	return query
+	select v.* from autopost.list_submissions_rows v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
+	and (v_before_id is null or v.submission_id < v_before_id)
+	and (v_from is null or v.submission_id >= v_from)
+	and (v_until is null or v.submission_id < v_until)
+	order by v.submission_id desc
+	limit p_limit;
+end
+$$;
 
 
 --
@@ -14023,6 +14177,51 @@ begin
 			then 'paused until ' || to_char(c.paused_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
 			else 'tried again with the next post' end, autopost.how_many(w.n, 100)),
 		jsonb_strip_nulls(jsonb_build_object('code', e.last_error -> 'code'))) f;
+end
+$$;
+
+
+--
+-- Name: look_at_submissions(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_submissions(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds posts that failed before they had deliveries, and those without progress although
+--          their time has come: submissions and post changes.
+-- Reads:   submissions, post_acts, channels, alerts.
+declare
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
+	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
+begin
+	return query select autopost.finding('submission_failed', 'submissions', f.n, 1,
+		format('%s posts failed before they could be queued: %s', autopost.how_many(f.n, 1000), f.code))
+	from (
+		select count(*) as n, coalesce(max(x.last_error ->> 'code'), 'no error') as code from (
+			select s.last_error from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
+	where f.n > 0;
+	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
+		extract(epoch from v_late), format('submission %s has made no progress for %s minutes', o.submission_id,
+			floor(extract(epoch from p_now - o.since) / 60)))
+	from (
+		select s.submission_id, greatest(s.next_attempt_at, s.lease_until) as since from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status = 'fetching'
+			and s.next_attempt_at <= p_now - v_late * 0.8
+		order by 2 limit 1) o
+	where v_late > interval '0' and o.since <= p_now - v_late * 0.8;
+	return query select autopost.finding('oldest_due', 'post_changes', floor(extract(epoch from p_now - o.next_at)),
+		extract(epoch from v_late), format('post change %s has made no progress for %s minutes, in channel %s', o.act_id,
+			floor(extract(epoch from p_now - o.next_at) / 60), o.channel_id))
+	from (
+		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+			and a.next_at <= p_now - v_late * 0.8
+		order by a.next_at limit 1) o
+	where v_late > interval '0';
 end
 $$;
 
@@ -21900,6 +22099,55 @@ $$;
 
 
 --
+-- Name: retry_submission(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
+--          attempts. A fetching one is tried now instead of at its next attempt.
+-- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
+--          false, "dry_run", "reason": "unknown_submission" | "not_failed"}.
+-- Raises:  AP001 without operator or reason.
+-- Locks:   submissions, audit_heads, in this order.
+-- Writes:  submissions, admin_audit_log.
+declare
+	v_act jsonb;
+	v_submission autopost.submissions;
+	v_before jsonb;
+	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('submission_id', p_submission_id is not null);
+	if not p_dry_run then
+		perform 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+			and s.submission_id = p_submission_id for no key update of s;
+	end if;
+	select s.* into v_submission from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+	if v_submission.submission_id is null or v_submission.claim_token is not null
+		or v_submission.status not in ('fetching', 'failed') then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end);
+	end if;
+	v_before := jsonb_build_object('status', v_submission.status, 'attempt', v_submission.attempt);
+	if not p_dry_run then
+		update autopost.submissions s
+		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
+			updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+		perform autopost.audit(p_workspace_id, 'retry_submission', 'submission:' || p_submission_id, v_act, v_before,
+			v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
+end
+$$;
+
+
+--
 -- Name: rewrap_secret(text, text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24211,6 +24459,28 @@ $$;
 
 
 --
+-- Name: submission_counts(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_counts(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: counts submissions that are not enqueued, by status, each up to 10,000.
+-- Returns: {status: count}, without statuses that have none.
+-- Reads:   submissions.
+begin
+	return (
+		select coalesce(jsonb_object_agg(k.status, c.n) filter (where c.n > 0), '{}')
+		from unnest('{new,fetching,pending,skipped,rejected,expired,failed}'::text[]) k (status)
+		cross join lateral (
+			select count(*) as n from (
+				select 1 from autopost.submissions s
+				where s.workspace_id = p_workspace_id and s.status = k.status limit 10000) x) c);
+end
+$$;
+
+
+--
 -- Name: submission_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26429,7 +26699,9 @@ CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
---          posting window, while the gate is closed, and expired leases.
+--          posting window, while the gate is closed, and expired leases: of deliveries, of post
+--          changes and of submissions. The last two have no sweep: a later claim takes them over,
+--          so they count only if a daemon ran since.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -26453,6 +26725,19 @@ and case d.status when 'sending' then d.sending_lease_until
 	else greatest(d.not_before,
 		d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end
 	<= autopost.now_ts() - autopost.verify_patience()
+union all
+select jsonb_build_object('what', 'expired lease', 'act_id', a.act_id, 'lease_until', a.next_at)
+from autopost.post_acts a
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
+where a.workspace_id = p_workspace_id and a.status = 'sending'
+	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
+		+ greatest(a.next_at, c.paused_until, c.cooldown_until))
+union all
+select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
+from autopost.submissions s
+where s.workspace_id = p_workspace_id and s.status = 'fetching'
+	and exists (select 1 from autopost.dispatch_runs r
+		where r.seen_at > s.lease_until + autopost.verify_patience())
 $$;
 
 
@@ -27859,7 +28144,9 @@ begin
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
 				when v_submission.last_error is null then ''
 				else ': ' || autopost.failure_text(v_submission.last_error) end,
-				'lifts', 'post it again, with media that can be fetched') end);
+				'lifts', case when v_submission.status = 'failed'
+					then 'when its media can be fetched: autopost submissions retry ' || p_id || ' --reason fixed'
+					else 'post it again' end) end);
 	end if;
 	select j.* into v_job from autopost.fanout_jobs j
 	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
@@ -29588,6 +29875,20 @@ CREATE INDEX events_default_workspace_id_message_id_ts_idx ON autopost.events_de
 
 
 --
+-- Name: events_errors; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_errors ON ONLY autopost.events USING btree (workspace_id, ts, id) WHERE (result = 'error'::text);
+
+
+--
+-- Name: events_default_workspace_id_ts_id_idx; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_default_workspace_id_ts_id_idx ON autopost.events_default USING btree (workspace_id, ts, id) WHERE (result = 'error'::text);
+
+
+--
 -- Name: fanout_jobs_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -29791,17 +30092,17 @@ CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id,
 
 
 --
--- Name: submissions_pending; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX submissions_pending ON autopost.submissions USING btree (workspace_id) WHERE (status = 'pending'::text);
-
-
---
 -- Name: submissions_run; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX submissions_run ON autopost.submissions USING btree (workspace_id, run_id);
+
+
+--
+-- Name: submissions_status; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_status ON autopost.submissions USING btree (workspace_id, status, submission_id DESC);
 
 
 --
@@ -29865,6 +30166,13 @@ ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_wo
 --
 
 ALTER INDEX autopost.events_message ATTACH PARTITION autopost.events_default_workspace_id_message_id_ts_idx;
+
+
+--
+-- Name: events_default_workspace_id_ts_id_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
+--
+
+ALTER INDEX autopost.events_errors ATTACH PARTITION autopost.events_default_workspace_id_ts_id_idx;
 
 
 --

@@ -22,6 +22,7 @@
 \ir ../views/list_rate_groups.sql
 \ir ../views/list_runs.sql
 \ir ../views/list_sources.sql
+\ir ../views/list_submissions.sql
 \ir ../views/list_webhook_deliveries.sql
 \ir ../views/queue_snapshot.sql
 
@@ -318,6 +319,9 @@
 \ir admin/list_events.sql
 \ir admin/list_messages.sql
 \ir admin/list_runs.sql
+\ir admin/list_submissions.sql
+\ir admin/get_submission.sql
+\ir admin/retry_submission.sql
 \ir admin/list_audit.sql
 \ir admin/get_message.sql
 \ir admin/queue_snapshot.sql

@@ -178,7 +178,8 @@ create index submissions_final on autopost.submissions (workspace_id, updated_at
 -- Their media must stay.
 create index submissions_open on autopost.submissions (workspace_id, submission_id)
 	where status in ('new', 'fetching', 'pending');
-create index submissions_pending on autopost.submissions (workspace_id) where status = 'pending';
+-- For lists, counts and alerts by status.
+create index submissions_status on autopost.submissions (workspace_id, status, submission_id desc);
 
 -- Row of claim_submissions. Attributes may be appended, never changed.
 create type autopost.claimed_submission as (

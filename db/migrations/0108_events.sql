@@ -29,6 +29,8 @@ create index events_delivery on autopost.events (workspace_id, delivery_id, ts) 
 -- Events of a message without a delivery. Those of its deliveries are found by delivery.
 create index events_message on autopost.events (workspace_id, message_id, ts)
 	where message_id is not null and delivery_id is null;
+-- For the list of errors.
+create index events_errors on autopost.events (workspace_id, ts, id) where result = 'error';
 create index events_ts on autopost.events using brin (ts);
 -- Rows without a partition of their own. A row here means that ensure_event_partitions is late.
 create table autopost.events_default partition of autopost.events default;

@@ -110,6 +110,13 @@ from (values ('null, ''s'', ''{"kind": "rss"}'', ''o'', ''r'', true', 'workspace
 		('''w'', ''s'', ''{"kind": "rss"}'', ''o'', '''', true', 'reason'),
 	('''w'', ''s'', ''{"kind": "rss"}'', ''o'', ''r'', null', 'dry_run')) x (c, a);
 insert into calls values
+	('retry_submission', $c$autopost.retry_submission(null, gen_random_uuid(), 'o', 'r', true)$c$, 'workspace_id'),
+	('retry_submission', $c$autopost.retry_submission('w', null, 'o', 'r', true)$c$, 'submission_id'),
+	('retry_submission', $c$autopost.retry_submission('w', gen_random_uuid(), '', 'r', true)$c$, 'operator'),
+	('retry_submission', $c$autopost.retry_submission('w', gen_random_uuid(), 'o', null, true)$c$, 'reason'),
+	('retry_submission', $c$autopost.retry_submission('w', gen_random_uuid(), 'o', 'r', null)$c$, 'dry_run'),
+	('get_submission', $c$autopost.get_submission(null, gen_random_uuid())$c$, 'workspace_id'),
+	('get_submission', $c$autopost.get_submission('w', null)$c$, 'submission_id'),
 	('poll_source_now', $c$autopost.poll_source_now(null, 's', 'o', 'r', true)$c$, 'workspace_id'),
 	('poll_source_now', $c$autopost.poll_source_now('w', '', 'o', 'r', true)$c$, 'source_id'),
 	('poll_source_now', $c$autopost.poll_source_now('w', 's', '', 'r', true)$c$, 'operator'),
@@ -288,7 +295,7 @@ insert into calls values
 	('apply_settings', $c$autopost.apply_settings('{"event_retention_days": 1000}', 'o', 'r', true)$c$, 'value');
 insert into calls
 select f, format(c, f), a
-from unnest('{list_messages,list_runs,list_audit,list_api_keys}'::text[]) f, (values
+from unnest('{list_messages,list_runs,list_submissions,list_audit,list_api_keys}'::text[]) f, (values
 	('autopost.%s(''w'', ''{"colour": 1}'', 1)', 'filter'), ('autopost.%s(''w'', ''{"before_id": 1}'', 1)', 'filter'),
 		('autopost.%s(''w'', ''{}'', 0)', 'limit'),
 	('autopost.%s(''w'', ''{}'', null)', 'limit')) x (c, a);
@@ -297,6 +304,8 @@ insert into calls values
 	('list_deliveries', $c$autopost.list_deliveries('w', '{"since": "x"}', 1)$c$, 'filter'),
 	('list_deliveries', $c$autopost.list_deliveries('w', '{"status": "sending_"}', 1)$c$, 'filter'),
 	('list_messages', $c$autopost.list_messages('w', '{"status": null}', 1)$c$, 'filter'),
+	('list_submissions', $c$autopost.list_submissions('w', '{"status": "sent"}', 1)$c$, 'filter'),
+	('list_events', $c$autopost.list_events('w', '{"result": "refused"}', 1)$c$, 'filter'),
 	('list_webhook_deliveries', $c$autopost.list_webhook_deliveries('w', '{"webhook_id": "x", "status": "sent"}', 1)$c$,
 		'filter'),
 	('list_events', $c$autopost.list_events('w', '{"delivery_id": "x"}', 1)$c$, 'filter'),

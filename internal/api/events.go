@@ -29,6 +29,7 @@ type eventsInput struct {
 	MessageID  string `query:"message_id" format:"uuid" doc:"Only this message and its deliveries."`
 	ChannelID  string `query:"channel_id" doc:"Only this channel. Requires since."`
 	Action     string `query:"action" doc:"Only this action. Requires since." example:"sent"`
+	Result     string `query:"result" enum:"ok,error" doc:"Only this result."`
 }
 
 var events = rest.List{Function: "list_events", Key: rest.ByTime()}
@@ -36,13 +37,13 @@ var events = rest.List{Function: "list_events", Key: rest.ByTime()}
 func registerEvents(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-events", Method: http.MethodGet, Path: "/events", Summary: "List events, newest first", Answer: rest.Listed[eventRow]{},
-		Description: "The history of posts. Filters: delivery, message, time, channel and action. A channel or an action requires since.",
+		Description: "The history of posts. Filters: delivery, message, result, time, channel and action. A channel or an action requires since.",
 	}, func(ctx context.Context, in *eventsInput) (rest.Reply, error) {
 		if in.Since == "" && in.DeliveryID == "" && in.MessageID == "" && (in.ChannelID != "" || in.Action != "") {
 			return rest.Reply{}, rest.Wrong("query.since", "must be set with channel_id or action", "send the start of the time range")
 		}
 		return d.Read(ctx, events, in.Page, map[string]any{"delivery_id": in.DeliveryID, "message_id": in.MessageID, "channel_id": in.ChannelID,
-			"action": in.Action, "since": in.Since, "until": in.Until})
+			"action": in.Action, "result": in.Result, "since": in.Since, "until": in.Until})
 	})
 }
 

@@ -11,23 +11,23 @@ import (
 
 // MessageRow is a message in a list.
 type MessageRow struct {
-	MessageID   string    `json:"message_id" format:"uuid"`
-	Excerpt     *string   `json:"excerpt" nullable:"true" example:"Hello" doc:"The first 200 characters of the text."`
-	Media       int       `json:"media" doc:"How many media."`
-	Tags        []string  `json:"tags" nullable:"false"`
-	SourceRef   *string   `json:"source_ref" nullable:"true" example:"cms-4711"`
-	ContentHash string    `json:"content_hash"`
-	SeenCount   int64     `json:"seen_count" example:"1" doc:"How often this content was received."`
-	RunID       *string   `json:"run_id" format:"uuid" nullable:"true" doc:"The first run with this content."`
-	CreatedAt   time.Time `json:"created_at"`
-	LastSeenAt  time.Time `json:"last_seen_at"`
+	MessageID   string         `json:"message_id" format:"uuid"`
+	Excerpt     *string        `json:"excerpt" nullable:"true" example:"Hello" doc:"The first 200 characters of the text."`
+	Media       int            `json:"media" doc:"How many media."`
+	Tags        []string       `json:"tags" nullable:"false"`
+	SourceRef   *string        `json:"source_ref" nullable:"true" example:"cms-4711"`
+	ContentHash string         `json:"content_hash"`
+	SeenCount   int64          `json:"seen_count" example:"1" doc:"How often this content was received."`
+	RunID       *string        `json:"run_id" format:"uuid" nullable:"true" doc:"The first run with this content."`
+	CreatedAt   time.Time      `json:"created_at"`
+	LastSeenAt  time.Time      `json:"last_seen_at"`
+	Counts      map[string]int `json:"counts" doc:"Deliveries by status. In a list, of the first 1,000 deliveries."`
 }
 
 type message struct {
 	MessageRow
 	HashVersion int            `json:"hash_version" example:"1"`
 	Payload     map[string]any `json:"payload" doc:"The post in normalized form."`
-	Counts      map[string]int `json:"counts" doc:"Deliveries by status."`
 	Deliveries  []cell         `json:"deliveries" nullable:"false" doc:"The first 1,000 deliveries by channel."`
 }
 

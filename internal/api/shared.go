@@ -14,6 +14,7 @@ func registerAll(d *server, media Media) {
 	registerPosts(d)
 	registerPlan(d)
 	registerMessages(d)
+	registerSubmissions(d)
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)

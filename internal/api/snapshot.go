@@ -14,6 +14,7 @@ type health struct {
 	Queue          map[string]int64   `json:"queue" doc:"Deliveries that wait, are in flight or need a person, by status."`
 	OldestDueAt    instant            `json:"oldest_due_at" nullable:"true"`
 	PausedChannels int64              `json:"paused_channels"`
+	Submissions    map[string]int     `json:"submissions" doc:"Posts that are not enqueued, by status, each up to 10,000."`
 	Failed24h      int64              `json:"failed_24h" doc:"Deliveries that failed or died in the last 24 hours."`
 	TopErrors      []topError         `json:"top_errors" nullable:"false" doc:"The most frequent errors of the newest 1,000 failures."`
 	Credentials    []credentialHealth `json:"credentials" nullable:"false" doc:"Credentials that were refused or will expire."`

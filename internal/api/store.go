@@ -23,6 +23,7 @@ type Store interface {
 type reads interface {
 	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
 	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
+	GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error)
 	GetDelivery(ctx context.Context, workspace, delivery string) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
@@ -40,6 +41,7 @@ type postWrites interface {
 	RecordUpload(ctx context.Context, a rest.OperatorAction, key media.BlobKey, used autopost.Used) (rest.Written, error)
 	ManualRequeue(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
 	SkipDeliveries(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
+	RetrySubmission(ctx context.Context, a rest.OperatorAction, submission string) (rest.Written, error)
 	// ResolveUnknown takes the verdict found, with the platform's id of the message, or absent.
 	ResolveUnknown(ctx context.Context, a rest.OperatorAction, delivery, verdict, messageID string) (rest.Written, error)
 	ReleaseStale(ctx context.Context, a rest.OperatorAction, olderThan time.Duration) (rest.Written, error)

@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) int {
 func rootCommand() *cobra.Command {
 	root := parentCommand("autopost", "Publish posts to many channels, once each",
 		demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), forecastCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), deliveriesCommand(), workspaceCommand(), channelCommand(), chatCommand(), sourceCommand(), groupCommand(), quotaCommand(), budgetCommand(),
+		planCommand(), postCommand(), whyCommand(), postsCommand(), submissionsCommand(), deliveriesCommand(), eventsCommand(), auditCommand(), workspaceCommand(), channelCommand(), chatCommand(), sourceCommand(), groupCommand(), quotaCommand(), budgetCommand(),
 		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
 		openapiCommand(), alertCommand(), healthCommand())
 	root.SilenceUsage, root.SilenceErrors = true, true

@@ -192,6 +192,11 @@ func (s *Store) SkipDeliveries(ctx context.Context, a OperatorAction, deliveries
 	return s.write(ctx, a, `autopost.skip_deliveries(@workspace, @deliveries::text[]::uuid[], @operator, @reason, @dry_run)`, args{"deliveries": deliveries})
 }
 
+// RetrySubmission makes a failed submission fetch its media again.
+func (s *Store) RetrySubmission(ctx context.Context, a OperatorAction, submission string) (Written, error) {
+	return s.write(ctx, a, `autopost.retry_submission(@workspace, @submission::text::uuid, @operator, @reason, @dry_run)`, args{"submission": submission})
+}
+
 // RequestActs requests changes of sent posts.
 func (s *Store) RequestActs(ctx context.Context, a OperatorAction, r api.ActRequest) (Written, error) {
 	return s.write(ctx, a, `autopost.request_acts(@workspace, @kind, nullif(@message, '')::uuid, @deliveries::text[]::uuid[], @changes, nullif(@at, '')::timestamptz,

@@ -26,13 +26,14 @@ type (
 var lists = map[string]string{
 	"list_deliveries": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('due_at', nullif(r.due_at, 'infinity'), 'next_retry_at', nullif(r.next_retry_at, 'infinity'))
 		from autopost.list_deliveries(@workspace, @filter, @limit) r`,
-	"list_events":    `select to_jsonb(r) - 'workspace_id' from autopost.list_events(@workspace, @filter, @limit) r`,
-	"list_acts":      `select to_jsonb(r) - 'workspace_id' from autopost.list_acts(@workspace, @filter, @limit) r`,
-	"list_messages":  `select to_jsonb(r) - 'workspace_id' from autopost.list_messages(@workspace, @filter, @limit) r`,
-	"list_runs":      `select to_jsonb(r) - 'workspace_id' from autopost.list_runs(@workspace, @filter, @limit) r`,
-	"list_audit":     `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,
-	"list_templates": `select to_jsonb(r) - 'workspace_id' from autopost.list_templates(@workspace, @filter, @limit) r`,
-	"list_api_keys":  `select to_jsonb(r) - 'workspace_id' from autopost.list_api_keys(@workspace, @filter, @limit) r`,
+	"list_events":      `select to_jsonb(r) - 'workspace_id' from autopost.list_events(@workspace, @filter, @limit) r`,
+	"list_acts":        `select to_jsonb(r) - 'workspace_id' from autopost.list_acts(@workspace, @filter, @limit) r`,
+	"list_messages":    `select to_jsonb(r) - 'workspace_id' from autopost.list_messages(@workspace, @filter, @limit) r`,
+	"list_runs":        `select to_jsonb(r) - 'workspace_id' from autopost.list_runs(@workspace, @filter, @limit) r`,
+	"list_submissions": `select to_jsonb(r) - 'workspace_id' from autopost.list_submissions(@workspace, @filter, @limit) r`,
+	"list_audit":       `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,
+	"list_templates":   `select to_jsonb(r) - 'workspace_id' from autopost.list_templates(@workspace, @filter, @limit) r`,
+	"list_api_keys":    `select to_jsonb(r) - 'workspace_id' from autopost.list_api_keys(@workspace, @filter, @limit) r`,
 	"queue_snapshot": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('oldest_due_at', nullif(r.oldest_due_at, 'infinity'))
 		from autopost.queue_snapshot(@workspace) r`,
 	"list_webhook_deliveries": `select to_jsonb(r) - '{workspace_id,webhook_id}'::text[] from autopost.list_webhook_deliveries(@workspace, @filter, @limit) r`,
@@ -160,6 +161,15 @@ func (s *Store) GetMessage(ctx context.Context, workspace, message string) (json
 	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.get_message($1, $2::text::uuid)`, workspace, message)
 	if err != nil {
 		return nil, fmt.Errorf("get message %s ws=%s: %w", message, workspace, err)
+	}
+	return raw, nil
+}
+
+// GetSubmission returns a submission with its post as JSON; nil if it does not exist.
+func (s *Store) GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error) {
+	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.get_submission($1, $2::text::uuid)`, workspace, submission)
+	if err != nil {
+		return nil, fmt.Errorf("get submission %s ws=%s: %w", submission, workspace, err)
 	}
 	return raw, nil
 }

@@ -185,6 +185,26 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 	item := run.Body["items"].([]any)[0].(map[string]any)
 	require.Equal(t, "failed", item["submission_status"])
 	require.Equal(t, "media_fetch_404", item["last_error"].(map[string]any)["code"])
+
+	// It is in no list of posts, and the commands say where it is.
+	require.Contains(t, h.Run(nil, "posts", "list").Stderr, "1 failed before they were queued: run autopost submissions list --status failed")
+	failed := h.Run(nil, "submissions", "list", "--status", "failed")
+	require.Contains(t, failed.Stdout, "media_fetch_404")
+	require.Contains(t, failed.Stdout, "Look")
+	id := item["submission_id"].(string)
+	shown, err := h.Get(d.URL+"/api/v1/submissions/"+id, key)
+	require.NoError(t, err)
+	require.Equal(t, "Look", shown.Body["payload"].(map[string]any)["text"])
+	require.Contains(t, h.Run(nil, "submissions", "show", id).Stdout, "not-there.png")
+	require.Contains(t, h.Run(nil, "events", "list", "--result", "error").Stdout, "submission_failed")
+
+	// The picture is there at last.
+	h.Exec(`update autopost.submissions set raw_payload = jsonb_set(raw_payload, '{media,0,url}', to_jsonb($1::text)) where submission_id = $2::text::uuid`, h.WorldURL+"/files/photo-1.png", id)
+	require.Zero(t, h.Run(nil, "submissions", "retry", id, "--reason", "the picture is back").Code)
+	h.UntilTrue(`select status = 'enqueued' from autopost.submissions where submission_id = $1::text::uuid`, id)
+	require.Contains(t, h.Run(nil, "submissions", "retry", id, "--reason", "again").Stderr, "not failed")
+	require.Contains(t, h.Run(nil, "audit", "list", "--action", "retry_submission").Stdout, "the picture is back")
+	require.Contains(t, h.Run(nil, "posts", "list").Stdout, "1 ")
 }
 
 // picture is a list of one image that the world's file shelf serves, or not.

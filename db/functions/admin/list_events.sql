@@ -4,7 +4,7 @@ language plpgsql security definer set search_path = autopost, pg_temp set plan_c
 	set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off
 as $$
 -- Purpose: lists events, newest first. All keys of p_filter are optional: delivery_id, message_id,
---          channel_id, action, since (inclusive) and until (exclusive; instants with offset),
+--          channel_id, action, result (ok or error), since (inclusive) and until (exclusive; instants with offset),
 --          before_ts with before_id (older than this event: the next page). The plan is made per
 --          call, so that a missing key does not disable an index.
 -- Raises:  AP001 for an unknown key, a malformed id or instant, or a limit outside 1 to 10000.
@@ -19,12 +19,13 @@ declare
 	v_deliveries uuid[]; -- deliveries of the message; they find its events
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,since,until,before_ts,before_id}',
+	perform autopost.check_read(p_filter, '{delivery_id,message_id,channel_id,action,result,since,until,before_ts,before_id}',
 		p_limit);
 	if v_delivery_id is not null or v_message_id is not null then
 		-- two indexes find the events of a message
 		perform autopost.read_in_order(false), set_config('enable_bitmapscan', 'on', true);
 	end if;
+	perform autopost.check_result(p_filter);
 	v_deliveries := array(select d.delivery_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = v_message_id);
 	return query
@@ -35,6 +36,7 @@ begin
 		or (v.message_id = v_message_id and v.delivery_id is null))
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (not p_filter ? 'action' or v.action = p_filter ->> 'action')
+	and (not p_filter ? 'result' or v.result = p_filter ->> 'result')
 	and (v_since is null or v.ts >= v_since)
 	and (v_until is null or v.ts < v_until)
 	and (v_before_ts is null or v.ts <= v_before_ts)

@@ -101,7 +101,9 @@ begin
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
 				when v_submission.last_error is null then ''
 				else ': ' || autopost.failure_text(v_submission.last_error) end,
-				'lifts', 'post it again, with media that can be fetched') end);
+				'lifts', case when v_submission.status = 'failed'
+					then 'when its media can be fetched: autopost submissions retry ' || p_id || ' --reason fixed'
+					else 'post it again' end) end);
 	end if;
 	select j.* into v_job from autopost.fanout_jobs j
 	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'

@@ -48,6 +48,10 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('submission_failed', 'error', 'posts failed before they could be queued',
+		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
+		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||
+		'{alert} --workspace {workspace} --reason seen'),
 	('source_failing', 'warning', 'a source cannot be polled',
 		'check its answer: autopost source test {name} --workspace {workspace}; correct it: autopost source ' ||
 		'set {name} --url URL --workspace {workspace} --reason corrected; poll it now: autopost source fetch ' ||

@@ -40,6 +40,19 @@ begin
 end
 $$;
 
+create or replace function autopost.check_result(p_filter jsonb) returns void
+language plpgsql stable
+as $$
+-- Purpose: checks the result of a filter.
+-- Raises:  AP001 for an unknown result.
+begin
+	if p_filter ? 'result' and coalesce(p_filter ->> 'result' not in ('ok', 'error'), true) then
+		perform autopost.raise_argument('filter', format('unknown result %s', p_filter -> 'result'),
+			'use ok or error');
+	end if;
+end
+$$;
+
 create or replace function autopost.uuid_in(p_filter jsonb, p_key text) returns uuid
 language plpgsql stable
 as $$

@@ -167,6 +167,47 @@ begin
 end
 $$;
 
+create or replace function autopost.look_at_submissions(p_workspace_id text, p_level jsonb, p_now timestamptz)
+	returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds posts that failed before they had deliveries, and those without progress although
+--          their time has come: submissions and post changes.
+-- Reads:   submissions, post_acts, channels, alerts.
+declare
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
+	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
+begin
+	return query select autopost.finding('submission_failed', 'submissions', f.n, 1,
+		format('%s posts failed before they could be queued: %s', autopost.how_many(f.n, 1000), f.code))
+	from (
+		select count(*) as n, coalesce(max(x.last_error ->> 'code'), 'no error') as code from (
+			select s.last_error from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
+	where f.n > 0;
+	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
+		extract(epoch from v_late), format('submission %s has made no progress for %s minutes', o.submission_id,
+			floor(extract(epoch from p_now - o.since) / 60)))
+	from (
+		select s.submission_id, greatest(s.next_attempt_at, s.lease_until) as since from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status = 'fetching'
+			and s.next_attempt_at <= p_now - v_late * 0.8
+		order by 2 limit 1) o
+	where v_late > interval '0' and o.since <= p_now - v_late * 0.8;
+	return query select autopost.finding('oldest_due', 'post_changes', floor(extract(epoch from p_now - o.next_at)),
+		extract(epoch from v_late), format('post change %s has made no progress for %s minutes, in channel %s', o.act_id,
+			floor(extract(epoch from p_now - o.next_at) / 60), o.channel_id))
+	from (
+		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
+			and a.next_at <= p_now - v_late * 0.8
+		order by a.next_at limit 1) o
+	where v_late > interval '0';
+end
+$$;
+
 create or replace function autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamptz)
 	returns setof jsonb
 language plpgsql stable

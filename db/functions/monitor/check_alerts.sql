@@ -6,7 +6,7 @@ as $$
 --          alert_retention_days. A concurrent check does nothing.
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
--- Reads:   settings, deliveries, channels, channel_gates, platform_limits, submissions,
+-- Reads:   settings, deliveries, post_acts, channels, channel_gates, platform_limits, submissions,
 --          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
 -- Writes:  alerts, alert_messages.
 declare
@@ -40,6 +40,7 @@ begin
 	return autopost.settle_alerts(p_workspace_id, 'workspace', array(
 		select f.* from autopost.look_at_deliveries(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_channels(p_workspace_id, v_level, v_now) f
+		union all select f.* from autopost.look_at_submissions(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
 		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f

@@ -1,9 +1,26 @@
+create or replace function autopost.submission_counts(p_workspace_id text) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: counts submissions that are not enqueued, by status, each up to 10,000.
+-- Returns: {status: count}, without statuses that have none.
+-- Reads:   submissions.
+begin
+	return (
+		select coalesce(jsonb_object_agg(k.status, c.n) filter (where c.n > 0), '{}')
+		from unnest('{new,fetching,pending,skipped,rejected,expired,failed}'::text[]) k (status)
+		cross join lateral (
+			select count(*) as n from (
+				select 1 from autopost.submissions s
+				where s.workspace_id = p_workspace_id and s.status = k.status limit 10000) x) c);
+end
+$$;
+
 create or replace function autopost.health_of(p_workspace_id text) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: the snapshot of health_snapshot.
 -- Reads:   queue_snapshot (view), deliveries, channels, credential_health, pull_sources,
---          pull_cursors, alerts, messages.
+--          pull_cursors, alerts, messages, submissions.
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
@@ -12,6 +29,7 @@ begin
 			where q.workspace_id = p_workspace_id),
 		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
+		'submissions', autopost.submission_counts(p_workspace_id),
 		'paused_channels', (select count(*) from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
 		'failed_24h', (select count(*) from autopost.deliveries d

@@ -32,7 +32,9 @@ create or replace function autopost.verify_i18(p_workspace_id text) returns seto
 language sql stable
 as $$
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
---          posting window, while the gate is closed, and expired leases.
+--          posting window, while the gate is closed, and expired leases: of deliveries, of post
+--          changes and of submissions. The last two have no sweep: a later claim takes them over,
+--          so they count only if a daemon ran since.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -56,6 +58,19 @@ and case d.status when 'sending' then d.sending_lease_until
 	else greatest(d.not_before,
 		d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end
 	<= autopost.now_ts() - autopost.verify_patience()
+union all
+select jsonb_build_object('what', 'expired lease', 'act_id', a.act_id, 'lease_until', a.next_at)
+from autopost.post_acts a
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
+where a.workspace_id = p_workspace_id and a.status = 'sending'
+	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
+		+ greatest(a.next_at, c.paused_until, c.cooldown_until))
+union all
+select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
+from autopost.submissions s
+where s.workspace_id = p_workspace_id and s.status = 'fetching'
+	and exists (select 1 from autopost.dispatch_runs r
+		where r.seen_at > s.lease_until + autopost.verify_patience())
 $$;
 
 create or replace function autopost.verify_i29(p_workspace_id text) returns setof jsonb
