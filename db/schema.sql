@@ -633,9 +633,10 @@ $$;
 CREATE FUNCTION autopost.add_channel(p_workspace_id text, p_channel_id text, p_channel autopost.channels) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: inserts a channel and its gate.
--- Writes:  channels, channel_gates.
+-- Purpose: inserts a channel, its gate and its rate group.
+-- Writes:  channels, channel_gates, platform_limits.
 begin
+	perform autopost.ensure_group(p_workspace_id, p_channel);
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
@@ -2710,8 +2711,12 @@ CREATE TABLE autopost.platforms (
     idempotent boolean DEFAULT false NOT NULL,
     post_fields text[] DEFAULT '{}'::text[] NOT NULL,
     setting_keys text[],
+    group_rps numeric,
+    group_chat_rps numeric,
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
+    CONSTRAINT platforms_group_chat_rps_check CHECK ((group_chat_rps > (0)::numeric)),
+    CONSTRAINT platforms_group_rps_check CHECK ((group_rps > (0)::numeric)),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
     CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
     CONSTRAINT platforms_post_micros_check CHECK ((post_micros >= 0)),
@@ -2793,8 +2798,9 @@ CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.chan
     AS $$
 -- Purpose: updates a locked channel. A new target is a separate statement: an update that names the
 --          column locks the key.
--- Writes:  channels, channel_gates, events(channel_enabled | channel_disabled).
+-- Writes:  channels, channel_gates, platform_limits, events(channel_enabled | channel_disabled).
 begin
+	perform autopost.ensure_group(p_workspace_id, p_new) where p_new.rate_group <> p_old.rate_group;
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,
@@ -3279,13 +3285,14 @@ $$;
 
 
 --
--- Name: channel_rules(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: channel_rules(text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.channel_rules(p_auth_ref text) RETURNS jsonb
+CREATE FUNCTION autopost.channel_rules(p_auth_ref text, p_rate_rps numeric DEFAULT 1) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the fields of a channel. The default rate group is that of its credential.
+-- Purpose: the fields of a channel. The default rate group is that of its credential. p_rate_rps:
+--          the default limit (default_rate).
 select '{
 	"platform": {"is": "text", "required": true, "fixed": true},
 	"target_id": {"is": "text", "required": true, "remedy": "write where the posts go"},
@@ -3293,7 +3300,6 @@ select '{
 	"enabled": {"is": "boolean", "default": true},
 	"title": {"is": "text"},
 	"send_mode": {"is": "text", "default": "mixed", "in": ["text", "media", "mixed"]},
-	"rate_rps": {"is": "number", "default": 1, "min": 0, "max": 1000000, "remedy": "write messages a second, 0 for no limit"},
 	"max_parallel": {"is": "integer", "default": 1, "min": 1, "max": 10000},
 	"timezone": {"is": "text"},
 	"window_mode": {"is": "text", "default": "immediate", "in": ["immediate", "windowed"]},
@@ -3305,7 +3311,9 @@ select '{
 	"tags": {"is": "list", "default": []},
 	"route_filter": {"is": "object"},
 	"template_ref": {"is": "text"}}'::jsonb
-	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref))
+	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref),
+		'rate_rps', jsonb_build_object('is', 'number', 'default', p_rate_rps, 'min', 0, 'max', 1000000,
+			'remedy', 'write messages a second, 0 for no limit'))
 $$;
 
 
@@ -5301,7 +5309,8 @@ from autopost.list_chats_rows h
 where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
-	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
+	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
+		select p.group_rps from autopost.platforms p where p.platform = g.platform),
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
 		'channels', g.channels, 'enabled', g.enabled)
 from (
@@ -5663,6 +5672,29 @@ CREATE FUNCTION autopost.default_fields(p_rules jsonb) RETURNS jsonb
     AS $$
 -- Purpose: all fields of a kind with their defaults.
 select coalesce(jsonb_object_agg(r.key, coalesce(r.value -> 'default', 'null')), '{}') from jsonb_each(p_rules) r
+$$;
+
+
+--
+-- Name: default_rate(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.default_rate(p_workspace_id text, p_fields jsonb) RETURNS numeric
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the default limit of a channel in messages per second: that of a group chat if the
+--          platform has one and the target is known as such, else 1. A topic of a forum and a short
+--          negative id of Telegram are group chats; other targets are known from updates of the bot.
+-- Reads:   platforms, discovered_chats.
+begin
+	return coalesce((
+		select p.group_chat_rps from autopost.platforms p
+		where p.platform = p_fields ->> 'platform' and (p_fields ->> 'target_id' ~ '(:|^-(?!100\d{10}))'
+			or exists (
+				select 1 from autopost.discovered_chats d
+				where d.workspace_id = p_workspace_id and d.platform = p.platform
+					and d.target_id = p_fields ->> 'target_id' and d.kind = 'chat'))), 1);
+end
 $$;
 
 
@@ -7159,6 +7191,25 @@ $_$;
 
 
 --
+-- Name: ensure_group(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ensure_group(p_workspace_id text, p_channel autopost.channels) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the rate group of a new channel the limit of its platform. A known group keeps its
+--          limit.
+-- Writes:  platform_limits.
+begin
+	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+	select p_workspace_id, p.platform, p_channel.rate_group, p.group_rps, autopost.now_ts()
+	from autopost.platforms p where p.platform = p_channel.platform and p.group_rps > 0
+	on conflict (workspace_id, platform, rate_group) do nothing;
+end
+$$;
+
+
+--
 -- Name: enter_all_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7402,8 +7453,11 @@ begin
 			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
 			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
 			union all
-			select 3, 'group', l.platform || '/' || l.rate_group, jsonb_build_object('rate_rps', l.rate_rps)
-			from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.rate_rps > 0
+			select 3, 'group', l.platform || '/' || l.rate_group,
+				jsonb_build_object('rate_rps', coalesce(l.rate_rps, 0))
+			from autopost.platform_limits l
+			join autopost.platforms p on p.platform = l.platform
+			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
 				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
@@ -7415,7 +7469,8 @@ begin
 				order by v.template_id, v.platform, v.version desc) t
 			union all
 			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields,
-				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
+				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref',
+					autopost.default_rate(p_workspace_id, f.fields))))
 			from (
 				select c.channel_id as id, autopost.channel_fields(c) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
@@ -12676,8 +12731,9 @@ CREATE VIEW autopost.list_rate_groups_rows AS
     COALESCE(c.enabled, (0)::bigint) AS enabled_channels,
     l.cooldown_until,
     l.quota_until,
-    l.breaker_opened_at
-   FROM ((( SELECT l_1.workspace_id,
+    l.breaker_opened_at,
+    p.group_rps AS platform_rps
+   FROM (((( SELECT l_1.workspace_id,
             l_1.platform,
             l_1.rate_group
            FROM autopost.platform_limits l_1
@@ -12687,6 +12743,7 @@ CREATE VIEW autopost.list_rate_groups_rows AS
             c_1.rate_group
            FROM autopost.channels c_1) g
      LEFT JOIN autopost.platform_limits l ON (((l.workspace_id = g.workspace_id) AND (l.platform = g.platform) AND (l.rate_group = g.rate_group))))
+     LEFT JOIN autopost.platforms p ON ((p.platform = g.platform)))
      LEFT JOIN LATERAL ( SELECT count(*) AS channels,
             count(*) FILTER (WHERE c_1.enabled) AS enabled
            FROM autopost.channels c_1
@@ -12706,7 +12763,8 @@ CREATE VIEW autopost.list_rate_groups WITH (security_barrier='true') AS
     v.enabled_channels,
     v.cooldown_until,
     v.quota_until,
-    v.breaker_opened_at
+    v.breaker_opened_at,
+    v.platform_rps
    FROM autopost.list_rate_groups_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -17736,15 +17794,15 @@ CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_f
     AS $$
 -- Purpose: adds or changes a channel. p_fields has changed fields (see channel_rules); null
 --          restores the default or clears a field. A new channel needs platform, target_id and
---          auth_ref. The credential of an existing one changes only with nothing in flight.
+--          auth_ref; its rate and that of a new rate group are those of the platform. The credential of an existing one changes only with nothing in flight.
 --          Enabling a channel resets its error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
 --          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, settings (shared), channels, channel_gates.
--- Reads:   platforms, templates, settings, deliveries.
--- Writes:  channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled |
+-- Reads:   platforms, templates, settings, deliveries, discovered_chats.
+-- Writes:  channels, channel_auth, channel_gates, platform_limits, events(auth_rotated | channel_enabled |
 --          channel_disabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -17767,7 +17825,8 @@ begin
 	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
 	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields),
-		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref'),
+			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'after' ? 'settings' then
@@ -18147,13 +18206,14 @@ CREATE FUNCTION autopost.put_rate_group(p_workspace_id text, p_platform text, p_
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sets the limit that the channels of a rate group share. p_fields: rate_rps, messages per
---          second; null or 0 removes the limit. A group exists once a channel names it; without a
---          limit it has no row.
+--          second; 0 removes the limit, null restores that of the platform. A group exists once a
+--          channel names it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, platform_limits.
+-- Reads:   platforms.
 -- Writes:  platform_limits, admin_audit_log.
 declare
 	v_act jsonb;
@@ -18166,6 +18226,10 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_platform(p_platform), autopost.require_argument('rate_group', p_rate_group <> '');
+	if p_fields -> 'rate_rps' = 'null' then
+		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce((
+			select p.group_rps from autopost.platforms p where p.platform = p_platform), 0));
+	end if;
 	if not p_dry_run then
 		perform autopost.lock_configuration(p_workspace_id);
 		perform 1 from autopost.platform_limits l
@@ -22012,8 +22076,8 @@ $$;
 CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text, p_operator text, p_reason text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: disables an item and keeps its row. A rate group loses its limit, a template all enabled
---          versions. The endpoint in use by a source gets default fields. Quotas, budgets and
+-- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
+--          template loses all enabled versions. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).

@@ -34,7 +34,9 @@ create table autopost.platforms (
 	acts             text[] not null default '{}' check (acts <@ '{edit,delete,pin,unpin}'), -- supported post changes
 	idempotent       boolean not null default false, -- a repeated call has the same key and takes effect once
 	post_fields      text[] not null default '{}', -- extra fields of the platform's variant of a post
-	setting_keys     text[] -- keys of channels.settings that the adapter reads; null: unknown
+	setting_keys     text[], -- keys of channels.settings that the adapter reads; null: unknown
+	group_rps        numeric check (group_rps > 0), -- default limit of a rate group; null: none is published
+	group_chat_rps   numeric check (group_chat_rps > 0) -- default limit of a channel that is a group chat; null: 1
 );
 -- x: 280 weighted characters, of which 10 stay in reserve for differences between its count and ours.
 -- webhook: the limits are ours; media are described, not sent.
@@ -73,6 +75,11 @@ values
 		true, true, 8, 12, 'utf16', null, null, '', false,
 		'^(?=(?:.{1,250}){1,8}$)https?://[A-Za-z0-9.:\[\]_-]+([/?][!-"$-~]*)?$', 'https://example.com/hooks/posts',
 		0, false, 0, 0, 'messages', false, '{}', true, '{}', '{inline_media_bytes}');
+-- Telegram: about 30 messages a second for a bot, 20 a minute for a group. MAX: 30 requests a second for a
+-- bot. X: 100 posts in 15 minutes for an account. The rates of bots leave room for other calls.
+update autopost.platforms p set group_rps = r.group_rps, group_chat_rps = r.group_chat_rps
+from (values ('telegram', 25, 0.33), ('max', 25, null), ('x', 0.11, null)) r (platform, group_rps, group_chat_rps)
+where p.platform = r.platform;
 
 -- Waits after transient failures. The most specific row wins: (platform, code), (platform, *), (*, code), (*, *).
 create table autopost.retry_policies (

@@ -22,7 +22,7 @@ $$;
 create temp table file on commit drop as select '[
 	{"kind": "workspace", "id": "news", "fields": {"name": "News", "status": "paused"}},
 	{"kind": "credential", "id": "bot", "fields": {"platform": "telegram", "secret_ref": "env:BOT"}},
-	{"kind": "group", "id": "telegram/bot", "fields": {"rate_rps": 25}},
+	{"kind": "group", "id": "telegram/bot", "fields": {"rate_rps": 20}},
 	{"kind": "template", "id": "digest", "fields": {"body": "{title}"}},
 	{"kind": "template", "id": "digest/telegram", "fields": {"body": "<b>{title}</b>", "parse_mode": "HTML"}},
 	{"kind": "channel", "id": "Z", "fields": {"platform": "max", "target_id": "-1", "auth_ref": "m", "rate_rps": 0}},
@@ -86,7 +86,7 @@ select is(test.apply('[{"kind": "channel", "id": "Z", "retire": true}, {"kind": 
 	{"kind": "quota", "id": "channel:a/3600", "retire": true}, {"kind": "credential", "id": "bot", "retire": true}]', 'news'),
 	'{"applied": true, "dry_run": false, "unchanged": 2, "items": [
 	{"kind": "channel", "id": "Z", "created": false, "before": {"enabled": true}, "after": {"enabled": false}},
-	{"kind": "group", "id": "telegram/bot", "created": false, "before": {"rate_rps": 25}, "after": {"rate_rps": 0}},
+	{"kind": "group", "id": "telegram/bot", "created": false, "before": {"rate_rps": 20}, "after": {"rate_rps": 25}},
 	{"kind": "template", "id": "digest", "created": false, "before": {"enabled": true}, "after": {"enabled": false}}]}');
 select is((select count(*)::int from autopost.templates where workspace_id = 'news' and platform = '*' and enabled), 0,
 	'no older version takes its place');

@@ -12,29 +12,29 @@ $$;
 select test.channel('a', p_max_parallel => 10);
 
 -- A group.
-select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 25}', 'o', 'r', true),
-	'{"applied": true, "dry_run": true, "created": true, "before": {"rate_rps": 0}, "after": {"rate_rps": 25}}');
+select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 20}', 'o', 'r', true),
+	'{"applied": true, "dry_run": true, "created": true, "before": {"rate_rps": 0}, "after": {"rate_rps": 20}}');
 select is((select count(*)::int from autopost.platform_limits), 0, 'a dry run writes nothing');
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 0}', 'o', 'r', false) ->> 'reason', 'unchanged',
-	'a group is unlimited by default');
+	'a group without a row has no limit');
 select is((select count(*)::int from autopost.platform_limits), 0);
-select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 25}', 'o', 'r', false) -> 'applied', 'true');
-select is(test.logged(), 'put_rate_group group:telegram/bot {"rate_rps": 0} {"rate_rps": 25}');
-select is((select rate_rps from autopost.platform_limits), 25::numeric);
-select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 25}', 'o', 'r', false) ->> 'reason',
+select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 20}', 'o', 'r', false) -> 'applied', 'true');
+select is(test.logged(), 'put_rate_group group:telegram/bot {"rate_rps": 0} {"rate_rps": 20}');
+select is((select rate_rps from autopost.platform_limits), 20::numeric);
+select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 20}', 'o', 'r', false) ->> 'reason',
 	'unchanged');
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": "many"}', 'o', 'r',
 	false) -> 'errors' -> 0 ->> 'reason', 'must be a number');
 update autopost.platform_limits set cooldown_until = autopost.now_ts() + interval '1 hour';
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": null}', 'o', 'r', false) -> 'after',
-	'{"rate_rps": 0}');
+	'{"rate_rps": 25}', 'null restores the limit of the platform');
 select is((select row(l.rate_rps, l.cooldown_until)::text from autopost.platform_limits l),
-	row(null, autopost.now_ts() + interval '1 hour')::text, 'a wait that the platform asked for stays');
+	row(25, autopost.now_ts() + interval '1 hour')::text, 'a wait that the platform asked for stays');
 update autopost.platform_limits set cooldown_until = null;
 select autopost.put_rate_group('w', 'max', 'bot', '{"rate_rps": 3}', 'o', 'r', false);
 select is((select array_agg(concat_ws(' ', g.platform, g.rate_group, g.rate_rps, g.channels, g.enabled_channels))
 	from autopost.list_rate_groups('w', 10) g),
-	'{max bot 3 0 0,telegram bot 1 1}', 'those with a limit, and those of channels');
+	'{max bot 3 0 0,telegram bot 25 1 1}', 'those with a limit, and those of channels');
 select is((select count(*)::int from autopost.list_rate_groups('w', 1)), 1);
 
 -- A quota of a channel.

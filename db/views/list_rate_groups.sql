@@ -2,19 +2,20 @@
 create or replace view autopost.list_rate_groups_rows as
 select g.workspace_id, g.platform, g.rate_group, l.rate_rps, coalesce(c.channels, 0) as channels,
 	coalesce(c.enabled, 0) as enabled_channels,
-	l.cooldown_until, l.quota_until, l.breaker_opened_at
+	l.cooldown_until, l.quota_until, l.breaker_opened_at, p.group_rps as platform_rps
 from (
 	select l.workspace_id, l.platform, l.rate_group from autopost.platform_limits l
 	union
 	select c.workspace_id, c.platform, c.rate_group from autopost.channels c) g
 left join autopost.platform_limits l on l.workspace_id = g.workspace_id and l.platform = g.platform
 	and l.rate_group = g.rate_group
+left join autopost.platforms p on p.platform = g.platform
 left join lateral (
 	select count(*) as channels, count(*) filter (where c.enabled) as enabled from autopost.channels c
 	where c.workspace_id = g.workspace_id and c.platform = g.platform and c.rate_group = g.rate_group) c on true;
 
 create or replace view autopost.list_rate_groups with (security_barrier = true) as
 select v.workspace_id, v.platform, v.rate_group, v.rate_rps, v.channels, v.enabled_channels, v.cooldown_until,
-	v.quota_until, v.breaker_opened_at
+	v.quota_until, v.breaker_opened_at, v.platform_rps
 from autopost.list_rate_groups_rows v
 where v.workspace_id = any (array(select r.workspace_id from autopost.readable_workspaces r));

@@ -12,6 +12,7 @@ type group struct {
 	Platform        string   `json:"platform" example:"telegram"`
 	RateGroup       string   `json:"rate_group" example:"bot"`
 	RateRPS         *float64 `json:"rate_rps" nullable:"true" example:"25" doc:"Messages per second of all its channels together; null means no limit."`
+	PlatformRPS     *float64 `json:"platform_rps" nullable:"true" example:"25" doc:"The default on this platform; null if the platform publishes none."`
 	CooldownUntil   instant  `json:"cooldown_until" nullable:"true" doc:"The platform asked to wait until then."`
 	QuotaUntil      instant  `json:"quota_until" nullable:"true" doc:"The quota is used up until then."`
 	BreakerOpenedAt instant  `json:"breaker_opened_at" nullable:"true" doc:"The circuit breaker is open since then."`

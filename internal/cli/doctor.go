@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
@@ -57,7 +58,11 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 		if err != nil {
 			return err
 		}
-		checks = slices.Concat(checks, credentials, installation, alerts)
+		rates, err := diagnoseRates(ctx, store)
+		if err != nil {
+			return err
+		}
+		checks = slices.Concat(checks, credentials, installation, rates, alerts)
 	}
 	rows := make([][]any, 0, len(checks))
 	failed := 0
@@ -74,6 +79,34 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 		return errSilent
 	}
 	return nil
+}
+
+// diagnoseRates names each rate group above the limit of its platform. That is a warning.
+func diagnoseRates(ctx context.Context, store *pg.Store) ([]pg.Check, error) {
+	workspaces, err := store.ListAllWorkspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var checks []pg.Check
+	for _, workspace := range workspaces {
+		groups, err := store.ListRateGroups(ctx, workspace, listLimit)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			if g.EnabledChannels > 0 && g.PlatformRPS > 0 && (g.RateRPS == 0 || g.RateRPS > g.PlatformRPS) {
+				checks = append(checks, pg.Check{
+					Name: fmt.Sprintf("rate of %s/%s/%s", workspace, g.Platform, g.RateGroup), OK: true,
+					Found: fmt.Sprintf("limit %v, the platform takes %v messages a second: autopost group set %s --platform %s --rate-rps %[2]v --workspace %[5]s --reason limit",
+						limitOrNone(g.RateRPS), g.PlatformRPS, g.RateGroup, g.Platform, workspace),
+				})
+			}
+		}
+	}
+	if len(checks) == 0 {
+		checks = []pg.Check{{Name: "rates", OK: true, Found: "no rate group is above the limit of its platform"}}
+	}
+	return checks, nil
 }
 
 // diagnoseAlerts returns a check for each open alert of all workspaces. A warning is OK.

@@ -42,10 +42,10 @@ func groupListCommand() *cobra.Command {
 			list, err := store.ListRateGroups(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, g := range list {
-				rows = append(rows, []any{g.Platform, g.RateGroup, g.RateRPS, g.Channels, g.EnabledChannels,
+				rows = append(rows, []any{g.Platform, g.RateGroup, limitOrNone(g.RateRPS), limitOrNone(g.PlatformRPS), g.Channels, g.EnabledChannels,
 					instantOr(g.CooldownUntil, ""), instantOr(g.QuotaUntil, ""), instantOr(g.BreakerOpenedAt, "")})
 			}
-			return []string{"platform", "rate_group", "rate_rps", "channels", "enabled", "cooldown_until", "quota_until", "breaker_opened_at"}, rows, err
+			return []string{"platform", "rate_group", "rate_rps", "platform_rps", "channels", "enabled", "cooldown_until", "quota_until", "breaker_opened_at"}, rows, err
 		})
 }
 
@@ -70,4 +70,12 @@ func groupSetCommand() *cobra.Command {
 	workspaceFlag(cmd, &p.act.Workspace)
 	p.flags(cmd)
 	return cmd
+}
+
+// limitOrNone prints a limit in messages per second; 0 means that it has none.
+func limitOrNone(rps float64) any {
+	if rps == 0 {
+		return "none"
+	}
+	return rps
 }

@@ -193,12 +193,15 @@ type RateGroupRow struct {
 	CooldownUntil   *time.Time
 	QuotaUntil      *time.Time
 	BreakerOpenedAt *time.Time
+	// PlatformRPS is the default limit on this platform; 0 if the platform publishes none.
+	PlatformRPS float64
 }
 
 // ListRateGroups returns the rate groups of a workspace by platform and name; limit is 1 to 10,000.
 func (s *Store) ListRateGroups(ctx context.Context, workspace string, limit int) ([]RateGroupRow, error) {
 	return read[RateGroupRow](ctx, s, "list rate groups ws="+workspace, `
-		select platform, rate_group, coalesce(rate_rps, 0)::float8, channels, enabled_channels, cooldown_until, quota_until, breaker_opened_at
+		select platform, rate_group, coalesce(rate_rps, 0)::float8, channels, enabled_channels, cooldown_until, quota_until, breaker_opened_at,
+			coalesce(platform_rps, 0)::float8
 		from autopost.list_rate_groups($1, $2)`, workspace, limit)
 }
 

@@ -69,7 +69,7 @@ func configure(t *testing.T, store *pg.Store) {
 
 	groups, err := store.ListRateGroups(ctx, "w", 10)
 	require.NoError(t, err)
-	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 25, Channels: 1, EnabledChannels: 1}}, groups)
+	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 25, Channels: 1, EnabledChannels: 1, PlatformRPS: 25}}, groups)
 	quotas, err := store.ListQuotas(ctx, "w", 10)
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)

@@ -1,7 +1,40 @@
-create or replace function autopost.channel_rules(p_auth_ref text) returns jsonb
+create or replace function autopost.default_rate(p_workspace_id text, p_fields jsonb) returns numeric
+language plpgsql stable
+as $$
+-- Purpose: the default limit of a channel in messages per second: that of a group chat if the
+--          platform has one and the target is known as such, else 1. A topic of a forum and a short
+--          negative id of Telegram are group chats; other targets are known from updates of the bot.
+-- Reads:   platforms, discovered_chats.
+begin
+	return coalesce((
+		select p.group_chat_rps from autopost.platforms p
+		where p.platform = p_fields ->> 'platform' and (p_fields ->> 'target_id' ~ '(:|^-(?!100\d{10}))'
+			or exists (
+				select 1 from autopost.discovered_chats d
+				where d.workspace_id = p_workspace_id and d.platform = p.platform
+					and d.target_id = p_fields ->> 'target_id' and d.kind = 'chat'))), 1);
+end
+$$;
+
+create or replace function autopost.ensure_group(p_workspace_id text, p_channel autopost.channels) returns void
+language plpgsql
+as $$
+-- Purpose: gives the rate group of a new channel the limit of its platform. A known group keeps its
+--          limit.
+-- Writes:  platform_limits.
+begin
+	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+	select p_workspace_id, p.platform, p_channel.rate_group, p.group_rps, autopost.now_ts()
+	from autopost.platforms p where p.platform = p_channel.platform and p.group_rps > 0
+	on conflict (workspace_id, platform, rate_group) do nothing;
+end
+$$;
+
+create or replace function autopost.channel_rules(p_auth_ref text, p_rate_rps numeric default 1) returns jsonb
 language sql immutable parallel safe
 as $$
--- Purpose: the fields of a channel. The default rate group is that of its credential.
+-- Purpose: the fields of a channel. The default rate group is that of its credential. p_rate_rps:
+--          the default limit (default_rate).
 select '{
 	"platform": {"is": "text", "required": true, "fixed": true},
 	"target_id": {"is": "text", "required": true, "remedy": "write where the posts go"},
@@ -9,7 +42,6 @@ select '{
 	"enabled": {"is": "boolean", "default": true},
 	"title": {"is": "text"},
 	"send_mode": {"is": "text", "default": "mixed", "in": ["text", "media", "mixed"]},
-	"rate_rps": {"is": "number", "default": 1, "min": 0, "max": 1000000, "remedy": "write messages a second, 0 for no limit"},
 	"max_parallel": {"is": "integer", "default": 1, "min": 1, "max": 10000},
 	"timezone": {"is": "text"},
 	"window_mode": {"is": "text", "default": "immediate", "in": ["immediate", "windowed"]},
@@ -21,7 +53,9 @@ select '{
 	"tags": {"is": "list", "default": []},
 	"route_filter": {"is": "object"},
 	"template_ref": {"is": "text"}}'::jsonb
-	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref))
+	|| jsonb_build_object('rate_group', jsonb_build_object('is', 'text', 'required', true, 'default', p_auth_ref),
+		'rate_rps', jsonb_build_object('is', 'number', 'default', p_rate_rps, 'min', 0, 'max', 1000000,
+			'remedy', 'write messages a second, 0 for no limit'))
 $$;
 
 create or replace function autopost.channel_fields(p_channel autopost.channels) returns jsonb
@@ -265,9 +299,10 @@ create or replace function autopost.add_channel(p_workspace_id text, p_channel_i
 	returns void
 language plpgsql
 as $$
--- Purpose: inserts a channel and its gate.
--- Writes:  channels, channel_gates.
+-- Purpose: inserts a channel, its gate and its rate group.
+-- Writes:  channels, channel_gates, platform_limits.
 begin
+	perform autopost.ensure_group(p_workspace_id, p_channel);
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
@@ -288,8 +323,9 @@ language plpgsql
 as $$
 -- Purpose: updates a locked channel. A new target is a separate statement: an update that names the
 --          column locks the key.
--- Writes:  channels, channel_gates, events(channel_enabled | channel_disabled).
+-- Writes:  channels, channel_gates, platform_limits, events(channel_enabled | channel_disabled).
 begin
+	perform autopost.ensure_group(p_workspace_id, p_new) where p_new.rate_group <> p_old.rate_group;
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,

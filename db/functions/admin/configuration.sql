@@ -236,8 +236,8 @@ create or replace function autopost.retire_item(p_workspace_id text, p_kind text
 	p_reason text) returns jsonb
 language plpgsql
 as $$
--- Purpose: disables an item and keeps its row. A rate group loses its limit, a template all enabled
---          versions. The endpoint in use by a source gets default fields. Quotas, budgets and
+-- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
+--          template loses all enabled versions. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).

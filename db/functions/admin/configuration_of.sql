@@ -24,7 +24,8 @@ from autopost.list_chats_rows h
 where p_kind = 'chat' and h.workspace_id = p_workspace_id
 union all
 select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
-	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps,
+	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
+		select p.group_rps from autopost.platforms p where p.platform = g.platform),
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
 		'channels', g.channels, 'enabled', g.enabled)
 from (

@@ -20,8 +20,11 @@ begin
 			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
 			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
 			union all
-			select 3, 'group', l.platform || '/' || l.rate_group, jsonb_build_object('rate_rps', l.rate_rps)
-			from autopost.platform_limits l where l.workspace_id = p_workspace_id and l.rate_rps > 0
+			select 3, 'group', l.platform || '/' || l.rate_group,
+				jsonb_build_object('rate_rps', coalesce(l.rate_rps, 0))
+			from autopost.platform_limits l
+			join autopost.platforms p on p.platform = l.platform
+			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
 				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
@@ -33,7 +36,8 @@ begin
 				order by v.template_id, v.platform, v.version desc) t
 			union all
 			select 5, 'channel', f.id, autopost.fields_that_differ(f.fields,
-				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref')))
+				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref',
+					autopost.default_rate(p_workspace_id, f.fields))))
 			from (
 				select c.channel_id as id, autopost.channel_fields(c) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f

@@ -5,15 +5,15 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: adds or changes a channel. p_fields has changed fields (see channel_rules); null
 --          restores the default or clears a field. A new channel needs platform, target_id and
---          auth_ref. The credential of an existing one changes only with nothing in flight.
+--          auth_ref; its rate and that of a new rate group are those of the platform. The credential of an existing one changes only with nothing in flight.
 --          Enabling a channel resets its error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
 --          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, settings (shared), channels, channel_gates.
--- Reads:   platforms, templates, settings, deliveries.
--- Writes:  channels, channel_auth, channel_gates, events(auth_rotated | channel_enabled |
+-- Reads:   platforms, templates, settings, deliveries, discovered_chats.
+-- Writes:  channels, channel_auth, channel_gates, platform_limits, events(auth_rotated | channel_enabled |
 --          channel_disabled), admin_audit_log.
 declare
 	v_act jsonb;
@@ -36,7 +36,8 @@ begin
 	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
 	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields),
-		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref')), v_put);
+		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref'),
+			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'after' ? 'settings' then

@@ -5,13 +5,14 @@ create or replace function autopost.put_rate_group(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: sets the limit that the channels of a rate group share. p_fields: rate_rps, messages per
---          second; null or 0 removes the limit. A group exists once a channel names it; without a
---          limit it has no row.
+--          second; 0 removes the limit, null restores that of the platform. A group exists once a
+--          channel names it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, platform_limits.
+-- Reads:   platforms.
 -- Writes:  platform_limits, admin_audit_log.
 declare
 	v_act jsonb;
@@ -24,6 +25,10 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_platform(p_platform), autopost.require_argument('rate_group', p_rate_group <> '');
+	if p_fields -> 'rate_rps' = 'null' then
+		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce((
+			select p.group_rps from autopost.platforms p where p.platform = p_platform), 0));
+	end if;
 	if not p_dry_run then
 		perform autopost.lock_configuration(p_workspace_id);
 		perform 1 from autopost.platform_limits l

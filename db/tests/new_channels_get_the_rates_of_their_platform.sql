@@ -1,0 +1,47 @@
+-- A new channel and a new rate group have the limits that the platform publishes. A limit that a person
+-- sets stays.
+begin;
+\ir fake_clock.sql
+\ir world.sql
+select plan(15);
+
+create function test.add(p_channel_id text, p_platform text, p_target_id text, p_more jsonb default '{}') returns text
+language sql
+as $$
+select autopost.put_channel('w', p_channel_id, jsonb_build_object('platform', p_platform, 'target_id', p_target_id,
+	'auth_ref', p_platform || '-bot') || p_more, 'olga', 'new', false);
+select c.rate_rps::text from autopost.channels c where c.workspace_id = 'w' and c.channel_id = p_channel_id
+$$;
+create function test.group_rate(p_platform text, p_group text) returns numeric
+language sql
+as $$
+select l.rate_rps from autopost.platform_limits l
+where l.workspace_id = 'w' and l.platform = p_platform and l.rate_group = p_group
+$$;
+
+select is(test.add('t1', 'telegram', '@city'), '1', 'a channel');
+select is(test.group_rate('telegram', 'telegram-bot'), 25::numeric, 'all chats of a bot');
+select is(test.add('t2', 'telegram', '-1001234567890'), '1', 'it may be a channel');
+select is(test.add('t3', 'telegram', '-1001234567890:7'), '0.33', 'a topic is in a group chat: 20 a minute');
+select is(test.add('t4', 'telegram', '-123456'), '0.33', 'a small group chat');
+insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, kind, first_seen, last_seen)
+values ('w', 'telegram', 'telegram-bot', '-1001234567891', 'chat', autopost.now_ts(), autopost.now_ts());
+select is(test.add('t5', 'telegram', '-1001234567891'), '0.33', 'an update said that it is a group chat');
+select is(test.add('t6', 'telegram', '-1001234567891:1', '{"rate_rps": 0.5}'), '0.5', 'a stated rate stays');
+select is(test.add('t3', 'telegram', '-1001234567890:7', '{"rate_rps": null}'), '0.33', 'null restores the default');
+select is(test.add('m1', 'max', '-1'), '1', 'MAX takes two a second in each chat');
+select is(test.group_rate('max', 'max-bot'), 25::numeric);
+select test.add('x1', 'x', '@city');
+select is(test.group_rate('x', 'x-bot'), 0.11, '100 in 15 minutes');
+select test.add('y1', 'youtube', 'UCabcdefgh');
+select is((select count(*)::int from autopost.platform_limits where platform = 'youtube'), 0, 'YouTube publishes none');
+
+select autopost.put_rate_group('w', 'telegram', 'telegram-bot', '{"rate_rps": 0}', 'olga', 'paid', false);
+select test.add('t7', 'telegram', '@other');
+select is(test.group_rate('telegram', 'telegram-bot'), null, 'a group without a limit keeps that');
+select is((select platform_rps from autopost.list_rate_groups('w', 10) g where g.platform = 'telegram'), 25::numeric,
+	'the list names the limit of the platform');
+select is(jsonb_path_query_first(autopost.export_config('w'), '$.**? (@.id == "telegram/telegram-bot").fields'),
+	'{"rate_rps": 0}', 'no limit is exported, because it is not the default');
+select * from finish();
+rollback;
