@@ -12,13 +12,22 @@ import (
 	"autopost/internal/pg"
 )
 
-// withDatabase calls work with the configured database. It does not migrate it.
-func withDatabase(ctx context.Context, work func(context.Context, config.Config, *daemon.Database) error) (err error) {
+// withDatabase calls work with the configured database, which must exist. It does not migrate it.
+func withDatabase(ctx context.Context, work func(context.Context, config.Config, *daemon.Database) error) error {
+	return withOpened(ctx, daemon.OpenDatabase, work)
+}
+
+// withNewDatabase is withDatabase, and creates the private database if needed.
+func withNewDatabase(ctx context.Context, work func(context.Context, config.Config, *daemon.Database) error) error {
+	return withOpened(ctx, daemon.CreateDatabase, work)
+}
+
+func withOpened(ctx context.Context, open func(context.Context, config.Config) (*daemon.Database, error), work func(context.Context, config.Config, *daemon.Database) error) (err error) {
 	cfg, err := config.Load(os.Environ())
 	if err != nil {
 		return err
 	}
-	db, err := daemon.OpenDatabase(ctx, cfg)
+	db, err := open(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func migrateCommand() *cobra.Command {
 		Example: "  autopost migrate",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
+			return withNewDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
 				if err := schema.Migrate(ctx, db.DirectURL); err != nil {
 					return err
 				}

@@ -51,7 +51,7 @@ func serve(ctx context.Context, only []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	return withDatabase(ctx, func(ctx context.Context, cfg config.Config, db *daemon.Database) error {
+	return withNewDatabase(ctx, func(ctx context.Context, cfg config.Config, db *daemon.Database) error {
 		log := telemetry.NewLogger(os.Stderr, cfg.LogLevel)
 		d, err := daemon.New(ctx, cfg, db, only, log)
 		if err != nil {

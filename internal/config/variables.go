@@ -62,7 +62,7 @@ var variables = []Variable{
 	{"AUTOPOST_PG_BIN", "", "path", "folder of initdb and postgres for the private PostgreSQL. Unset: the machine is searched",
 		"binaries of another major version cannot open the existing data",
 		path(func(c *Config) *string { return &c.PostgresBin })},
-	{"AUTOPOST_DATA_DIR", "./autopost-data", "path", "folder of the private PostgreSQL, the media files and the master key",
+	{"AUTOPOST_DATA_DIR", "./autopost-data", "path", "folder of the private PostgreSQL, the media files and the master key. Only serve, demo and migrate create a database in it",
 		"the default depends on the current folder; another folder is an empty installation",
 		path(func(c *Config) *string { return &c.DataDir })},
 	{"AUTOPOST_LISTEN", "127.0.0.1:8080", "host:port", "address of ingress, API, pages and health",

@@ -22,8 +22,22 @@ type Database struct {
 	Private   *localpg.Instance
 }
 
-// OpenDatabase starts the private PostgreSQL unless a URL is configured. Close it.
+// CreateDatabase starts the private PostgreSQL unless a URL is configured, and creates its data if needed. Close it.
+func CreateDatabase(ctx context.Context, cfg config.Config) (*Database, error) {
+	return openDatabase(ctx, cfg, false)
+}
+
+// OpenDatabase is CreateDatabase for a private PostgreSQL that already has data: a mistyped folder must not get any.
 func OpenDatabase(ctx context.Context, cfg config.Config) (*Database, error) {
+	db, err := openDatabase(ctx, cfg, true)
+	if errors.Is(err, localpg.ErrNoCluster) {
+		return nil, fmt.Errorf("AUTOPOST_DATA_DIR must be a folder with a database, got %s: "+
+			"set it or DATABASE_URL, or create a database with autopost serve or autopost migrate", cfg.DataDir)
+	}
+	return db, err
+}
+
+func openDatabase(ctx context.Context, cfg config.Config, existing bool) (*Database, error) {
 	if !cfg.DatabaseURL.IsZero() {
 		calls, size, err := pg.PoolSize(cfg.DatabaseURL.Reveal())
 		if err != nil {
@@ -32,7 +46,7 @@ func OpenDatabase(ctx context.Context, cfg config.Config) (*Database, error) {
 		direct, _, err := pg.PoolSize(cfg.ListenURL.Reveal())
 		return &Database{URL: calls, DirectURL: direct, MaxConns: size}, err
 	}
-	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "pg"), BinDir: cfg.PostgresBin})
+	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "pg"), BinDir: cfg.PostgresBin, Existing: existing})
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func openInstallation(ctx context.Context, o Options) (h *installation, err erro
 	if err != nil {
 		return nil, err
 	}
-	if h.db, err = daemon.OpenDatabase(ctx, cfg); err != nil {
+	if h.db, err = daemon.CreateDatabase(ctx, cfg); err != nil {
 		return nil, err
 	}
 	log := telemetry.NewLogger(h.log, cfg.LogLevel)

@@ -27,6 +27,9 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
+// ErrNoCluster means that the directory has no cluster, and Options.Existing forbids to create one.
+var ErrNoCluster = errors.New("the directory has no database")
+
 // Instance is a running private PostgreSQL.
 type Instance struct {
 	url      string
@@ -36,8 +39,8 @@ type Instance struct {
 }
 
 // Start returns the private PostgreSQL of o.Dir, ready for connections. It attaches to a running
-// server, or starts one and creates the cluster if needed. It returns ErrNoBinaries if this machine has
-// no usable PostgreSQL.
+// server, or starts one and creates the cluster if needed and allowed. It returns ErrNoBinaries if this
+// machine has no usable PostgreSQL.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -54,6 +57,9 @@ func start(ctx context.Context, o Options) (*Instance, error) {
 	major, err := clusterMajor(o.Dir)
 	if err != nil {
 		return nil, err
+	}
+	if major == 0 && o.Existing {
+		return nil, ErrNoCluster
 	}
 	found, err := machine().find(ctx, o.BinDir, major)
 	if err != nil {

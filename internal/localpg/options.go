@@ -14,6 +14,8 @@ const DefaultMaxConnections = 50
 type Options struct {
 	// Dir is the directory of the instance. It is created, with its parents, if absent. Required.
 	Dir string
+	// Existing forbids the creation of the instance: Start returns ErrNoCluster if Dir has none.
+	Existing bool
 	// BinDir is the folder of initdb and postgres. If empty, the machine is searched.
 	BinDir string
 	// MaxConnections bounds the server's clients; 0 means DefaultMaxConnections. An already running
