@@ -29,10 +29,7 @@ type Fetcher struct {
 	Timeout time.Duration
 }
 
-const (
-	defaultTimeout = 30 * time.Second
-	userAgent      = "autopost"
-)
+const defaultTimeout = 30 * time.Second
 
 // Fetch downloads rawURL, checks that the content matches kind, and stores it. It resumes after a broken connection if
 // the source supports it. The category of the failure shows whether a retry may help. Its message contains the host but

@@ -59,6 +59,13 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		req.GetBody = nil
 	}
+	if _, named := req.Header["User-Agent"]; !named {
+		req.Header = req.Header.Clone()
+		if req.Header == nil {
+			req.Header = http.Header{}
+		}
+		req.Header.Set("User-Agent", userAgent)
+	}
 	if err := checkSend(req); err != nil {
 		closeBody(req)
 		return nil, &Error{Host: req.URL.Hostname(), err: err}

@@ -18,8 +18,7 @@ import (
 
 const (
 	// MaxBody is the largest document after decompression, in bytes.
-	MaxBody   = 8 << 20
-	userAgent = "autopost"
+	MaxBody = 8 << 20
 )
 
 // Doer makes a request to an address of a source. outbound.Guarded implements it and checks the address.
@@ -34,7 +33,6 @@ func Get(ctx context.Context, doer Doer, address *url.URL, header http.Header) (
 		return nil, &pull.Failure{Code: "pull_config", Message: "url must be an absolute http or https URL"}
 	}
 	request.Header = header
-	request.Header.Set("User-Agent", userAgent)
 	response, err := doer.Do(request)
 	if err != nil {
 		return nil, Unreachable(ctx, address, err)
