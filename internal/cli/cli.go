@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/config"
+	"autopost/internal/outbound"
 )
 
 // Exit codes of every command. A wrong call (unknown flag, wrong value) is misuse. A
@@ -64,7 +65,9 @@ func rootCommand() *cobra.Command {
 		demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), forecastCommand(), verifyCommand(), apikeyCommand(),
 		planCommand(), postCommand(), whyCommand(), postsCommand(), submissionsCommand(), deliveriesCommand(), eventsCommand(), auditCommand(), workspaceCommand(), channelCommand(), chatCommand(), sourceCommand(), groupCommand(), quotaCommand(), budgetCommand(),
 		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
-		openapiCommand(), alertCommand(), healthCommand())
+		openapiCommand(), alertCommand(), healthCommand(), versionCommand())
+	root.Version = outbound.Version()
+	root.SetVersionTemplate("autopost {{.Version}}\n")
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: run %s --help", err, cmd.CommandPath())}
