@@ -37,8 +37,15 @@ estimates, because the duration of calls is unknown.`,
 			if err != nil {
 				return err
 			}
+			if file := post.firstFile(); file != "" {
+				return usageError{fmt.Errorf("--media must be a URL, because a plan stores nothing, got %s: use a URL, or the command autopost post", file)}
+			}
+			encoded, err := post.encode()
+			if err != nil {
+				return err
+			}
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				raw, err := store.Plan(ctx, workspace, post, at)
+				raw, err := store.Plan(ctx, workspace, encoded, at)
 				if err != nil {
 					return err
 				}

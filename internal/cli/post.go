@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost"
+	"autopost/internal/config"
+	"autopost/internal/daemon"
 	"autopost/internal/pg"
 	"autopost/internal/problem"
 	"autopost/internal/table"
@@ -23,9 +26,11 @@ func postCommand() *cobra.Command {
 		Short: "Enqueue a post from a file, stdin or flags",
 		Long: `Enqueue one post from FILE.json, from standard input (no FILE, or "-"), or from flags.
 The JSON has the format of /hooks/push. A running daemon sends the post. It first
-downloads media that are given by URL. A channel does not get content that it already
-has.`,
+downloads media that are given by URL. The command stores media that are given by file,
+in the media store of AUTOPOST_BLOB_URL, which must be that of the daemon. A channel does
+not get content that it already has.`,
 		Example: `  autopost post --text "Hello" --channel city
+  autopost post --text "The new bridge" --media bridge.jpg
   autopost post post.json`,
 		Args: atMostOneArgument("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,10 +38,14 @@ has.`,
 			if err != nil {
 				return err
 			}
-			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				raw, err := pg.Decode[json.RawMessage](store.SubmitPost(ctx, pg.OperatorAction{Workspace: workspace}, endpoint, "command", post))
+			return withConfiguredStore(cmd.Context(), func(ctx context.Context, cfg config.Config, store *pg.Store) error {
+				workspace, err := chooseWorkspace(ctx, store, f.workspace)
 				if err != nil {
 					return err
+				}
+				raw, err := submit(ctx, cfg, store, pg.OperatorAction{Workspace: workspace}, endpoint, post)
+				if err != nil {
+					return asUsageError(err)
 				}
 				return printPosted(raw, f.asJSON)
 			})
@@ -46,6 +55,35 @@ has.`,
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "endpoint that the post is recorded for (default: the only enabled one)")
 	f.add(cmd)
 	return cmd
+}
+
+// submit stores the files of a post and enqueues it.
+func submit(ctx context.Context, cfg config.Config, store *pg.Store, act pg.OperatorAction, endpoint string, post payload) (json.RawMessage, error) {
+	if post.firstFile() != "" {
+		bucket, err := daemon.OpenMedia(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = bucket.Close() }()
+		uploads := daemon.NewUploads(cfg, store, bucket)
+		err = post.store(func(name string, kind autopost.MediaKind) (string, error) {
+			file, err := os.Open(name)
+			if err != nil {
+				return "", err
+			}
+			defer func() { _ = file.Close() }() // it was only read
+			origin, err := uploads.Put(ctx, act.Workspace, file, kind)
+			return origin.BlobRef, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	encoded, err := post.encode()
+	if err != nil {
+		return nil, err
+	}
+	return pg.Decode[json.RawMessage](store.SubmitPost(ctx, act, endpoint, "command", encoded))
 }
 
 // verdict is the part of a plan or enqueue answer that concerns the whole post.

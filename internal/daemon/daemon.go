@@ -218,7 +218,7 @@ func mediaLimits(cfg config.Config) media.Limits {
 
 // workspaceMedia is the media store with its rows.
 func (d *Daemon) workspaceMedia() *media.WorkspaceStore {
-	return &media.WorkspaceStore{Store: d.blobs, Rows: d.store, Limits: mediaLimits(d.cfg)}
+	return NewUploads(d.cfg, d.store, d.blobs)
 }
 
 // mediaProvider gives deliveries access to the media store, and to the ids that platforms gave its media.

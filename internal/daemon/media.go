@@ -6,6 +6,7 @@ import (
 
 	"autopost/internal/config"
 	"autopost/internal/media"
+	"autopost/internal/pg"
 )
 
 // OpenMedia opens the configured media store.
@@ -15,4 +16,9 @@ func OpenMedia(ctx context.Context, cfg config.Config) (*media.Store, error) {
 		return nil, fmt.Errorf("AUTOPOST_BLOB_URL: %w", err)
 	}
 	return bucket, nil
+}
+
+// NewUploads returns the store for uploads of workspaces, with the configured limits.
+func NewUploads(cfg config.Config, store *pg.Store, bucket *media.Store) *media.WorkspaceStore {
+	return &media.WorkspaceStore{Store: bucket, Rows: store, Limits: mediaLimits(cfg)}
 }

@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,7 +88,12 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	require.Contains(t, lost.Stderr, "routing.include_channels.nope", "a channel that is not there is named")
 	accepted := ok(t, h, "post", "--text", "From flags", "--media", h.WorldURL+"/files/photo-4.png", "--channel", "on-telegram", "--endpoint", "cms")
 	require.Contains(t, accepted, "accepted as submission")
-	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	// A picture from this machine is stored by the command itself.
+	picture := filepath.Join(t.TempDir(), "photo.png")
+	require.NoError(t, os.WriteFile(picture, photo(t), 0o600))
+	require.Contains(t, ok(t, h, "post", "--text", "From the disk", "--media", picture, "--channel", "on-telegram", "--endpoint", "cms"), "1 enqueued")
+	h.UntilTrue(`select count(*) = 5 from autopost.deliveries where status = 'sent'`)
+	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages where payload ->> 'text' = 'From the disk' and payload -> 'media' -> 0 ? 'blob_ref'`))
 	require.Zero(t, d.Stop())
 	h.Verified()
 }
@@ -93,6 +101,8 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 func TestExplainMisuse(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
+	picture := filepath.Join(t.TempDir(), "photo.png")
+	require.NoError(t, os.WriteFile(picture, photo(t), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -110,6 +120,9 @@ func TestExplainMisuse(t *testing.T) {
 		{[]string{"plan", "--link", "nonsense"}, 1, "link must be an http or https URL"},
 		{[]string{"post", "--tag", "x"}, 1, "text the post is empty"},
 		{[]string{"post", "--media", "https://e.x/what"}, 2, "TYPE=URL"},
+		{[]string{"post", "--media", "/nowhere/photo.png"}, 2, "a file that can be read"},
+		{[]string{"post", "--media", "video=" + picture}, 1, "media_wrong_type"},
+		{[]string{"plan", "--media", picture}, 2, "a plan stores nothing"},
 		{[]string{"post", "--text", "x", "--endpoint", "nobody"}, 2, "must be an enabled endpoint, got nobody"},
 		{[]string{"post", "--text", "x", "--scheduled-for", "noon"}, 1, "scheduled_for"},
 	} {
@@ -127,4 +140,12 @@ func TestExplainMisuse(t *testing.T) {
 	require.Equal(t, 2, several.Code)
 	require.Contains(t, several.Stderr, "several: cms, second")
 	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.deliveries`))
+}
+
+// photo returns a picture that every platform takes.
+func photo(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 200, 100))))
+	return b.Bytes()
 }
