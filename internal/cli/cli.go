@@ -61,11 +61,16 @@ func run(ctx context.Context, args []string) int {
 }
 
 func rootCommand() *cobra.Command {
-	root := parentCommand("autopost", "Publish posts to many channels, once each",
-		demoCommand(), serveCommand(), migrateCommand(), seedCommand(), doctorCommand(), forecastCommand(), verifyCommand(), apikeyCommand(),
-		planCommand(), postCommand(), whyCommand(), postsCommand(), submissionsCommand(), deliveriesCommand(), eventsCommand(), auditCommand(), workspaceCommand(), channelCommand(), chatCommand(), sourceCommand(), groupCommand(), quotaCommand(), budgetCommand(),
-		endpointCommand(), webhookCommand(), templateCommand(), settingCommand(), credentialCommand(), mediaCommand(), configCommand(), releaseStaleCommand(), benchCommand(),
-		openapiCommand(), alertCommand(), healthCommand(), versionCommand())
+	root := parentCommand("autopost", "Publish posts to many channels, once each")
+	for _, g := range commandGroups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID(programGroup)
+	root.SetCompletionCommandGroupID(programGroup)
 	root.Version = outbound.Version()
 	root.SetVersionTemplate("autopost {{.Version}}\n")
 	root.SilenceUsage, root.SilenceErrors = true, true
@@ -75,6 +80,28 @@ func rootCommand() *cobra.Command {
 	completeNames(root)
 	rejectUnknownTopics(root)
 	return root
+}
+
+// commandGroup is a part of the list of commands.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// programGroup is the group of the commands about the program itself.
+const programGroup = "This program"
+
+func commandGroups() []commandGroup {
+	return []commandGroup{
+		{"Run", []*cobra.Command{demoCommand(), serveCommand(), migrateCommand(), seedCommand()}},
+		{"Posts", []*cobra.Command{postCommand(), planCommand(), whyCommand(), postsCommand(), submissionsCommand(), deliveriesCommand(), mediaCommand(), forecastCommand()}},
+		{"Configure", []*cobra.Command{
+			workspaceCommand(), channelCommand(), chatCommand(), credentialCommand(), endpointCommand(), sourceCommand(), templateCommand(),
+			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), apikeyCommand(), settingCommand(), configCommand(),
+		}},
+		{"Watch and repair", []*cobra.Command{healthCommand(), doctorCommand(), alertCommand(), eventsCommand(), auditCommand(), verifyCommand(), releaseStaleCommand()}},
+		{programGroup, []*cobra.Command{benchCommand(), openapiCommand(), versionCommand()}},
+	}
 }
 
 // parentCommand returns a command that only contains other commands.
@@ -93,8 +120,20 @@ func parentCommand(use, short string, commands ...*cobra.Command) *cobra.Command
 	return cmd
 }
 
+// typingErrors is the largest number of wrong letters in a name that still suggests a command.
+const typingErrors = 2
+
+// unknownCommand rejects a name that parent does not have, with the similar names that it has.
 func unknownCommand(parent *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q: run %s --help", name, parent.CommandPath())}
+	parent.SuggestionsMinimumDistance = typingErrors
+	similar := parent.SuggestionsFor(name)
+	if len(similar) == 0 {
+		return usageError{fmt.Errorf("unknown command %q: run %s --help", name, parent.CommandPath())}
+	}
+	for i := range similar {
+		similar[i] = parent.CommandPath() + " " + similar[i]
+	}
+	return usageError{fmt.Errorf("unknown command %q: run %s", name, strings.Join(similar, " or "))}
 }
 
 // rejectUnknownTopics makes the help command fail if its topic does not exist.
@@ -106,7 +145,10 @@ func rejectUnknownTopics(root *cobra.Command) {
 	}
 	help.RunE = func(_ *cobra.Command, topic []string) error {
 		found, unknown, err := root.Find(topic)
-		if err != nil || len(unknown) > 0 {
+		if len(unknown) > 0 {
+			return unknownCommand(found, unknown[0])
+		}
+		if err != nil {
 			return unknownCommand(root, strings.Join(topic, " "))
 		}
 		return found.Help()
