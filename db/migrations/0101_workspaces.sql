@@ -74,6 +74,7 @@ create table autopost.admin_audit_log (
 	seq          bigint not null,
 	prev_hash    text not null, -- hash of the row before: the rows of a workspace form a chain
 	hash         text not null,
+	login        text not null default session_user, -- database role of the session; operator is only what it states
 	primary key (workspace_id, id),
 	unique (workspace_id, seq)
 );

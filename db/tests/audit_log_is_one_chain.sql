@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(32);
+select plan(35);
 
 select test.channel('a');
 create function test.act(p_reason text) returns void
@@ -65,6 +65,12 @@ select is(test.tamper($$update autopost.admin_audit_log set reason = 'else' wher
 select is(test.tamper($$update autopost.admin_audit_log set ts = ts + interval '1 microsecond'
 	where seq = 1$$) -> 0 -> 'seq', '1');
 select is(test.tamper($$update autopost.admin_audit_log set operator = 'someone' where seq = 5$$) -> 0 -> 'seq', '5');
+select is(test.tamper($$update autopost.admin_audit_log set login = 'someone' where seq = 5$$) -> 0 -> 'seq', '5',
+	'the hash covers the login');
+select is((select array_agg(distinct l.operator || ' ' || l.login) from autopost.admin_audit_log l),
+	array['olga ' || session_user], 'the login is beside the operator that the caller states');
+select is((select array_agg(distinct a.login) from autopost.list_audit_rows a), array[session_user::text],
+	'and is listed');
 select is(test.tamper($$update autopost.admin_audit_log l set before = '{}',
 	hash = autopost.audit_hash(jsonb_populate_record(l, '{"before": {}}')) where seq = 2$$) -> 0,
 	jsonb_build_object('what', 'it does not follow the row before it', 'seq', 3, 'id', test.ids('{3}') -> '3'),

@@ -29,7 +29,7 @@ select is((select e.meta - 'trace_id' from autopost.events e where e.action = 'u
 	'{"operator": "olga", "reason": "looked", "verdict": "found"}');
 select is((select to_jsonb(l) - '{id,seq,prev_hash,hash}'::text[] from autopost.admin_audit_log l),
 	jsonb_build_object('workspace_id', 'w', 'ts', autopost.now_ts(), 'operator', 'olga', 'action', 'resolve_unknown',
-	'reason', 'looked', 'subject', 'deliveries', 'before', jsonb_build_object((test.row('a')).delivery_id, 'retry'),
+	'reason', 'looked', 'subject', 'deliveries', 'login', session_user, 'before', jsonb_build_object((test.row('a')).delivery_id, 'retry'),
 		'after', jsonb_build_object((test.row('a')).delivery_id, 'sent')),
 	'what a person did is in the log');
 select is((test.channel_row('a')).error_streak, 0, 'it counts as sent');

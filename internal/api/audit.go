@@ -19,6 +19,7 @@ type auditRow struct {
 	Before   any       `json:"before" doc:"The changed fields before the change."`
 	After    any       `json:"after"`
 	Hash     string    `json:"hash" doc:"The hash of this row and all earlier ones."`
+	Login    string    `json:"login" example:"autopost_engine" doc:"The database role of the session that made the change. It states the operator."`
 }
 
 type auditInput struct {

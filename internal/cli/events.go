@@ -33,7 +33,7 @@ func auditCommand() *cobra.Command {
 			{"subject", "subject", "only this row, for example channel:city"}, sinceFlag,
 		},
 		columns: []column{
-			timeColumn("when", "ts"), fieldColumn("operator", "operator"), fieldColumn("action", "action"), fieldColumn("subject", "subject"),
+			timeColumn("when", "ts"), fieldColumn("operator", "operator"), fieldColumn("login", "login"), fieldColumn("action", "action"), fieldColumn("subject", "subject"),
 			fieldColumn("reason", "reason"), fieldColumn("before", "before"), fieldColumn("after", "after"),
 		},
 	}.command(nil)
