@@ -3625,11 +3625,12 @@ CREATE FUNCTION autopost.check_installation() RETURNS jsonb
     AS $$
 -- Purpose: check_alerts for the installation: daemons, duties, clocks, partitions. Its alerts
 --          belong to the operator's workspace (setting operator_workspace, default the oldest).
---          Deletes reports of daemons that ended two days ago. Only the engine may call it.
+--          Deletes reports of daemons that ended two days ago, and up to 1,000 runs without a sign
+--          of life for 30 days. Only the engine may call it.
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
 -- Reads:   settings, workspaces, dispatch_runs.
--- Writes:  alerts, monitor_duties.
+-- Writes:  alerts, monitor_duties, dispatch_runs.
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
@@ -3640,6 +3641,8 @@ begin
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
 	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	delete from autopost.dispatch_runs r where r.run_id = any (array(
+		select x.run_id from autopost.dispatch_runs x where x.seen_at < autopost.now_ts() - interval '30 days' limit 1000));
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
 	update autopost.alerts a set ended_at = autopost.now_ts() -- alerts of a previous operator's workspace
@@ -6231,7 +6234,7 @@ declare
 	v_before date;
 	v_name text;
 	v_dropped int := 0;
-	v_busy boolean := not pg_try_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	v_busy boolean := not autopost.try_turn('event_partitions');
 	v_stray int;
 begin
 	perform autopost.enter_all_workspaces();
@@ -7172,7 +7175,7 @@ declare
 	v_made int := 0;
 begin
 	perform autopost.enter_all_workspaces();
-	perform pg_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	perform autopost.take_turn('event_partitions');
 	for v_day in select (autopost.now_ts() at time zone 'UTC')::date + n
 		from generate_series(0, autopost.setting('event_partition_days')::int) n loop
 		v_name := 'events_' || to_char(v_day, 'YYYYMMDD');
@@ -10414,7 +10417,7 @@ CREATE FUNCTION autopost.is_looking(p_workspace_id text, p_look text) RETURNS bo
     AS $$
 -- Purpose: true if this transaction got the lock of a look. Another transaction already runs the
 --          same checks otherwise.
-select pg_try_advisory_xact_lock(hashtextextended(concat_ws('|', p_look, p_workspace_id), 33))
+select autopost.try_turn(concat_ws('|', 'look', p_look, p_workspace_id))
 $$;
 
 
@@ -13925,7 +13928,7 @@ CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
 -- Purpose: serializes begin_dispatch and end_dispatch of a scope. The lock belongs to the
 --          transaction, so it works through poolers.
 begin
-	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
+	perform autopost.take_turn('dispatch|' || p_scope);
 end
 $$;
 
@@ -25082,6 +25085,23 @@ $$;
 
 
 --
+-- Name: take_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_turn(p_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: waits for the lock p_name and holds it until the end of the transaction.
+-- Locks:   turns.
+-- Writes:  turns.
+begin
+	insert into autopost.turns (name) values (p_name) on conflict (name) do nothing;
+	perform 1 from autopost.turns t where t.name = p_name for update;
+end
+$$;
+
+
+--
 -- Name: telegram_rights(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25667,6 +25687,26 @@ begin
 	on conflict (run_id) do update set seen_at = excluded.seen_at, host = coalesce(excluded.host, r.host),
 		ended_at = excluded.ended_at;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: try_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.try_turn(p_name text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: as take_turn, without a wait: false if another transaction holds the lock.
+-- Locks:   turns.
+-- Writes:  turns.
+begin
+	if not exists (select 1 from autopost.turns t where t.name = p_name) then
+		insert into autopost.turns (name) values (p_name) on conflict (name) do nothing;
+	end if;
+	perform 1 from autopost.turns t where t.name = p_name for update skip locked;
+	return found;
 end
 $$;
 
@@ -29120,6 +29160,15 @@ ALTER TABLE ONLY autopost.signed_requests FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: turns; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.turns (
+    name text NOT NULL
+);
+
+
+--
 -- Name: use_prices; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -29600,6 +29649,14 @@ ALTER TABLE ONLY autopost.submissions
 
 ALTER TABLE ONLY autopost.templates
     ADD CONSTRAINT templates_pkey PRIMARY KEY (workspace_id, template_id, platform, version);
+
+
+--
+-- Name: turns turns_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.turns
+    ADD CONSTRAINT turns_pkey PRIMARY KEY (name);
 
 
 --

@@ -27,6 +27,7 @@
 \ir ../views/queue_snapshot.sql
 
 -- Ids, time, settings, errors, roles, events and the audit log.
+\ir core/turns.sql
 \ir core/now_ts.sql
 \ir core/ids.sql
 \ir core/constants.sql

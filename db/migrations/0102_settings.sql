@@ -1,6 +1,11 @@
 -- +goose Up
 -- Settings of the whole installation. The unit is part of the key. Change them by `autopost setting set`.
 
+-- Locks of take_turn and try_turn: work that only one transaction does at a time.
+create table autopost.turns (
+	name text not null primary key
+);
+
 create table autopost.settings (
 	key           text not null primary key,
 	value         jsonb not null,

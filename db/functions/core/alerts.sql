@@ -251,5 +251,5 @@ language sql volatile
 as $$
 -- Purpose: true if this transaction got the lock of a look. Another transaction already runs the
 --          same checks otherwise.
-select pg_try_advisory_xact_lock(hashtextextended(concat_ws('|', p_look, p_workspace_id), 33))
+select autopost.try_turn(concat_ws('|', 'look', p_look, p_workspace_id))
 $$;

@@ -3,11 +3,12 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: check_alerts for the installation: daemons, duties, clocks, partitions. Its alerts
 --          belong to the operator's workspace (setting operator_workspace, default the oldest).
---          Deletes reports of daemons that ended two days ago. Only the engine may call it.
+--          Deletes reports of daemons that ended two days ago, and up to 1,000 runs without a sign
+--          of life for 30 days. Only the engine may call it.
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
 -- Reads:   settings, workspaces, dispatch_runs.
--- Writes:  alerts, monitor_duties.
+-- Writes:  alerts, monitor_duties, dispatch_runs.
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
@@ -18,6 +19,8 @@ begin
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
 	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	delete from autopost.dispatch_runs r where r.run_id = any (array(
+		select x.run_id from autopost.dispatch_runs x where x.seen_at < autopost.now_ts() - interval '30 days' limit 1000));
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
 	update autopost.alerts a set ended_at = autopost.now_ts() -- alerts of a previous operator's workspace

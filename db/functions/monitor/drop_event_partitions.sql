@@ -11,7 +11,7 @@ declare
 	v_before date;
 	v_name text;
 	v_dropped int := 0;
-	v_busy boolean := not pg_try_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	v_busy boolean := not autopost.try_turn('event_partitions');
 	v_stray int;
 begin
 	perform autopost.enter_all_workspaces();

@@ -12,7 +12,7 @@ declare
 	v_made int := 0;
 begin
 	perform autopost.enter_all_workspaces();
-	perform pg_advisory_xact_lock(hashtext('autopost.ensure_event_partitions'));
+	perform autopost.take_turn('event_partitions');
 	for v_day in select (autopost.now_ts() at time zone 'UTC')::date + n
 		from generate_series(0, autopost.setting('event_partition_days')::int) n loop
 		v_name := 'events_' || to_char(v_day, 'YYYYMMDD');

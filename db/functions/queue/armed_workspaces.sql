@@ -141,6 +141,6 @@ as $$
 -- Purpose: serializes begin_dispatch and end_dispatch of a scope. The lock belongs to the
 --          transaction, so it works through poolers.
 begin
-	perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('autopost.dispatch_cursor ' || p_scope, 0));
+	perform autopost.take_turn('dispatch|' || p_scope);
 end
 $$;

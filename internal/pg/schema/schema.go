@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"path"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ func Migrate(ctx context.Context, url string) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, migrationLock); err != nil {
+	if err := waitForMigrations(ctx, conn); err != nil {
 		return fmt.Errorf("wait for other migrations: %w", err)
 	}
 	if err := bootstrap(ctx, conn); err != nil {
@@ -61,6 +62,26 @@ func Migrate(ctx context.Context, url string) error {
 		return fmt.Errorf("make the partitions of events: %w", err)
 	}
 	return nil
+}
+
+// waitForMigrations takes the lock of migrations. If another session holds it, a log line names that session.
+func waitForMigrations(ctx context.Context, conn *pgx.Conn) error {
+	var free bool
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1)`, migrationLock).Scan(&free); err != nil || free {
+		return err
+	}
+	var holder string
+	err := conn.QueryRow(ctx, `
+		select coalesce(string_agg(format('pid %s, role %s, %s', a.pid, a.usename, coalesce(nullif(a.application_name, ''), 'no application name')), '; '), 'unknown')
+		from pg_locks l join pg_stat_activity a on a.pid = l.pid
+		where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = $1
+		and l.database = (select d.oid from pg_database d where d.datname = current_database())`, migrationLock).Scan(&holder)
+	if err != nil {
+		return err
+	}
+	slog.WarnContext(ctx, "schema.migration_waits", "holder", holder, "remedy", "wait for the other migration, or end that session: select pg_terminate_backend(PID)")
+	_, err = conn.Exec(ctx, `select pg_advisory_lock($1)`, migrationLock)
+	return err
 }
 
 // bootstrap makes what the owner role needs before it can make anything itself.
