@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/db"
 	"autopost/internal/config"
 	"autopost/internal/daemon"
 	"autopost/internal/pg/schema"
@@ -14,14 +15,22 @@ import (
 )
 
 func migrateCommand() *cobra.Command {
+	var printRoles bool
 	cmd := &cobra.Command{
-		Use:     "migrate",
-		Short:   "Bring the database schema up to date",
-		Example: "  autopost migrate",
-		Args:    noArguments,
+		Use:   "migrate",
+		Short: "Bring the database schema up to date",
+		Long: `Bring the database schema up to date. The role needs the right to create roles and the
+schema. Without it a superuser runs the statements of --print-roles first.`,
+		Example: `  autopost migrate
+  autopost migrate --print-roles`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withNewDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
-				if err := schema.Migrate(ctx, db.DirectURL); err != nil {
+			if printRoles {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), db.Roles)
+				return err
+			}
+			return withNewDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, opened *daemon.Database) error {
+				if err := schema.Migrate(ctx, opened.DirectURL); err != nil {
 					return err
 				}
 				fmt.Fprintln(os.Stderr, "the schema is up to date")
@@ -29,6 +38,7 @@ func migrateCommand() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&printRoles, "print-roles", false, "print the SQL that a superuser runs once, and change nothing")
 	cmd.AddCommand(migrateStatusCommand())
 	return cmd
 }
@@ -41,8 +51,8 @@ func migrateStatusCommand() *cobra.Command {
 		Example: "  autopost migrate status",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, db *daemon.Database) error {
-				list, err := schema.Status(ctx, db.DirectURL)
+			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, opened *daemon.Database) error {
+				list, err := schema.Status(ctx, opened.DirectURL)
 				if err != nil {
 					return err
 				}

@@ -88,7 +88,9 @@ func waitForMigrations(ctx context.Context, conn *pgx.Conn) error {
 func bootstrap(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, db.Roles)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == stateInsufficientPrivilege {
-		return fmt.Errorf("this role may not prepare the database: %w\nlet a superuser run db/roles.sql and grant autopost_owner to this role", err)
+		to := conn.Config()
+		return fmt.Errorf("this role may not prepare the database: %w\nlet a superuser run: (autopost migrate --print-roles; echo 'grant autopost_owner to %s;') | psql -d %s",
+			err, pgx.Identifier{to.User}.Sanitize(), to.Database)
 	}
 	if err != nil {
 		return fmt.Errorf("make roles and schema: %w", err)

@@ -77,7 +77,8 @@ func TestMigrateAsAMemberOfTheOwnerWithoutSuperuser(t *testing.T) {
 func TestMigrateSaysWhatToTypeWhenItMayNot(t *testing.T) {
 	db := pgtest.New(t)
 	err := schema.Migrate(t.Context(), db.URL("caller"))
-	require.ErrorContains(t, err, "db/roles.sql")
+	require.ErrorContains(t, err, "autopost migrate --print-roles")
+	require.ErrorContains(t, err, "grant autopost_owner to \"")
 }
 
 // TestMigrateRefusesAnUnreleasedVersion gives the database a migration from before the
