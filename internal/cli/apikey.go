@@ -215,7 +215,7 @@ The old key stays valid for --overlap. Configure the new key in that time.`,
 		},
 	}
 	workspaceFlag(cmd, &m.workspace)
-	cmd.Flags().DurationVar(&overlap, "overlap", time.Hour, "time in which both keys are valid, like 0s, 30m or 72h")
+	durationFlag(cmd, &overlap, "overlap", time.Hour, "time in which both keys are valid, like 0s, 30m or 3d")
 	dryRunFlag(cmd, &dryRun)
 	m.flags(cmd, "key rotation")
 	return cmd

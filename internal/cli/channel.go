@@ -210,7 +210,7 @@ in the queue and are sent when the pause ends. Calls that are running are not st
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&pause, "for", 0, "duration of the pause, like 90s, 30m or 1h (required)")
+	durationFlag(cmd, &pause, "for", 0, "duration of the pause, like 90s, 2h or 2d (required)")
 	m.flags(cmd)
 	return cmd
 }

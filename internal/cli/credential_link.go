@@ -61,7 +61,7 @@ http://127.0.0.1:8976/callback for the app (or the address of --listen).`,
 	cmd.Flags().StringVar(&l.fromFile, "from-file", "", "`file` with the app as JSON (default: stdin)")
 	cmd.Flags().BoolVar(&l.sameApp, "same-app", false, "use the app of the stored secret")
 	cmd.Flags().StringVar(&l.listen, "listen", "127.0.0.1:8976", "loopback host:port of the callback")
-	cmd.Flags().DurationVar(&l.timeout, "timeout", 10*time.Minute, "largest time to wait for the owner")
+	durationFlag(cmd, &l.timeout, "timeout", 10*time.Minute, "largest time to wait for the owner")
 	m.flags(cmd)
 	return cmd
 }

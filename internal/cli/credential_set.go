@@ -54,7 +54,7 @@ Channels that wait because the old secret was refused are resumed at once.
 	}
 	cmd.Flags().StringVar(&platform, "platform", "", "platform of the credential (required for a new one)")
 	cmd.Flags().StringVar(&fromFile, "from-file", "", "`file` with the secret (default: stdin)")
-	cmd.Flags().DurationVar(&validFor, "valid-for", 0, "validity of the secret, like 1440h; an alert warns before it ends (default: unknown)")
+	durationFlag(cmd, &validFor, "valid-for", 0, "validity of the secret, like 60d; an alert warns before it ends (default: unknown)")
 	m.flags(cmd)
 	return cmd
 }

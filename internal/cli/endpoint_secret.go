@@ -77,7 +77,7 @@ the previous key stays valid for --keep.`,
 	}
 	cmd.Flags().StringVar(&newID, "new-id", "", "id of the new endpoint (default: ID-2, ID-3, …)")
 	cmd.Flags().StringVar(&signingRef, "signing-ref", "", "credential name of the new signing key")
-	cmd.Flags().DurationVar(&keep, "keep", 24*time.Hour, "how long the previous signing key stays valid; 0s ends it at once")
+	durationFlag(cmd, &keep, "keep", 24*time.Hour, "how long the previous signing key stays valid; 0s ends it at once")
 	secretFlags(cmd, &secretFile, &url)
 	m.flags(cmd)
 	return cmd

@@ -36,7 +36,7 @@ type quotaKey struct {
 func (k *quotaKey) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&k.channel, "channel", "", "channel id")
 	cmd.Flags().StringVar(&k.group, "group", "", "rate group as PLATFORM/GROUP: all its channels together")
-	cmd.Flags().DurationVar(&k.window, "per", 0, "length of the sliding window, like 1h or 24h (required)")
+	durationFlag(cmd, &k.window, "per", 0, "length of the sliding window, like 1h or 1d (required)")
 }
 
 func (k *quotaKey) subject() (string, error) {

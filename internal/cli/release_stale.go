@@ -34,7 +34,7 @@ claims; run it again for more.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&olderThan, "older-than", minStaleAge, "time in flight, at least 10m")
+	durationFlag(cmd, &olderThan, "older-than", minStaleAge, "time in flight, at least 10m")
 	m.flags(cmd)
 	return cmd
 }

@@ -111,7 +111,7 @@ func webhookTestCommand() *cobra.Command {
 		},
 	}
 	m.flags(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "largest time to wait for the answer")
+	durationFlag(cmd, &wait, "wait", 30*time.Second, "largest time to wait for the answer")
 	return cmd
 }
 
