@@ -19,7 +19,7 @@ func TestFolderIsClosedToOtherUsers(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "media")
 	open := filepath.Join(root, "tmp")
 	require.NoError(t, os.MkdirAll(open, 0o700))
-	require.NoError(t, os.Chmod(open, 0o755)) //nolint:gosec // the mode of the older version
+	require.NoError(t, os.Chmod(open, 0o755))
 	store, err := media.OpenStore(t.Context(), "file://"+root)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
