@@ -1,4 +1,4 @@
--- A login of a reader or caller takes no lock that the engine waits for, and is no daemon.
+-- A login of a reader or caller takes no lock that the engine waits for, and does not count as a daemon.
 begin;
 \ir fake_clock.sql
 \ir world.sql
@@ -27,7 +27,7 @@ select ok(test.refused('contract_reader', 'select 1 from autopost.turns for upda
 select ok(test.refused('contract_caller', 'select 1 from autopost.turns'));
 select ok(test.refused('contract_caller', 'lock table autopost.turns in exclusive mode'));
 select ok(test.refused('contract_reader', $$select autopost.touch_run('x')$$));
-select ok(test.refused('contract_caller', $$select autopost.touch_run('x')$$), 'a caller''s run is no daemon');
+select ok(test.refused('contract_caller', $$select autopost.touch_run('x')$$), 'a run of a caller does not count as a daemon');
 select is((select count(*)::int from autopost.dispatch_runs), 0);
 
 select ok(autopost.try_turn('one') and autopost.try_turn('one'), 'the holder has it');

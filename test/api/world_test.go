@@ -96,9 +96,9 @@ func (w *world) populate(workspace string) {
 	ids["delivery_id"] = answer["deliveries"].([]any)[0].(map[string]any)["delivery_id"].(string)
 	w.Exec(`update autopost.deliveries set rendered_text = $2 where workspace_id = $1 and status = 'dead'`, workspace, word)
 	ids["message_id sent"] = pgtest.Value[string](w.DB, `select message_id::text from autopost.deliveries where delivery_id = $1::uuid`, ids["delivery_id sent"])
-	waits := w.JSON(`select autopost.receive_push($1, $3, jsonb_build_array(jsonb_build_object('text', $2::text, 'media', '[{"type": "image", "url": "https://e.x/1.png"}]'::jsonb)))`, workspace, word, posttest.Endpoint)
-	ids["submission_id"] = waits["results"].([]any)[0].(map[string]any)["submission_id"].(string)
-	w.Exec(`update autopost.submissions set status = 'failed' where workspace_id = $1`, workspace)
+	ids["submission_id"] = pgtest.Value[string](w.DB, `insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id)
+		values ($1, autopost.new_id(), $3, 'push', 'failed', jsonb_build_object('text', $2::text, 'media', '[{"type": "image", "url": "https://e.x/1.png"}]'::jsonb), $4::uuid, $4::uuid)
+		returning submission_id::text`, workspace, word, posttest.Endpoint, ids["run_id"])
 	// A post that was sent, and that is to be taken down next week.
 	ids["act_id"] = pgtest.Value[string](w.DB, `select autopost.request_acts($1, 'delete', null, array[$2]::uuid[], null, now() + interval '7 days', 'ann', $3, false)
 		#>> '{results,0,act_id}'`, workspace, ids["delivery_id sent"], word)
