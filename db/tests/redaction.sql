@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(30);
+select plan(35);
 
 -- Inside JSON a line feed and a tab are written as escapes.
 select is(autopost.redact(jsonb_build_object('message', 'Basic' || space || 'dXNlcjpwYXNz')) ->> 'message',
@@ -25,9 +25,14 @@ select is(autopost.redact(t), e, t) from (values
 	('write to ivan.petrov+x@mail.example.ru now', 'write to [redacted] now'),
 	('call +7 (916) 123-45-67 now', 'call [redacted] now'),
 	('call +79161234567', 'call [redacted]'),
+	('call 8 (916) 123-45-67 or 8-916-123-45-67', 'call [redacted] or [redacted]'),
+	('call 89161234567, or (495) 123-45-67', 'call [redacted], or [redacted]'),
+	('call (555) 123-4567', 'call [redacted]'),
+	('post 1859161234567890123 of user 8916123456', 'post 1859161234567890123 of user 8916123456'),
 	('order 4711 at 12:30, 2026-06-01', 'order 4711 at 12:30, 2026-06-01'),
 	('the token was refused', 'the token was refused'),
 	('chat -1001234567890 not found', 'chat -1001234567890 not found')) x (t, e);
+select is(autopost.redact('{"a": "call 8 (916) 123-45-67"}'::jsonb), '{"a": "call [redacted]"}');
 select is(autopost.redact(null::text), null);
 select is(autopost.redact('{"at": "https://a.b/?upload_id=AEnB2U"}'::jsonb),
 	'{"at": "https://a.b/?upload_id=[redacted]"}');

@@ -2,7 +2,8 @@ create or replace function autopost.redact(p_text text) returns text
 language plpgsql immutable parallel safe
 as $$
 -- Purpose: masks secrets and personal data in a text: bot tokens, bearer and basic credentials,
---          key=value secrets, upload addresses, e-mail addresses, phone numbers.
+--          key=value secrets, upload addresses, e-mail addresses, phone numbers
+--          (international, and domestic as written in Russia and the USA).
 begin
 	return (
 		select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
@@ -11,7 +12,8 @@ begin
 			'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
 			'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
 			'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
-			'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g'));
+			'(^|[^\w-])(?:\+\d[\d ()-]{8,16}\d|8[ (-]{1,2}\d{3}[) -]{1,2}\d{3}[ -]?\d{2}[ -]?\d{2}|89\d{9}|\(\d{3,5}\) ?\d{2,3}[ -]\d{2}[ -]?\d{2})(?![\w-])',
+			'\1[redacted]', 'g'));
 end
 $$;
 
@@ -42,7 +44,7 @@ as $$
 begin
 	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|8[ (-]{1,2}\d{3}|89\d{9}|\(\d{3,5}\) ?\d' then
 		return autopost.redact_deep(p_value);
 	end if;
 	return p_value;
