@@ -6222,6 +6222,7 @@ $$;
 CREATE FUNCTION autopost.drop_event_partitions() RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
+    SET standard_conforming_strings TO 'on'
     SET lock_timeout TO '200ms'
     AS $_$
 -- Purpose: drops day partitions of events older than event_retention_days, oldest first, up to 7
@@ -7163,6 +7164,7 @@ $$;
 CREATE FUNCTION autopost.ensure_event_partitions() RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
+    SET standard_conforming_strings TO 'on'
     AS $_$
 -- Purpose: creates day partitions of events for today and event_partition_days ahead, each with
 --          forced row-level security.
@@ -20034,7 +20036,7 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
 begin
 	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}' then
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|8[ (-]{1,2}\d{3}|89\d{9}|\(\d{3,5}\) ?\d' then
 		return autopost.redact_deep(p_value);
 	end if;
 	return p_value;
@@ -20050,7 +20052,8 @@ CREATE FUNCTION autopost.redact(p_text text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: masks secrets and personal data in a text: bot tokens, bearer and basic credentials,
---          key=value secrets, upload addresses, e-mail addresses, phone numbers.
+--          key=value secrets, upload addresses, e-mail addresses, phone numbers
+--          (international, and domestic as written in Russia and the USA).
 begin
 	return (
 		select regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(p_text,
@@ -20059,7 +20062,8 @@ begin
 			'\m(bearer|basic)\s+[^\s",]{6,}', '\1 [redacted]', 'gi'),
 			'\m((?:\w*_)?(?:access|refresh|client)?(?:token|secret|password)|(?:\w*_)?api_?key|upload_id)(["'']?\s*[=:]\s*["'']?)[^\s"'',&}]{4,}', '\1\2[redacted]', 'gi'),
 			'\m[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}', '[redacted]', 'g'),
-			'(^|[^\w-])(\+\d[\d ()-]{8,16}\d)(?![\w-])', '\1[redacted]', 'g'));
+			'(^|[^\w-])(?:\+\d[\d ()-]{8,16}\d|8[ (-]{1,2}\d{3}[) -]{1,2}\d{3}[ -]?\d{2}[ -]?\d{2}|89\d{9}|\(\d{3,5}\) ?\d{2,3}[ -]\d{2}[ -]?\d{2})(?![\w-])',
+			'\1[redacted]', 'g'));
 end
 $$;
 
@@ -20095,6 +20099,7 @@ $_$;
 CREATE FUNCTION autopost.refresh_statistics() RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
+    SET standard_conforming_strings TO 'on'
     SET lock_timeout TO '100ms'
     AS $$
 -- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.

@@ -56,7 +56,6 @@ func docs(api huma.API) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		// The caller may be gone. There is no other way to report that.
 		_, _ = w.Write(page)
 	})

@@ -301,7 +301,7 @@ func (d *Daemon) Close() {
 // serveHTTP serves until ctx ends, then waits for running requests.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           protected(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		WriteTimeout:      2 * time.Minute,
@@ -309,7 +309,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 		MaxHeaderBytes:    64 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(bounded(listener, connectionsPerAddress)) }()
 	select {
 	case err := <-failed:
 		return err

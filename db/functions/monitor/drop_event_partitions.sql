@@ -1,5 +1,6 @@
 create or replace function autopost.drop_event_partitions() returns jsonb
-language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '200ms'
+language plpgsql security definer set search_path = autopost, pg_temp set standard_conforming_strings = on
+	set lock_timeout = '200ms'
 as $$
 -- Purpose: drops day partitions of events older than event_retention_days, oldest first, up to 7
 --          per call, and deletes up to 10,000 such rows from the default partition. Waits at most

@@ -1,5 +1,5 @@
 create or replace function autopost.ensure_event_partitions() returns jsonb
-language plpgsql security definer set search_path = autopost, pg_temp
+language plpgsql security definer set search_path = autopost, pg_temp set standard_conforming_strings = on
 as $$
 -- Purpose: creates day partitions of events for today and event_partition_days ahead, each with
 --          forced row-level security.

@@ -1,5 +1,6 @@
 create or replace function autopost.refresh_statistics() returns jsonb
-language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
+language plpgsql security definer set search_path = autopost, pg_temp set standard_conforming_strings = on
+	set lock_timeout = '100ms'
 as $$
 -- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.
 --          Until then, plans for a few rows scan all of them, and autovacuum runs at most once a
