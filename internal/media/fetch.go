@@ -109,12 +109,7 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return failure(autopost.Transient, CodeFetchTimeout, fmt.Sprintf("%s did not answer in time", host))
 	}
-	// Only the innermost cause is shown: the error of net/http contains the URL.
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	return failure(autopost.Transient, CodeFetchFailed, fmt.Sprintf("fetch from %s: %v", host, err))
+	return failure(autopost.Transient, CodeFetchFailed, fmt.Sprintf("fetch from %s: %s", host, outbound.Cause(err)))
 }
 
 // refusal classifies an answer other than 200.

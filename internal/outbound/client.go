@@ -40,7 +40,7 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("call %s: %v", e.Host, e.err) }
+func (e *Error) Error() string { return fmt.Sprintf("call %s: %s", e.Host, Cause(e.err)) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }

@@ -101,11 +101,8 @@ func Unreachable(ctx context.Context, asked *url.URL, err error) *pull.Failure {
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
 		return &pull.Failure{Code: "pull_timeout", Message: host + " did not answer in time"}
 	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return &pull.Failure{Code: "pull_fetch_failed", Message: host + " closed the connection during the answer"}
 	}
-	return &pull.Failure{Code: "pull_fetch_failed", Message: fmt.Sprintf("fetch from %s: %v", host, err)}
+	return &pull.Failure{Code: "pull_fetch_failed", Message: fmt.Sprintf("fetch from %s: %s", host, outbound.Cause(err))}
 }
