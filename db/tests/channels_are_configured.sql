@@ -153,10 +153,11 @@ select is(test.wrong('{"auth_ref": "bot2"}'), 'auth_ref must not change while a 
 select is(test.put('{"title": "Meanwhile"}') -> 'applied', 'true', 'all else may change');
 select test.start('a');
 select test.commit('a', test.sent('1'));
-select is(test.put('{"auth_ref": "bot2"}') -> 'after', '{"auth_ref": "bot2"}', 'the rate group stays');
+select is(test.put('{"auth_ref": "bot2"}') -> 'after', '{"auth_ref": "bot2", "rate_group": "bot2"}',
+	'the rate group of the credential follows it');
 select is((select row(c.auth_ref, c.rate_group, a.auth_ref)::text from autopost.channels c
 	join autopost.channel_auth a on a.channel_id = c.channel_id
-	where c.channel_id = 'a'), row('bot2', 'bot', 'bot2')::text);
+	where c.channel_id = 'a'), row('bot2', 'bot2', 'bot2')::text);
 select is(test.count_events('auth_rotated', 'a'), 1);
 update autopost.channel_auth set auth_ref = 'bot3' where channel_id = 'a';
 select is(autopost.get_channel('w', 'a') #>> '{fields,auth_ref}', 'bot3', 'the one that is used counts');

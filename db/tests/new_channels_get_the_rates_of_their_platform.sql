@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(15);
+select plan(18);
 
 create function test.add(p_channel_id text, p_platform text, p_target_id text, p_more jsonb default '{}') returns text
 language sql
@@ -43,5 +43,13 @@ select is((select platform_rps from autopost.list_rate_groups('w', 10) g where g
 	'the list names the limit of the platform');
 select is(jsonb_path_query_first(autopost.export_config('w'), '$.**? (@.id == "telegram/telegram-bot").fields'),
 	'{"rate_rps": 0}', 'no limit is exported, because it is not the default');
+
+-- The group of a credential follows the credential. A group that was chosen stays.
+select autopost.put_channel('w', 't1', '{"auth_ref": "bot-2"}', 'olga', 'new bot', false);
+select is((select c.rate_group from autopost.channels c where c.channel_id = 't1'), 'bot-2');
+select is(test.group_rate('telegram', 'bot-2'), 25::numeric);
+select autopost.put_channel('w', 't1', '{"rate_group": "shared"}', 'olga', 'share', false);
+select autopost.put_channel('w', 't1', '{"auth_ref": "bot-3"}', 'olga', 'new bot', false);
+select is((select c.rate_group from autopost.channels c where c.channel_id = 't1'), 'shared');
 select * from finish();
 rollback;

@@ -6,7 +6,8 @@ as $$
 -- Purpose: adds or changes a channel. p_fields has changed fields (see channel_rules); null
 --          restores the default or clears a field. A new channel needs platform, target_id and
 --          auth_ref; its rate and that of a new rate group are those of the platform. The credential of an existing one changes only with nothing in flight.
---          Enabling a channel resets its error streak.
+--          A rate group with the name of the credential follows it. Enabling a channel resets its
+--          error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
 --          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
@@ -35,6 +36,9 @@ begin
 		and c.channel_id = p_channel_id;
 	perform autopost.check_new_id('channel_id', p_channel_id) where v_old.channel_id is null;
 	v_put := autopost.channel_fields(v_old);
+	if p_fields ? 'auth_ref' and not p_fields ? 'rate_group' and v_put -> 'rate_group' = v_put -> 'auth_ref' then
+		p_fields := p_fields || '{"rate_group": null}'; -- the group of the credential follows it
+	end if;
 	v_put := autopost.put_row(autopost.channel_fields_to_put(p_fields),
 		autopost.channel_rules(coalesce(p_fields ->> 'auth_ref', v_put ->> 'auth_ref'),
 			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
