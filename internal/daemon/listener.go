@@ -31,15 +31,24 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-		if err != nil || from.Addr().Unmap().IsLoopback() {
+		at := addressOf(conn)
+		if !at.IsValid() || at.IsLoopback() {
 			return conn, nil
 		}
-		if at := from.Addr().Unmap(); l.enter(at) {
+		if l.enter(at) {
 			return &countedConn{Conn: conn, leave: func() { l.leave(at) }}, nil
 		}
 		_ = conn.Close() // the client sees a closed connection either way
 	}
+}
+
+// addressOf returns the address of the client; it is not valid if the connection has none.
+func addressOf(conn net.Conn) netip.Addr {
+	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return from.Addr().Unmap()
 }
 
 func (l *boundedListener) enter(at netip.Addr) bool {
