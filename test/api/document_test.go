@@ -91,8 +91,9 @@ func (w *world) describe() {
 		}
 	}
 	require.Greater(w.t, len(w.operations), 50)
-	// Operations that remove a credential or an endpoint run after those that need it.
-	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint"}
+	// Operations that remove a credential or an endpoint run after those that need it. After a retry the daemon changes
+	// the submission.
+	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "retry-submission"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
 		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})
