@@ -156,7 +156,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then a server hears that its caller left
 			<-r.Context().Done()
 		}, webhooks.Call{}, webhooks.Outcome{Error: "no answer within 100ms"}},
-		{"inside", nil, webhooks.Call{URL: "https://10.0.0.7/"}, webhooks.Outcome{Error: "call 10.0.0.7: address is not allowed: 10.0.0.7"}},
+		{"inside", nil, webhooks.Call{URL: "https://10.0.0.7/"}, webhooks.Outcome{Error: "call 10.0.0.7: address is not allowed"}},
 		{"no key", nil, webhooks.Call{AuthRefs: []string{"gone"}}, webhooks.Outcome{Error: "no signing key is available: bind signing_ref to a credential of platform webhook"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
