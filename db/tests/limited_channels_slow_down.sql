@@ -137,7 +137,7 @@ $$;
 select is(test.rate(), round(1 / 60.0, 9), 'limits without a post between them say little about the rate');
 do $$
 begin
-	for n in 1..45 loop
+	for n in 1..60 loop
 		perform test.tick('1 minute');
 		perform test.next(test.sent(n::text));
 	end loop;
