@@ -29,18 +29,23 @@ as $$
 --          rate. So does a limit after more than two posts: it may belong to a day, not to a
 --          second. Limits without a post between them lower it to one post a minute at most: such
 --          waits are guessed. A limit within a wait is not counted, because its call started
---          before. speed_up raises the rate again. The channel is locked.
+--          before. speed_up raises the rate again. The refused call does not keep its slot: the next
+--          one is free when the wait ends. The channel is locked.
 -- Writes:  channels.
 declare
-	v_wait numeric := greatest(0.001, extract(epoch from p_until - autopost.now_ts()));
+	v_now timestamptz := autopost.now_ts();
+	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
 begin
-	if p_channel.cooldown_until > autopost.now_ts() then
+	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
 	update autopost.channels c
-	set limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
+	set next_allowed_at = case when c.next_allowed_at is not null
+			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
+				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
 		case when p_channel.limited_rps is null or p_channel.limited_sends > 2 then v_rate / 2
 			when p_channel.limited_sends > 0 then 1 / (1 / v_rate + v_wait)
 			else 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait)) end))), 9)
