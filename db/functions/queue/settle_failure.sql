@@ -25,12 +25,13 @@ create or replace function autopost.slow_down(p_workspace_id text, p_channel aut
 language plpgsql
 as $$
 -- Purpose: lowers the rate of a channel whose platform reports too many requests, to just below
---          what the platform allowed until the end of its wait. The first limit at most halves the
---          rate. So does a limit after more than two posts: it may belong to a day, not to a
---          second. Limits without a post between them lower it to one post a minute at most: such
---          waits are guessed. A limit within a wait is not counted, because its call started
---          before. speed_up raises the rate again. The refused call does not keep its slot: the next
---          one is free when the wait ends. The channel is locked.
+--          what the platform allowed until the end of its wait: at least to one post in the wait.
+--          After a wait above ten minutes it halves the rate at most, unless the last two posts met
+--          limits too: the limit may belong to a day. Limits without a post between them lower the
+--          rate to one post a minute at most: such waits are guessed. A limit within a wait is not
+--          counted, because its call started before. speed_up raises the rate again. The refused
+--          call does not keep its slot: the next one is free when the wait ends. The channel is
+--          locked.
 -- Writes:  channels.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -46,9 +47,10 @@ begin
 			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
 				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
 		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
-		case when p_channel.limited_rps is null or p_channel.limited_sends > 2 then v_rate / 2
-			when p_channel.limited_sends > 0 then 1 / (1 / v_rate + v_wait)
-			else 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait)) end))), 9)
+		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
+			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
+				then 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait))
+			else 1 / (1 / v_rate + v_wait) end))), 9)
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;
