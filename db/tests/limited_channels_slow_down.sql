@@ -116,7 +116,7 @@ $$;
 select test.channel('c', 1, 2);
 select test.posts('c', 80, '{"include_channels": ["c"]}');
 select test.limit(10);
-select ok(test.rate() between 1 / 13.1 and 1 / 10.9, 'one post in the wait');
+select ok(test.rate() between 1 / 13.8 and 1 / 11.4, 'one post in the wait');
 select is(jsonb_path_query_first(autopost.why('w', (test.row('c')).delivery_id),
 	'$.**.held_by[*] ? (@.gate == "channel_rate") .effective_rps'), to_jsonb(round(test.rate(), 6)), 'why names the rate');
 update autopost.channels set limited_rps = 0.5 where channel_id = 'c';

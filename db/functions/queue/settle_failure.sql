@@ -50,7 +50,7 @@ begin
 		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
 			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
 				then 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait))
-			else 1 / (1 / v_rate + v_wait) end))), 9)
+			else 0.95 / (1 / v_rate + v_wait) end))), 9)
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;
