@@ -367,9 +367,17 @@ CREATE TABLE autopost.channels (
     auth_lost_at timestamp with time zone,
     rights_held text,
     paused_before timestamp with time zone,
+    limited_rps numeric,
+    limited_sends integer DEFAULT 0 NOT NULL,
+    effective_rps numeric GENERATED ALWAYS AS (
+CASE
+    WHEN (limited_rps IS NULL) THEN rate_rps
+    ELSE LEAST(NULLIF(rate_rps, (0)::numeric), round((limited_rps * exp((((limited_sends * limited_sends))::numeric / 400.0))), 9))
+END) STORED,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
+    CONSTRAINT channels_limited_rps_check CHECK ((limited_rps > (0)::numeric)),
     CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
     CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
     CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
@@ -1070,6 +1078,32 @@ begin
 	limit 1000;
 end
 $$;
+
+
+--
+-- Name: allowed_rate(text, autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.allowed_rate(p_workspace_id text, p_channel autopost.channels, p_until timestamp with time zone) RETURNS numeric
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: the highest rate, in slots a second, that the platform allowed a channel up to p_until,
+--          the end of the wait that it states now. Only posts since the last limit count, of the
+--          last hundred. Null without such posts.
+-- Reads:   deliveries.
+select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
+from (
+	select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+		over (order by r.sent_at desc, r.delivery_id desc) as slots
+	from (
+		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
+		and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		order by d.delivery_id desc
+		limit 100) r
+	where r.sent_at > autopost.now_ts() - interval '1 day'
+	and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s
+$_$;
 
 
 --
@@ -2807,7 +2841,8 @@ begin
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,
-		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone,
+		rate_rps = p_new.rate_rps, limited_rps = case when p_new.rate_rps = p_old.rate_rps then c.limited_rps end,
+		max_parallel = p_new.max_parallel, timezone = p_new.timezone,
 			window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown,
 			on_auth_lost = p_new.on_auth_lost,
@@ -4109,24 +4144,24 @@ begin
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
-			bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
+			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
+		select u.channel_id, u.n, c.effective_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
-		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
+		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
 
@@ -5301,7 +5336,7 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,paused_before}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
 		when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c
@@ -5422,12 +5457,14 @@ CREATE FUNCTION autopost.cool_down(p_workspace_id text, p_channel autopost.chann
     LANGUAGE plpgsql
     AS $$
 -- Purpose: pauses a scope until p_until: the channel or its rate group. Two limited channels of a
---          group within 10 s pause the group. The rows are locked.
+--          group within 10 s pause the group. After a rate limit the channel is slower. The rows
+--          are locked.
 -- Writes:  channels, platform_limits, events (cooldown), alerts.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_scope text := p_scope;
 begin
+	perform autopost.slow_down(p_workspace_id, p_channel, p_until) where autopost.is_rate_limit(p_error);
 	if v_scope = 'channel' then
 		if exists (
 			select 1 from autopost.channels c
@@ -6178,8 +6215,8 @@ begin
 		(1, 'nothing', v_from, true),
 		(2, 'channel_rate', autopost.after_open_time(v_spans,
 			greatest(coalesce(p_channel.next_allowed_at, v_from) - v_from,
-				interval '0') + (v_sends * v_cost - v_cost) * autopost.slot_step(p_channel.rate_rps, 1)),
-				p_channel.rate_rps > 0),
+				interval '0') + (v_sends * v_cost - v_cost) * autopost.slot_step(p_channel.effective_rps, 1)),
+				p_channel.effective_rps > 0),
 		(3, 'group_rate', autopost.after_open_time(v_spans,
 			greatest(coalesce(p_limit.next_allowed_at, v_from) - v_from,
 				interval '0') + ((p_row ->> 'group_slots')::numeric - v_cost) * autopost.slot_step(p_limit.rate_rps,
@@ -9022,7 +9059,7 @@ select case
 	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
 		then 'window'
 	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
-	when p_channel.rate_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
+	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
 	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
 	when p_gate.ready_at <= p_now then 'ready'
 	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null
@@ -11783,7 +11820,8 @@ CREATE VIEW autopost.list_channels_rows AS
     c.auth_held,
     c.auth_lost_at,
     l.quota_until AS group_quota_until,
-    l.breaker_opened_at AS group_breaker_opened_at
+    l.breaker_opened_at AS group_breaker_opened_at,
+    c.effective_rps
    FROM (((autopost.channels c
      JOIN autopost.channel_gates g ON (((g.workspace_id = c.workspace_id) AND (g.channel_id = c.channel_id))))
      LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
@@ -11820,7 +11858,8 @@ CREATE VIEW autopost.list_channels WITH (security_barrier='true') AS
     v.auth_held,
     v.auth_lost_at,
     v.group_quota_until,
-    v.group_breaker_opened_at
+    v.group_breaker_opened_at,
+    v.effective_rps
    FROM autopost.list_channels_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -19121,8 +19160,11 @@ from (values
 	(1, 'queue', null, 'the deliveries before it',
 		jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
 	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at)
-			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
-		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
+			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.effective_rps, 1),
+		case when p_channel.limited_rps is null then 'its turn at the channel''s rate_rps'
+			else 'its turn: the platform limited the channel, which is slower until its posts are sent again' end,
+		jsonb_strip_nulls(jsonb_build_object('rate_rps', p_channel.rate_rps, 'effective_rps', case
+			when p_channel.limited_rps > 0 then trim_scale(round(p_channel.effective_rps, 6)) end)), true),
 	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at)
 			+ (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
 		'its turn at the rate group''s rate_rps',
@@ -19443,7 +19485,7 @@ begin
 		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone,
 			c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
-				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
+				case when c.effective_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
 			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id
@@ -21599,15 +21641,15 @@ begin
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id
 	for no key update of c;
 	v_now := autopost.now_ts();
-	if coalesce(v_channel.rate_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
+	if coalesce(v_channel.effective_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
 		return null;
 	end if;
 	v_slot := greatest(v_now,
-		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
+		case when v_channel.effective_rps > 0 then v_channel.next_allowed_at end,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	update autopost.channels c
-	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.rate_rps > 0;
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.effective_rps, p_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.effective_rps > 0;
 	update autopost.platform_limits l
 	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, p_cost)
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
@@ -22045,22 +22087,22 @@ begin
 				array_agg(r.channel_id) filter (where p_unspent and r.channels_last) as unspent
 		from (
 			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost, d.send_at,
-				autopost.slot_end(d.send_at, d.cost, c.rate_rps) = c.next_allowed_at as channels_last,
+				autopost.slot_end(d.send_at, d.cost, c.effective_rps) = c.next_allowed_at as channels_last,
 				dense_rank() over (partition by c.platform, c.rate_group order by c.channel_id)::int as place
 			from unnest(p_ids) with ordinality u (id, n)
 			cross join lateral (
 				select d.channel_id, d.send_at, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 			cross join lateral (
-				select c.channel_id, c.platform, c.rate_group, c.rate_rps, c.next_allowed_at from autopost.channels c
+				select c.channel_id, c.platform, c.rate_group, c.effective_rps, c.next_allowed_at from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c) r
 		group by r.platform, r.rate_group
 	loop
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group;
-		select array_agg(case when c.rate_rps > 0 and not c.channel_id = any (coalesce(v_late.unspent, '{}'))
+		select array_agg(case when c.effective_rps > 0 and not c.channel_id = any (coalesce(v_late.unspent, '{}'))
 			then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
-			array_agg(autopost.slot_micros(c.rate_rps) order by c.channel_id)
+			array_agg(autopost.slot_micros(c.effective_rps) order by c.channel_id)
 		into v_next, v_steps
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
@@ -23261,9 +23303,7 @@ begin
 	select (select jsonb_object_agg(d.item ->> 'place', d.answer)
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
-	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	perform autopost.speed_up(p_workspace_id, v_freed);
 	perform autopost.release_capacity(p_workspace_id, v_freed);
 	return v_answers;
 end
@@ -23450,14 +23490,12 @@ $$;
 CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.deliveries, p_provider_message_id text, p_raw_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel.
+-- Purpose: moves a locked delivery in flight to sent; its channel may get faster (speed_up).
 -- Writes:  deliveries, channels, channel_gates, events (sent).
 declare
 	v_answer jsonb;
 begin
-	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
+	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
 	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
 		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
@@ -23851,6 +23889,36 @@ $$;
 
 
 --
+-- Name: slow_down(text, autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slow_down(p_workspace_id text, p_channel autopost.channels, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: lowers the rate of a channel whose platform reports too many requests, to just below
+--          what the platform allowed until the end of its wait. The first limit at most halves the
+--          rate. So does a limit after more than two posts: it may belong to a day, not to a
+--          second. A limit within a wait is not counted, because its call started before. speed_up
+--          raises the rate again. The channel is locked.
+-- Writes:  channels.
+declare
+	v_wait numeric := greatest(0.001, extract(epoch from p_until - autopost.now_ts()));
+	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
+	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+begin
+	if p_channel.cooldown_until > autopost.now_ts() then
+		return;
+	end if;
+	update autopost.channels c
+	set limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
+		case when p_channel.limited_rps is null or p_channel.limited_sends > 2 then v_rate / 2
+			else 1 / (1 / v_rate + v_wait) end))), 9)
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+end
+$$;
+
+
+--
 -- Name: source_errors(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24098,6 +24166,34 @@ begin
 			o_group_next := v_at + p_costs[v_call] * p_group_step;
 		end if;
 	end loop;
+end
+$$;
+
+
+--
+-- Name: speed_up(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_sent jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: counts sent posts for the state of their channels: the error_streak ends, and a channel
+--          that a limit slowed down gets faster (effective_rps) until it has its own rate again.
+--          p_sent: {channel_id: [posts, …]}. The channels are locked.
+-- Writes:  channels.
+begin
+	update autopost.channels c
+	set error_streak = 0, limited_sends = case when n.over then 0 else n.sends end,
+		limited_rps = case when n.over then null else c.limited_rps end
+	from (
+		select c.channel_id, n.sends, n.sends > 60 or c.effective_rps >= c.rate_rps and c.rate_rps > 0 as over
+		from jsonb_each(p_sent) u
+		cross join lateral (select c.* from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.key
+			and (c.error_streak <> 0 or c.limited_rps is not null) limit 1) c
+		cross join lateral (select case when c.limited_rps is null then 0
+			else c.limited_sends + (u.value ->> 0)::int end as sends) n) n
+	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
 end
 $$;
 
@@ -24870,7 +24966,7 @@ begin
 			return 'full';
 		end if;
 	end if;
-	if v_channel.rate_rps > 0 then
+	if v_channel.effective_rps > 0 then
 		select c.* into v_channel from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
 		for no key update of c skip locked;
@@ -24905,7 +25001,7 @@ begin
 		perform autopost.void_act(v_act, 'the post was deleted', null);
 		return 'later';
 	end if;
-	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case
+	v_slot := greatest(v_now, case when v_channel.effective_rps > 0 then v_channel.next_allowed_at end, case
 		when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now),
 		autopost.act_obstacle_until(v_channel, v_limit, v_now),
@@ -24920,8 +25016,8 @@ begin
 	end if;
 	v_cost := autopost.act_cost(v_act, v_delivery);
 	update autopost.channels c
-	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, v_cost)
-	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.rate_rps > 0;
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.effective_rps, v_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.effective_rps > 0;
 	update autopost.platform_limits l
 	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, v_cost)
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
@@ -24930,7 +25026,7 @@ begin
 	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id,
 		updated_at = v_now, started_at = null,
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
-		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
+		send_at = case when v_channel.effective_rps > 0 or v_limit.rate_rps > 0 then v_slot end
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
 	return 'taken';
 end
@@ -25827,7 +25923,7 @@ begin
 			then 'infinity'::timestamptz
 		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(case when c.rate_rps > 0 then c.next_allowed_at end,
+			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
 				(p_visited -> u.channel_id ->> 1)::timestamptz))
 		else w.wish end), '{}')
 	into v_ready
@@ -25840,7 +25936,7 @@ begin
 		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now
 			then greatest(c.paused_until, c.cooldown_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
-			when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
 	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
 		ready_at = (v_ready ->> g.channel_id)::timestamptz
@@ -26832,7 +26928,7 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-	greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
@@ -27159,10 +27255,10 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
 --          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
 --          counts calls from events after the claims from before the last change of quota or
 --          channel have ended, and finds reservations of ended claims.
-select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
+select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
 from autopost.channels c
-where c.workspace_id = p_workspace_id and c.rate_rps > 0
-and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.rate_rps, 11) * c.max_parallel
+where c.workspace_id = p_workspace_id and c.effective_rps > 0
+and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
 union all
 select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
 	'rate_rps', l.rate_rps)

@@ -99,6 +99,11 @@ create table autopost.channels (
 	auth_lost_at    timestamptz, -- time of the last refusal
 	rights_held     text, -- why the bot may not post; the reason of the pause
 	paused_before   timestamptz, -- paused_until before rights_held
+	limited_rps     numeric check (limited_rps > 0), -- rate after the last limit of the platform; null: rate_rps applies
+	limited_sends   int not null default 0, -- slots of the posts sent since then
+	-- The rate that slots keep. It rises with each sent post, slowly at first.
+	effective_rps   numeric generated always as (case when limited_rps is null then rate_rps
+		else least(nullif(rate_rps, 0), round(limited_rps * exp(limited_sends * limited_sends / 400.0), 9)) end) stored,
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.

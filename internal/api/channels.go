@@ -18,6 +18,7 @@ type channel struct {
 	Title         *string        `json:"title" nullable:"true"`
 	SendMode      string         `json:"send_mode" example:"mixed"`
 	RateRPS       *float64       `json:"rate_rps" nullable:"true" example:"1"`
+	EffectiveRPS  *float64       `json:"effective_rps" nullable:"true" example:"1" doc:"The present rate: lower than rate_rps after the platform limited the channel. It rises with each sent post."`
 	MaxParallel   int            `json:"max_parallel" example:"1"`
 	Inflight      int            `json:"inflight"`
 	PausedUntil   instant        `json:"paused_until" nullable:"true"`

@@ -80,6 +80,9 @@ func heldBy(c pg.ChannelRow) string {
 	if c.Paused && c.PausedUntil != nil {
 		reasons = append(reasons, "until "+c.PausedUntil.UTC().Format(time.RFC3339))
 	}
+	if c.EffectiveRPS > 0 && c.EffectiveRPS != c.RateRPS {
+		reasons = append(reasons, fmt.Sprintf("limited by the platform to %.3g posts a second", c.EffectiveRPS))
+	}
 	return strings.Join(reasons, ", ")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/twitter"
 	"autopost/internal/adapter/youtube"
 	"autopost/internal/credential"
@@ -58,7 +59,7 @@ const clientSecret = "canary-client-secret/+ä"
 func open(t *testing.T) *fixture {
 	t.Helper()
 	h := &fixture{DB: pgtest.New(t), t: t, world: platforms.New(platforms.Options{}), logs: &logs{}, dir: t.TempDir()}
-	server := httptest.NewServer(h.world)
+	server := httptest.NewServer(published.Platforms(t, h.world))
 	t.Cleanup(server.Close)
 	h.host = server.URL
 	posttest.Workspace(h.DB, "w")

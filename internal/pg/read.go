@@ -115,6 +115,8 @@ type ChannelRow struct {
 	// RateRPS and GroupRateRPS are messages per second; an album counts its items. 0 means no limit.
 	RateRPS      float64
 	GroupRateRPS float64
+	// EffectiveRPS is the present rate: lower than RateRPS after the platform limited the channel.
+	EffectiveRPS float64
 	SendMode     string
 	Tags         []string
 	// RouteFilter is null if the channel accepts every post.
@@ -125,7 +127,7 @@ type ChannelRow struct {
 func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) ([]ChannelRow, error) {
 	return read[ChannelRow](ctx, s, "list channels ws="+workspace, `
 		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), nullif(paused_until, 'infinity'), auth_held, error_streak, auth_ref, rate_group,
-			coalesce(rate_rps, 0)::float8, coalesce(group_rate_rps, 0)::float8, send_mode, tags, route_filter
+			coalesce(rate_rps, 0)::float8, coalesce(group_rate_rps, 0)::float8, coalesce(effective_rps, 0)::float8, send_mode, tags, route_filter
 		from autopost.list_channels($1, $2)`, workspace, limit)
 }
 

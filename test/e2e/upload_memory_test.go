@@ -44,52 +44,10 @@ func shelve(t *testing.T, h *harness.Harness, workspace string, size int64) (ref
 	return stored.BlobRef, h.Folder("data/media/sha256/" + digest[:2] + "/" + digest[2:4] + "/" + digest)
 }
 
-// memory measures the private memory of a process, without mapped files, until it is stopped.
-type memory struct {
-	stop, stopped chan struct{}
-	most          int64
-}
-
-func watch(pid int) *memory {
-	m := &memory{stop: make(chan struct{}), stopped: make(chan struct{})}
-	go func() {
-		defer close(m.stopped)
-		ticker := time.NewTicker(20 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			m.most = max(m.most, anonymous(pid))
-			select {
-			case <-ticker.C:
-			case <-m.stop:
-				return
-			}
-		}
-	}()
-	return m
-}
-
-// end returns the most that was held, in bytes.
-func (m *memory) end() int64 {
-	close(m.stop)
-	<-m.stopped
-	return m.most
-}
-
-func anonymous(pid int) int64 {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(status), "RssAnon:")
-	line, _, _ := strings.Cut(rest, "kB")
-	kb, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64) // none is left of a process that has ended
-	return kb << 10
-}
-
 // stays requires that the memory of a daemon stays below a limit, and logs its size.
-func stays(t *testing.T, what string, d *harness.Daemon, watched *memory, limit int64) {
+func stays(t *testing.T, what string, d *harness.Daemon, watched *harness.Memory, limit int64) {
 	t.Helper()
-	own := watched.end()
+	own := watched.End()
 	most, program := residence(t, d.PID())
 	t.Logf("%s: resident at most %.1f MiB, of which %.1f MiB are pages of the program; its own at most %.1f MiB; the limit is %d MiB",
 		what, float64(most)/mib, float64(program)/mib, float64(own)/mib, limit/mib)
@@ -174,7 +132,7 @@ func TestALargeVideoGoesOutInLittleMemory(t *testing.T) {
 	h.Channel("news", harness.Channel{ID: "on-max", Platform: harness.MAX})
 	ref, file := shelve(t, h, "news", size)
 	d := h.Serve("MAX_MEDIA_BYTES_VIDEO="+strconv.FormatInt(size, 10), "ADAPTER_TIMEOUT_MS=280000")
-	watched := watch(d.PID())
+	watched := harness.WatchMemory(d.PID())
 	ratios := map[string][]float64{}
 	for round := range rounds {
 		for channel, by := range map[string]struct {
@@ -249,7 +207,7 @@ func TestManyUploadsAtOnceInLittleMemory(t *testing.T) {
 	// The receiver thinks before it answers, as a slow platform does.
 	h.Fault(sim.Fault{Platform: harness.MAX, Method: "upload video", Effect: sim.EffectSlow, DelayMS: 6000})
 	d := h.Serve(extra...)
-	watched := watch(d.PID())
+	watched := harness.WatchMemory(d.PID())
 	began := time.Now()
 	var callers sync.WaitGroup
 	statuses := make([]string, count)

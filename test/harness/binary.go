@@ -100,6 +100,8 @@ type Result struct {
 	Code   int
 	Stdout string
 	Stderr string
+	// Anonymous is the most private memory that was seen, in bytes; 0 if the kernel does not show it.
+	Anonymous int64
 }
 
 // Run runs a command of the program and waits for its end. The extra variables "NAME=value"
@@ -146,12 +148,14 @@ func (h *Harness) run(stdin io.Reader, extra, args []string, listener io.Writer)
 	if listener != nil {
 		cmd.Stderr = io.MultiWriter(&stderr, listener)
 	}
-	err := cmd.Run()
+	require.NoError(h.t, cmd.Start())
+	memory := WatchMemory(cmd.Process.Pid)
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(h.t, err, "autopost %v", args)
 	}
 	require.NoError(h.t, ctx.Err(), "autopost %v did not end\n%s", args, stderr.String())
 	h.requireNoSecrets("autopost "+fmt.Sprint(args), stdout.String()+stderr.String())
-	return Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+	return Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Anonymous: memory.End()}
 }

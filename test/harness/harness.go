@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/sim"
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/platforms"
@@ -101,7 +102,8 @@ func WithOverlay(overlay string, tags string) Option {
 func AsEngine(s *settings) { s.role = "autopost_engine" }
 
 // New makes a database and simulators for this test. The simulators do not limit rates: tests
-// judge the rates of the program by the log.
+// judge the rates of the program by the log. Each request of the program must be one that its platform
+// describes.
 func New(t testing.TB, options ...Option) *Harness {
 	t.Helper()
 	s := settings{world: platforms.Options{
@@ -126,7 +128,7 @@ func New(t testing.TB, options ...Option) *Harness {
 	require.NoError(t, h.World.X.AddApp(twitter.App{Name: "harness", ConsumerKey: "harness-key", ConsumerSecret: xSecret, OwnerID: XAccount}))
 	require.NoError(t, h.World.X.AddUser(twitter.User{ID: XAccount, Username: "harness"}))
 	require.NoError(t, h.World.X.GrantOAuth1("harness", XAccount, "harness-token", xTokenSecret))
-	server := httptest.NewServer(h.World)
+	server := httptest.NewServer(published.Platforms(t, h.World))
 	t.Cleanup(server.Close)
 	t.Cleanup(h.World.Close)
 	// Kept-alive and hanging connections must not hold up the end of the test.

@@ -329,7 +329,8 @@ begin
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,
-		rate_rps = p_new.rate_rps, max_parallel = p_new.max_parallel, timezone = p_new.timezone,
+		rate_rps = p_new.rate_rps, limited_rps = case when p_new.rate_rps = p_old.rate_rps then c.limited_rps end,
+		max_parallel = p_new.max_parallel, timezone = p_new.timezone,
 			window_mode = p_new.window_mode,
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown,
 			on_auth_lost = p_new.on_auth_lost,

@@ -88,8 +88,11 @@ from (values
 	(1, 'queue', null, 'the deliveries before it',
 		jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
 	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at)
-			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
-		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
+			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.effective_rps, 1),
+		case when p_channel.limited_rps is null then 'its turn at the channel''s rate_rps'
+			else 'its turn: the platform limited the channel, which is slower until its posts are sent again' end,
+		jsonb_strip_nulls(jsonb_build_object('rate_rps', p_channel.rate_rps, 'effective_rps', case
+			when p_channel.limited_rps > 0 then trim_scale(round(p_channel.effective_rps, 6)) end)), true),
 	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at)
 			+ (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
 		'its turn at the rate group''s rate_rps',

@@ -95,24 +95,24 @@ begin
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.rate_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
-			bool_or(o.rate_rps > 0 or v_limit.rate_rps > 0)
+		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
+			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.rate_rps, l.next_allowed_at,
+		select u.channel_id, u.n, c.effective_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
-		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
+		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
 
@@ -208,7 +208,7 @@ begin
 			then 'infinity'::timestamptz
 		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(case when c.rate_rps > 0 then c.next_allowed_at end,
+			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
 				(p_visited -> u.channel_id ->> 1)::timestamptz))
 		else w.wish end), '{}')
 	into v_ready
@@ -221,7 +221,7 @@ begin
 		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now
 			then greatest(c.paused_until, c.cooldown_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
-			when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
 	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
 		ready_at = (v_ready ->> g.channel_id)::timestamptz

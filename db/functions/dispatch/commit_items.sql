@@ -240,9 +240,7 @@ begin
 	select (select jsonb_object_agg(d.item ->> 'place', d.answer)
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
-	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	perform autopost.speed_up(p_workspace_id, v_freed);
 	perform autopost.release_capacity(p_workspace_id, v_freed);
 	return v_answers;
 end

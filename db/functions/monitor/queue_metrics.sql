@@ -21,7 +21,7 @@ select case
 	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
 		then 'window'
 	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
-	when p_channel.rate_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
+	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
 	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
 	when p_gate.ready_at <= p_now then 'ready'
 	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null

@@ -225,7 +225,7 @@ begin
 			return 'full';
 		end if;
 	end if;
-	if v_channel.rate_rps > 0 then
+	if v_channel.effective_rps > 0 then
 		select c.* into v_channel from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id
 		for no key update of c skip locked;
@@ -260,7 +260,7 @@ begin
 		perform autopost.void_act(v_act, 'the post was deleted', null);
 		return 'later';
 	end if;
-	v_slot := greatest(v_now, case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end, case
+	v_slot := greatest(v_now, case when v_channel.effective_rps > 0 then v_channel.next_allowed_at end, case
 		when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	v_later := coalesce(autopost.act_waits_until(v_act, v_delivery, v_now),
 		autopost.act_obstacle_until(v_channel, v_limit, v_now),
@@ -275,8 +275,8 @@ begin
 	end if;
 	v_cost := autopost.act_cost(v_act, v_delivery);
 	update autopost.channels c
-	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, v_cost)
-	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.rate_rps > 0;
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.effective_rps, v_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = v_act.channel_id and v_channel.effective_rps > 0;
 	update autopost.platform_limits l
 	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, v_cost)
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
@@ -285,7 +285,7 @@ begin
 	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id,
 		updated_at = v_now, started_at = null,
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
-		send_at = case when v_channel.rate_rps > 0 or v_limit.rate_rps > 0 then v_slot end
+		send_at = case when v_channel.effective_rps > 0 or v_limit.rate_rps > 0 then v_slot end
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
 	return 'taken';
 end

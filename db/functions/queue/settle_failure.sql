@@ -1,15 +1,74 @@
+create or replace function autopost.allowed_rate(p_workspace_id text, p_channel autopost.channels, p_until timestamptz)
+	returns numeric
+language sql stable
+as $$
+-- Purpose: the highest rate, in slots a second, that the platform allowed a channel up to p_until,
+--          the end of the wait that it states now. Only posts since the last limit count, of the
+--          last hundred. Null without such posts.
+-- Reads:   deliveries.
+select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
+from (
+	select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+		over (order by r.sent_at desc, r.delivery_id desc) as slots
+	from (
+		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
+		and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		order by d.delivery_id desc
+		limit 100) r
+	where r.sent_at > autopost.now_ts() - interval '1 day'
+	and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s
+$$;
+
+create or replace function autopost.slow_down(p_workspace_id text, p_channel autopost.channels, p_until timestamptz)
+	returns void
+language plpgsql
+as $$
+-- Purpose: lowers the rate of a channel whose platform reports too many requests, to just below
+--          what the platform allowed until the end of its wait: at least to one post in the wait.
+--          After a wait above ten minutes it halves the rate at most, unless the last two posts met
+--          limits too: the limit may belong to a day. Limits without a post between them lower the
+--          rate to one post a minute at most: such waits are guessed. A limit within a wait is not
+--          counted, because its call started before. speed_up raises the rate again. The refused
+--          call does not keep its slot: the next one is free when the wait ends. The channel is
+--          locked.
+-- Writes:  channels.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
+	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
+	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+begin
+	if p_channel.cooldown_until > v_now then
+		return;
+	end if;
+	update autopost.channels c
+	set next_allowed_at = case when c.next_allowed_at is not null
+			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
+				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
+		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
+			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
+				then 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait))
+			else 0.95 / (1 / v_rate + v_wait) end))), 9)
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+end
+$$;
+
 create or replace function autopost.cool_down(
 	p_workspace_id text, p_channel autopost.channels, p_scope text, p_until timestamptz, p_error jsonb
 ) returns void
 language plpgsql
 as $$
 -- Purpose: pauses a scope until p_until: the channel or its rate group. Two limited channels of a
---          group within 10 s pause the group. The rows are locked.
+--          group within 10 s pause the group. After a rate limit the channel is slower. The rows
+--          are locked.
 -- Writes:  channels, platform_limits, events (cooldown), alerts.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_scope text := p_scope;
 begin
+	perform autopost.slow_down(p_workspace_id, p_channel, p_until) where autopost.is_rate_limit(p_error);
 	if v_scope = 'channel' then
 		if exists (
 			select 1 from autopost.channels c

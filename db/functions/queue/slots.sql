@@ -160,22 +160,22 @@ begin
 				array_agg(r.channel_id) filter (where p_unspent and r.channels_last) as unspent
 		from (
 			select c.platform, c.rate_group, c.channel_id, u.id, u.n, d.cost, d.send_at,
-				autopost.slot_end(d.send_at, d.cost, c.rate_rps) = c.next_allowed_at as channels_last,
+				autopost.slot_end(d.send_at, d.cost, c.effective_rps) = c.next_allowed_at as channels_last,
 				dense_rank() over (partition by c.platform, c.rate_group order by c.channel_id)::int as place
 			from unnest(p_ids) with ordinality u (id, n)
 			cross join lateral (
 				select d.channel_id, d.send_at, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 			cross join lateral (
-				select c.channel_id, c.platform, c.rate_group, c.rate_rps, c.next_allowed_at from autopost.channels c
+				select c.channel_id, c.platform, c.rate_group, c.effective_rps, c.next_allowed_at from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c) r
 		group by r.platform, r.rate_group
 	loop
 		select l.* into v_limit from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = v_late.platform and l.rate_group = v_late.rate_group;
-		select array_agg(case when c.rate_rps > 0 and not c.channel_id = any (coalesce(v_late.unspent, '{}'))
+		select array_agg(case when c.effective_rps > 0 and not c.channel_id = any (coalesce(v_late.unspent, '{}'))
 			then autopost.slot_offset(c.next_allowed_at, p_now) else 0 end order by c.channel_id),
-			array_agg(autopost.slot_micros(c.rate_rps) order by c.channel_id)
+			array_agg(autopost.slot_micros(c.effective_rps) order by c.channel_id)
 		into v_next, v_steps
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_late.channels);
@@ -222,15 +222,15 @@ begin
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id
 	for no key update of c;
 	v_now := autopost.now_ts();
-	if coalesce(v_channel.rate_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
+	if coalesce(v_channel.effective_rps, 0) = 0 and coalesce(v_limit.rate_rps, 0) = 0 then
 		return null;
 	end if;
 	v_slot := greatest(v_now,
-		case when v_channel.rate_rps > 0 then v_channel.next_allowed_at end,
+		case when v_channel.effective_rps > 0 then v_channel.next_allowed_at end,
 		case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
 	update autopost.channels c
-	set next_allowed_at = v_slot + autopost.slot_step(v_channel.rate_rps, p_cost)
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.rate_rps > 0;
+	set next_allowed_at = v_slot + autopost.slot_step(v_channel.effective_rps, p_cost)
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and v_channel.effective_rps > 0;
 	update autopost.platform_limits l
 	set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, p_cost)
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group

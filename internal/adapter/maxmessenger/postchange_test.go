@@ -9,6 +9,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/outbound"
 	simmax "autopost/internal/sim/maxmessenger"
@@ -18,7 +19,7 @@ import (
 func edited(t *testing.T, d autopost.Delivery, change func(*autopost.Delivery)) simmax.Message {
 	t.Helper()
 	_, server := platform(t)
-	listener := httptest.NewServer(server)
+	listener := httptest.NewServer(published.Inspect(t, server, published.MAX(t)))
 	t.Cleanup(listener.Close)
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

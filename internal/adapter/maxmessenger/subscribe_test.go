@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/maxmessenger"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -17,7 +18,7 @@ func TestSubscriptionIsReadAndSet(t *testing.T) {
 	server := simulator.New(sim.NewCore(0), simulator.Options{Limits: &simulator.Limits{}})
 	defer server.Close()
 	require.NoError(t, server.AddBot(token))
-	host := httptest.NewServer(server)
+	host := httptest.NewServer(published.Inspect(t, server, published.MAX(t)))
 	defer host.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
@@ -27,7 +28,7 @@ func TestSubscriptionIsReadAndSet(t *testing.T) {
 
 	bot, hook := autopost.NewSecret(token), autopost.NewSecret("canary-hook-secret")
 	want := autopost.Subscription{URL: "https://example.org/hooks/max", Updates: a.Updates()}
-	require.Nil(t, a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "https://example.org/elsewhere"}, hook))
+	require.Nil(t, a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "https://example.org/elsewhere", Updates: a.Updates()}, hook))
 	seen, failure := a.Subscription(t.Context(), bot, want.URL)
 	require.Nil(t, failure)
 	require.Equal(t, autopost.Subscription{}, seen, "another URL is another subscription")
@@ -36,7 +37,7 @@ func TestSubscriptionIsReadAndSet(t *testing.T) {
 	require.Nil(t, failure)
 	require.Equal(t, want, seen)
 
-	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/hook"}, hook)
+	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/hook", Updates: a.Updates()}, hook)
 	require.Equal(t, autopost.Permanent, failure.Category)
 	for _, wrong := range []string{"", "no\nheader", "unknown-token"} {
 		failure = a.Subscribe(t.Context(), autopost.NewSecret(wrong), want, hook)

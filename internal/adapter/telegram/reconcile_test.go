@@ -13,6 +13,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter/adaptertest"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -44,7 +45,7 @@ func newBench(t *testing.T, chat int64) *bench {
 	b.server.AddChat(simulator.Chat{ID: channelID})
 	b.server.AddChat(simulator.Chat{ID: supergroupID, Type: "supergroup"})
 	b.server.AddChat(simulator.Chat{ID: serviceID})
-	host := httptest.NewServer(b.server)
+	host := httptest.NewServer(published.Inspect(t, b.server, published.Telegram(t)))
 	t.Cleanup(host.Close)
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/telegram"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -18,7 +19,7 @@ func TestWebhookIsReadAndSet(t *testing.T) {
 	server := simulator.New(core, simulator.Options{Limits: &simulator.Limits{}})
 	defer server.Close()
 	require.NoError(t, server.AddBot(token))
-	host := httptest.NewServer(server)
+	host := httptest.NewServer(published.Inspect(t, server, published.Telegram(t)))
 	defer host.Close()
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
@@ -37,7 +38,7 @@ func TestWebhookIsReadAndSet(t *testing.T) {
 	require.Equal(t, want, seen)
 	require.Contains(t, want.Updates, "my_chat_member")
 
-	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/canary-hook-secret"}, hook)
+	failure = a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://example.org/canary-hook-secret", Updates: a.Updates()}, hook)
 	require.Equal(t, autopost.Permanent, failure.Category)
 	require.Contains(t, failure.Message, "HTTPS")
 	failure = a.Subscribe(t.Context(), autopost.NewSecret("7001001:AAunknownToken000000000000000000000000"), want, hook)

@@ -11,6 +11,7 @@ import (
 
 	"autopost"
 	"autopost/internal/adapter"
+	"autopost/internal/adapter/adaptertest/published"
 	"autopost/internal/adapter/twitter"
 	"autopost/internal/outbound"
 	"autopost/internal/sim"
@@ -26,7 +27,7 @@ func refreshers(t *testing.T) (*sim.Core, *simulator.Server, adapter.TokenEndpoi
 	require.NoError(t, server.AddUser(simulator.User{ID: "42", Username: "nyx"}))
 	access, refresh, err := server.GrantOAuth2("app", "42", simulator.AllScopes)
 	require.NoError(t, err)
-	host := httptest.NewServer(server)
+	host := httptest.NewServer(published.Inspect(t, server, published.X(t)))
 	t.Cleanup(host.Close)
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)

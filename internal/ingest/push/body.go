@@ -80,23 +80,43 @@ func parse(body []byte) (batch, *problem.Problem) {
 		b.items = []item{{raw: trimmed}}
 	case '[':
 		b.array = true
-		var raws []json.RawMessage
-		if err := json.Unmarshal(body, &raws); err != nil {
+		n, err := 0, error(nil)
+		if b.items, n, err = elements(body); err != nil {
 			return batch{}, notJSON(err)
-		}
-		for _, raw := range raws {
-			b.items = append(b.items, item{raw: raw})
+		} else if n > maxItems {
+			return batch{}, tooMany(n)
 		}
 	default:
 		return batch{}, wrongForm("neither an object nor an array", "send one post as an object, or an array of them")
 	}
-	if n := len(b.items); n == 0 || n > maxItems {
-		return batch{}, wrongForm(fmt.Sprintf("an array of %d posts", n), fmt.Sprintf("send 1 to %d posts at once", maxItems))
+	if len(b.items) == 0 {
+		return batch{}, tooMany(0)
 	}
 	for i := range b.items {
 		b.items[i].faults = faults(b.items[i].raw)
 	}
 	return b, nil
+}
+
+// elements splits an array. It keeps at most maxItems elements, but counts all: a small body may have very many.
+func elements(body []byte) (items []item, n int, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if _, err := decoder.Token(); err != nil {
+		return nil, 0, err
+	}
+	for raw := json.RawMessage(nil); decoder.More(); n++ {
+		if err := decoder.Decode(&raw); err != nil {
+			return nil, 0, err
+		}
+		if n < maxItems {
+			items = append(items, item{raw: bytes.Clone(raw)})
+		}
+	}
+	return items, n, nil
+}
+
+func tooMany(n int) *problem.Problem {
+	return wrongForm(fmt.Sprintf("an array of %d posts", n), fmt.Sprintf("send 1 to %d posts at once", maxItems))
 }
 
 // ErrUnstorable means that a body is JSON but PostgreSQL cannot store it.

@@ -47,7 +47,7 @@ where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-	greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
+	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
@@ -80,10 +80,10 @@ as $$
 --          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
 --          counts calls from events after the claims from before the last change of quota or
 --          channel have ended, and finds reservations of ended claims.
-select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.rate_rps)
+select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
 from autopost.channels c
-where c.workspace_id = p_workspace_id and c.rate_rps > 0
-and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.rate_rps, 11) * c.max_parallel
+where c.workspace_id = p_workspace_id and c.effective_rps > 0
+and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
 union all
 select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
 	'rate_rps', l.rate_rps)

@@ -12,7 +12,7 @@ import (
 
 // File reads a file of the reference material next to the repository. It logs a line if the file does
 // not exist.
-func File(t *testing.T, name string) ([]byte, bool) {
+func File(t testing.TB, name string) ([]byte, bool) {
 	t.Helper()
 	dir, err := os.Getwd()
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func File(t *testing.T, name string) ([]byte, bool) {
 
 // Data parses a file of the reference data next to the repository. It logs a line if the file does not
 // exist.
-func Data(t *testing.T, name string, into any) bool {
+func Data(t testing.TB, name string, into any) bool {
 	t.Helper()
 	content, ok := File(t, filepath.Join("data", name))
 	if !ok {
@@ -49,7 +49,7 @@ func Data(t *testing.T, name string, into any) bool {
 var parsed sync.Map
 
 // description is a parsed file of the reference data; ok is false where it is absent.
-func description[T any](t *testing.T, name string) (api T, ok bool) {
+func description[T any](t testing.TB, name string) (api T, ok bool) {
 	t.Helper()
 	if known, found := parsed.Load(name); found {
 		return known.(T), true

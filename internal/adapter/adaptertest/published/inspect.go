@@ -17,7 +17,7 @@ type Schema func(r *http.Request, body []byte) error
 
 // Inspect checks every complete request: an exact length, no chunks, and the published schema if there
 // is one.
-func Inspect(t *testing.T, next http.Handler, schema Schema) http.Handler {
+func Inspect(t testing.TB, next http.Handler, schema Schema) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var seen bytes.Buffer
 		if schema != nil {

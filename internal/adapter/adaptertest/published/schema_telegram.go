@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -31,9 +32,9 @@ type telegramAPI struct {
 }
 
 // Telegram checks requests against the published methods and types.
-func Telegram(t *testing.T) Schema {
-	var api telegramAPI
-	if !Data(t, "telegram-bot-api.json", &api) {
+func Telegram(t testing.TB) Schema {
+	api, ok := description[telegramAPI](t, "telegram-bot-api.json")
+	if !ok {
 		return func(*http.Request, []byte) error { return nil }
 	}
 	return func(r *http.Request, body []byte) error {
@@ -68,6 +69,13 @@ func telegramParams(r *http.Request, body []byte, described telegramObject) (map
 	}
 	if mediaType == "application/json" {
 		return params, attached, json.Unmarshal(body, &params)
+	}
+	if mediaType == "application/x-www-form-urlencoded" {
+		values, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, nil, err
+		}
+		return params, attached, described.read(values, params)
 	}
 	form, err := multipart.NewReader(bytes.NewReader(body), options["boundary"]).ReadForm(1 << 26)
 	if err != nil {

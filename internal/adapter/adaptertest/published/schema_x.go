@@ -46,13 +46,13 @@ type xParameter struct {
 }
 
 // X checks requests to the API of X, except token requests, against its published OpenAPI document.
-func X(t *testing.T) Schema { return xSchema(t) }
+func X(t testing.TB) Schema { return xSchema(t) }
 
 // XWithOldFields also accepts the parameter tweet.fields. The document has it for streams only; it is for
 // tests of the fallback to the old names.
-func XWithOldFields(t *testing.T) Schema { return xSchema(t, "tweet.fields") }
+func XWithOldFields(t testing.TB) Schema { return xSchema(t, "tweet.fields") }
 
-func xSchema(t *testing.T, oldFields ...string) Schema {
+func xSchema(t testing.TB, oldFields ...string) Schema {
 	api, ok := description[xAPI](t, "x-api.openapi.json")
 	if !ok {
 		return func(*http.Request, []byte) error { return nil }

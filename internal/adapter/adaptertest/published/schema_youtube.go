@@ -63,7 +63,7 @@ func (p *youtubeParameter) UnmarshalJSON(raw []byte) error {
 
 // YouTube checks requests to the YouTube Data API, those for tokens aside, against Google's published
 // discovery document.
-func YouTube(t *testing.T) Schema {
+func YouTube(t testing.TB) Schema {
 	api, ok := description[youtubeAPI](t, "youtube-data-api.discovery.json")
 	if !ok {
 		return func(*http.Request, []byte) error { return nil }
