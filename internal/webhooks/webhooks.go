@@ -218,13 +218,14 @@ func (s *Sender) startCalls(ctx, calling context.Context, workspace string) erro
 		if keys[call.WebhookID] == nil {
 			keys[call.WebhookID] = sync.OnceValue(func() []outbound.SigningKey { return s.keys(calling, workspace, call) })
 		}
+		open := keys[call.WebhookID] // read here: the loop writes the map while calls run
 		s.running <- struct{}{} // never blocks: only this goroutine adds elements
 		s.calls.Go(func() {
 			defer func() {
 				<-s.running
 				worker.Wake(s.freed)
 			}()
-			s.send(calling, workspace, call, keys[call.WebhookID])
+			s.send(calling, workspace, call, open)
 		})
 	}
 	return nil

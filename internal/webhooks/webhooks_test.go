@@ -1,8 +1,11 @@
 package webhooks_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -98,7 +101,7 @@ func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks
 		if calls[i].AuthRefs == nil {
 			calls[i].AuthRefs = []string{"key"}
 		}
-		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", max(calls[i].TimeoutMS, 100), `{"type":"webhook.test"}`
+		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", cmp.Or(calls[i].TimeoutMS, 60_000), `{"type":"webhook.test"}`
 	}
 	q := &queue{due: calls, committed: make(chan webhooks.Outcome, len(calls))}
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,8 +117,13 @@ func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks
 
 func run(ctx context.Context, t *testing.T, store webhooks.Store, atOnce int) <-chan error {
 	t.Helper()
+	return runWith(ctx, t, store, keys{"key": key, "old": key, "bad": "whsec_short"}, atOnce)
+}
+
+func runWith(ctx context.Context, t *testing.T, store webhooks.Store, keys keys, atOnce int) <-chan error {
+	t.Helper()
 	sender, err := webhooks.New(webhooks.Config{
-		Store: store, Keys: keys{"key": key, "old": key, "bad": "whsec_short"}, MaxCalls: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Store: store, Keys: keys, MaxCalls: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Client: outbound.Guarded(outbound.GuardedConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Strict: true, MaxBytes: webhooks.MaxAnswer}),
 	})
 	require.NoError(t, err)
@@ -134,6 +142,40 @@ func TestCallsAreSignedWithEachAvailableKey(t *testing.T) {
 		}
 	}, 0, webhooks.Call{AuthRefs: []string{"key", "gone", "bad", "old"}})
 	require.Equal(t, []webhooks.Outcome{{HTTPStatus: 200}}, outcomes)
+}
+
+// Many webhooks of one claim have keys of their own, and the stage starts calls while others read their keys.
+func TestEachWebhookOfAClaimHasItsOwnKey(t *testing.T) {
+	t.Parallel()
+	const webhooksOfClaim, callsOfWebhook = 60, 3
+	own := keys{}
+	verify := map[string]*standardwebhooks.Webhook{}
+	for n := range webhooksOfClaim {
+		id := fmt.Sprint("webhook-", n)
+		own[id] = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(id, 4)))
+		library, err := standardwebhooks.NewWebhook(own[id])
+		require.NoError(t, err)
+		verify[id] = library
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if verify[strings.TrimPrefix(r.URL.Path, "/")].Verify(body, r.Header) != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(server.Close)
+	q := &queue{committed: make(chan webhooks.Outcome, webhooksOfClaim*callsOfWebhook)}
+	for n := range webhooksOfClaim * callsOfWebhook {
+		id := fmt.Sprint("webhook-", n%webhooksOfClaim)
+		q.due = append(q.due, webhooks.Call{WebhookID: id, URL: server.URL + "/" + id, AuthRefs: []string{id}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := runWith(ctx, t, q, own, webhooksOfClaim*callsOfWebhook)
+	for range webhooksOfClaim * callsOfWebhook {
+		require.Equal(t, webhooks.Outcome{HTTPStatus: 200}, <-q.committed)
+	}
+	stop()
+	require.NoError(t, <-ended)
 }
 
 func TestOutcomesOfCalls(t *testing.T) {
@@ -155,7 +197,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 		{"silence", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then a server hears that its caller left
 			<-r.Context().Done()
-		}, webhooks.Call{}, webhooks.Outcome{Error: "no answer within 100ms"}},
+		}, webhooks.Call{TimeoutMS: 100}, webhooks.Outcome{Error: "no answer within 100ms"}},
 		{"inside", nil, webhooks.Call{URL: "https://10.0.0.7/"}, webhooks.Outcome{Error: "call 10.0.0.7: address is not allowed"}},
 		{"no key", nil, webhooks.Call{AuthRefs: []string{"gone"}}, webhooks.Outcome{Error: "no signing key is available: bind signing_ref to a credential of platform webhook"}},
 	} {
