@@ -823,6 +823,9 @@ values
 		'alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty',
 		'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('stage_panicked', 'error', 'a stage of a daemon panicked and was started again',
+		'see the stack in the daemon''s log (stage.panicked), and report it with the version: autopost --version; ' ||
+		'the work that it lost is repeated after its lease'),
 	('disk_low', 'critical', 'a disk is full or nearly full',
 		'free space or use a larger disk: docs/operate/disks.md'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ',
@@ -12129,7 +12132,8 @@ begin
 	left join lateral (
 		select (array_agg(m.config order by m.reported_at desc))[1] as config,
 			(array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
-			array_agg(m.duty order by m.duty) filter (where m.failures > 0) as failing
+			array_agg(m.duty order by m.duty) filter (where m.failures > 0
+				and m.duty not like 'stage:%') as failing
 		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
 	where r.seen_at > v_now - interval '1 day'
 	order by r.seen_at desc, r.run_id
@@ -14164,13 +14168,20 @@ begin
 	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
-		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
+		where d.failures > 0 and d.duty <> 'disks' and d.duty not like 'stage:%'
+		and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select f.* from (
+		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
+		group by d.duty) c
+	cross join lateral autopost.finding('stage_panicked', c.duty, c.failures, 1,
+		format('the stage %s panicked %s times: %s', substr(c.duty, 7), c.failures, left(c.error, 300))) f;
 	return query select autopost.finding('disk_low', 'disks', count(*), 1,
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -306,7 +307,7 @@ type manyQueue struct {
 }
 
 func (c *manyQueue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
-	return c.names, nil
+	return slices.Clone(c.names), nil
 }
 
 func (c *manyQueue) EnqueueWebhooks(ctx context.Context, workspace string) (bool, error) {
@@ -365,6 +366,53 @@ func TestWorkspacesAreReadConcurrently(t *testing.T) {
 	ended := run(ctx, t, q, 1)
 	require.NoError(t, <-read)
 	require.NoError(t, <-read)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// panicky makes the first claim of each workspace "odd-…", and the commit of each "late-…", panic.
+type panicky struct {
+	manyQueue
+
+	once sync.Map
+}
+
+func (p *panicky) ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]webhooks.Call, error) {
+	if _, again := p.once.LoadOrStore(workspace, true); !again && strings.HasPrefix(workspace, "odd-") {
+		panic("claim of " + workspace)
+	}
+	return p.manyQueue.ClaimWebhooks(ctx, workspace, limit)
+}
+
+func (p *panicky) CommitWebhookBatch(ctx context.Context, workspace string, results []webhooks.Result) error {
+	if strings.HasPrefix(workspace, "late-") {
+		panic("commit of " + workspace)
+	}
+	return p.manyQueue.CommitWebhookBatch(ctx, workspace, results)
+}
+
+// Many workspaces are read, claimed and committed at once. A panic ends only the work in which it is.
+func TestManyWorkspacesAtOnceAndPanics(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	q := &panicky{manyQueue: manyQueue{queue: queue{committed: make(chan webhooks.Outcome, 300)}, url: server.URL,
+		reading: func(context.Context, string) error { return nil }, waiting: map[string]int{}}}
+	for n := range 40 {
+		for kind, waiting := range map[string]int{"even-": 4, "odd-": 2, "late-": 1} {
+			q.waiting[kind+strconv.Itoa(n)] = waiting
+			q.names = append(q.names, kind+strconv.Itoa(n))
+		}
+	}
+	panics := make(chan *worker.Panic, 300)
+	ctx, stop := context.WithCancel(worker.ReportPanics(t.Context(), func(failure *worker.Panic) { panics <- failure }))
+	ended := run(ctx, t, q, 300)
+	for range 40 * (4 + 2) {
+		require.Equal(t, webhooks.Outcome{HTTPStatus: 200}, <-q.committed)
+	}
+	for range 40 + 40 {
+		require.EqualError(t, <-panics, "panic: string")
+	}
 	stop()
 	require.NoError(t, <-ended)
 }
