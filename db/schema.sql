@@ -2198,7 +2198,10 @@ begin
 			'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'must be a reference to a secret',
-			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
+			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end
+	|| case when autopost.hosts_fault(p_fields ->> 'platform', autopost.texts_of(p_fields -> 'hosts')) is not null
+		then autopost.field_error('hosts', autopost.hosts_fault(p_fields ->> 'platform',
+			autopost.texts_of(p_fields -> 'hosts')), autopost.hosts_remedy()) else '[]' end;
 end
 $_$;
 
@@ -7461,7 +7464,8 @@ begin
 				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
 			from autopost.workspaces w where w.workspace_id = p_workspace_id
 			union all
-			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
+			select 2, 'credential', b.auth_ref, jsonb_strip_nulls(jsonb_build_object('platform', b.platform,
+				'secret_ref', b.secret_ref, 'hosts', b.hosts))
 			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
 			union all
 			select 3, 'group', l.platform || '/' || l.rate_group,
@@ -9076,14 +9080,14 @@ CREATE FUNCTION autopost.get_credential(p_workspace_id text, p_auth_ref text) RE
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: a credential with the data that the engine needs to open it. For the engine only.
--- Returns: {"platform", "secret_ref", "last_version": the next sealed secret gets the number after
+-- Returns: {"platform", "secret_ref", "hosts" of platform http, "last_version": the next sealed secret gets the number after
 --          it, "stale": true if the secret in force has expired, "sealed": {"version", "key_id",
 --          "wrapped_key", "sealed", "source"} if there is one}, or null if the name is not bound.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
-		select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'last_version',
+		select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts, 'last_version',
 			h.last_version,
 			'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
 		from autopost.credential_bindings b
@@ -10003,6 +10007,36 @@ begin
 	end if;
 end
 $_$;
+
+
+--
+-- Name: hosts_fault(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hosts_fault(p_platform text, p_hosts text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the violation of the rule that a secret of platform http, and no other, has hosts; null if
+--          there is none.
+select case
+	when p_platform <> 'http' then case when p_hosts <> '{}' then 'must be empty for platform ' || p_platform end
+	when coalesce(p_hosts, '{}') = '{}' then 'must name the hosts that get the secret'
+	when exists (select 1 from unnest(p_hosts) h (host)
+		where h.host !~ '^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
+		then 'must be hosts in lower case, without scheme and path' end
+$_$;
+
+
+--
+-- Name: hosts_remedy(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hosts_remedy() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how an operator names the hosts of a credential.
+select 'write them as in api.example.com or api.example.com:8443 (autopost credential set NAME --host HOST)'
+$$;
 
 
 --
@@ -11971,8 +12005,10 @@ CREATE TABLE autopost.credential_bindings (
     auth_ref text NOT NULL,
     platform text NOT NULL,
     secret_ref text NOT NULL,
+    hosts text[],
     rotated_at timestamp with time zone,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credential_bindings_check CHECK (((platform = 'http'::text) = (COALESCE(hosts, '{}'::text[]) <> '{}'::text[]))),
     CONSTRAINT credential_bindings_secret_ref_check CHECK ((secret_ref ~ '^(env|file|sealed):.'::text))
 );
 
@@ -17884,8 +17920,8 @@ CREATE FUNCTION autopost.put_credential_binding(p_workspace_id text, p_auth_ref 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sets the location of a credential's secret. The secret is never passed. p_fields:
---          platform, which cannot change, and secret_ref: env:NAME, file:/path or sealed:NAME. Only
---          the engine may call it.
+--          platform, which cannot change; secret_ref: env:NAME, file:/path or sealed:NAME; hosts: the
+--          hosts that get a secret of platform http. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -17894,7 +17930,7 @@ CREATE FUNCTION autopost.put_credential_binding(p_workspace_id text, p_auth_ref 
 -- Writes:  credential_bindings, admin_audit_log.
 declare
 	v_act jsonb;
-	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}}';
+	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}, "hosts": {"is": "list"}}';
 	v_before jsonb;
 	v_put jsonb;
 	v_answer jsonb;
@@ -17910,11 +17946,11 @@ begin
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, updated_at)
+		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, updated_at)
 		values (p_workspace_id, p_auth_ref, v_put -> 'after' ->> 'platform', v_put -> 'after' ->> 'secret_ref',
-			autopost.now_ts())
+			autopost.texts_of(v_put #> '{after,hosts}'), autopost.now_ts())
 		on conflict (workspace_id, auth_ref) do update
-		set secret_ref = excluded.secret_ref, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
+		set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
 		perform autopost.audit(p_workspace_id, 'put_credential_binding', 'credential:' || p_auth_ref, v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
@@ -18327,10 +18363,10 @@ $$;
 
 
 --
--- Name: put_sealed_secret(text, text, text, jsonb, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: put_sealed_secret(text, text, text, jsonb, text, integer, text, text, boolean, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds integer, p_operator text, p_reason text, p_dry_run boolean, p_hosts text[] DEFAULT NULL::text[]) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
@@ -18338,7 +18374,8 @@ CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text,
 --          ("link"), and binds the credential to it. p_sealed: see sealed_of; its version is
 --          last_version of get_credential plus 1. p_valid_seconds: its lifetime, null if unknown. A
 --          linked secret is renewed before it expires, a set one only after a refusal. Channels
---          that wait because of the old secret resume. Only the engine may call it.
+--          that wait because of the old secret resume. p_hosts: the hosts that get a secret of platform
+--          http; null: as before. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost":
 --          number of deliveries for requeue_auth_lost}; or {"applied": false, "dry_run", "reason":
 --          "other_platform" with "platform", or "newer": a concurrent change}.
@@ -18378,15 +18415,20 @@ begin
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'newer');
 	end if;
+	p_hosts := coalesce(p_hosts, v_old.hosts);
+	if autopost.hosts_fault(p_platform, p_hosts) is not null then
+		perform autopost.raise_argument('hosts', autopost.hosts_fault(p_platform, p_hosts), autopost.hosts_remedy());
+	end if;
 	v_answer := jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.auth_ref is null, 'version',
 		v_new.version);
 	if p_dry_run then
 		return v_answer;
 	end if;
-	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, rotated_at, updated_at)
-	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, rotated_at, updated_at)
+	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, p_hosts, autopost.now_ts(),
+		autopost.now_ts())
 	on conflict (workspace_id, auth_ref) do update
-	set secret_ref = excluded.secret_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
 	perform autopost.reset_credential(p_workspace_id, p_auth_ref);
 	perform autopost.put_in_force(p_workspace_id, p_auth_ref, v_new);
 	perform autopost.refreshed(p_workspace_id, p_auth_ref, p_valid_seconds);
@@ -18398,8 +18440,8 @@ begin
 		v_act || jsonb_build_object('auth_ref', p_auth_ref, 'version', v_new.version, 'made_by', p_made_by));
 	v_answer := v_answer || autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_act);
 	perform autopost.audit(p_workspace_id, 'put_sealed_secret', 'credential:' || p_auth_ref, v_act,
-		jsonb_build_object('kept', v_old.secret_ref),
-			jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version));
+		jsonb_strip_nulls(jsonb_build_object('kept', v_old.secret_ref, 'hosts', v_old.hosts)),
+		jsonb_strip_nulls(jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version, 'hosts', p_hosts)));
 	return v_answer;
 end
 $$;
@@ -23870,14 +23912,14 @@ CREATE FUNCTION autopost.source_errors(p_workspace_id text, p_before jsonb, p_af
     AS $$
 -- Purpose: checks a source and its endpoint.
 -- Returns: an array of {field, reason, remedy}.
--- Reads:   workspace_endpoints.
+-- Reads:   workspace_endpoints, credential_bindings.
 declare
 	v_has text := p_before ->> 'endpoint_id';
 	v_wanted text := p_after ->> 'endpoint_id';
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),
@@ -23955,6 +23997,30 @@ select case when jsonb_typeof(p_fields) <> 'object' then p_fields
 			where m.value <> 'null'))
 		else '{}' end end
 from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
+$$;
+
+
+--
+-- Name: source_host_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_host_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: checks that the credential of a source may be sent to its address. The fetcher checks it
+--          again before each poll, as the credential may change.
+-- Returns: an array of {field, reason, remedy}.
+-- Reads:   credential_bindings.
+select coalesce(jsonb_agg(e.value), '[]')
+from autopost.credential_bindings b
+cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
+	'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
+cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
+	format('%s must not be sent to %s', b.auth_ref, u.host),
+	format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
+		array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
+where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
+and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts)
 $$;
 
 

@@ -185,13 +185,13 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 
 func (d *Daemon) addIngest(runID string) error {
 	limits := mediaLimits(d.cfg)
-	guarded := outbound.Guarded(outbound.GuardedConfig{
+	guard := outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
-	})
+	}
 	worker, err := ingest.NewWorker(ingest.Config{
 		Store: instrumentedSubmissions{d.store, d.watch.Recorder}, Origins: d.workspaceMedia(), RunID: runID, Wake: d.wakeups.Submissions, Interval: fallbackInterval, Log: d.log,
 		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
-		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
+		Fetcher: &media.Fetcher{Store: d.blobs, Doer: outbound.Guarded(guard), Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (d *Daemon) addIngest(runID string) error {
 	loop, err := pull.NewLoop(pull.Config{
 		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
-		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guarded, d.vault)),
+		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guard, d.vault)),
 	})
 	if err != nil {
 		return err

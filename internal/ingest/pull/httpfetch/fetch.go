@@ -93,7 +93,9 @@ func Unreachable(ctx context.Context, asked *url.URL, err error) *pull.Failure {
 	host := asked.Hostname()
 	var network net.Error
 	switch {
-	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort), errors.Is(err, outbound.ErrBlockedScheme):
+	case errors.Is(err, outbound.ErrBlockedScheme):
+		return &pull.Failure{Code: "pull_blocked_address", Message: "url must be https, because a credential is sent to " + host}
+	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort):
 		return &pull.Failure{Code: "pull_blocked_address", Message: fmt.Sprintf("%s must have a public address and port; "+
 			"add an exception to AUTOPOST_OUTBOUND_ALLOW", host)}
 	case errors.Is(err, outbound.ErrTooLarge):
