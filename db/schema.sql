@@ -10085,7 +10085,7 @@ declare
 begin
 	for v_token in select m[1] from regexp_matches(p_html, '(<[^<>]*>|[^<]+|<)', 'g') m loop
 		if left(v_token, 1) <> '<' then
-			v_words := autopost.html_unescape(v_token);
+			v_words := autopost.without_controls(autopost.html_unescape(v_token));
 			v_plain := v_plain || v_words;
 			v_text := v_text || autopost.html_escape(v_words);
 			continue;
@@ -15596,8 +15596,8 @@ $$;
 CREATE FUNCTION autopost.normalize_text(p_text text, p_parse_mode text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without control
---          characters. Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
+-- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without_controls.
+--          Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
 --          and an empty text means "remove".
 declare
 	v_text text := normalize(p_text, NFC);
@@ -15610,8 +15610,7 @@ begin
 	if p_text is null then
 		return null;
 	end if;
-	v_text := replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n');
-	v_text := regexp_replace(v_text, '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F\uFEFF\u200B]', '', 'g');
+	v_text := autopost.without_controls(replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n'));
 	if v_code is null or v_text !~ v_code then
 		v_out := autopost.collapse_spaces(v_text);
 	else
@@ -24823,8 +24822,8 @@ CREATE FUNCTION autopost.tag_in_dialect(p_tag text, p_attributes text, p_dialect
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: an opening tag of our HTML in a platform's dialect.
--- Returns: the tag with its attributes; '' if the dialect lacks it (the text stays); null if it is
---          not allowed in our HTML.
+-- Returns: the tag with its attributes; '' if the dialect lacks it, or if it mentions a person (the text
+--          stays); null if it is not allowed in our HTML.
 declare
 	v_tag text := case p_tag when 'strong' then 'b' when 'em' then 'i' when 'ins' then 'u' when 'strike' then 's'
 		when 'del' then 's' else p_tag end;
@@ -24837,9 +24836,12 @@ begin
 		v_tag := 'tg-spoiler';
 	end if;
 	if v_tag = 'a' then
-		v_href := autopost.html_unescape(coalesce(
+		v_href := autopost.without_controls(autopost.html_unescape(coalesce(
 			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*(?:"([^"]*)"|''([^'']*)'')', 'i'))[1],
-			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], ''));
+			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], '')));
+		if v_href ~* '^(tg|max)://+user' then
+			return '';
+		end if;
 		if v_href !~* '^(https?://[^\s]+|tg://|mailto:|tel:|max://)' then
 			return null;
 		end if;
@@ -28775,6 +28777,20 @@ begin
 		room := least(room, coalesce((v_left ->> autopost.group_subject(p_platform, p_rate_group))::int, 0));
 	end if;
 end
+$$;
+
+
+--
+-- Name: without_controls(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_controls(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a text without control characters (line break and tab stay), invisible spaces, and the marks
+--          that reverse text. Marks of languages from right to left stay.
+select regexp_replace(p_text,
+	'[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u200B\u202D\u202E\uFEFF]', '', 'g')
 $$;
 
 
