@@ -5535,6 +5535,25 @@ $$;
 
 
 --
+-- Name: credential_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_of(p_workspace_id text, p_auth_ref text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the answer of get_credential.
+-- Reads:   credential_bindings, credential_health, sealed_secrets.
+select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
+	'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
+from autopost.credential_bindings b
+join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
+left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
+	and s.retired_at is null
+where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
+$$;
+
+
+--
 -- Name: credential_platforms(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9086,15 +9105,7 @@ CREATE FUNCTION autopost.get_credential(p_workspace_id text, p_auth_ref text) RE
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return (
-		select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts, 'last_version',
-			h.last_version,
-			'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
-		from autopost.credential_bindings b
-		join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
-		left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
-			and s.retired_at is null
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	return autopost.credential_of(p_workspace_id, p_auth_ref);
 end
 $$;
 
@@ -21770,10 +21781,10 @@ CREATE FUNCTION autopost.resolve_signed_endpoint(p_signed_at timestamp with time
 --          not disabled. For the engine only: the name is not secret, and the request is not
 --          verified yet.
 -- Returns: {"workspace_id", "endpoint_id", "max_payload_bytes", "auth_refs": credentials of the
---          valid keys, newest first, "skew_seconds": the database's time minus p_signed_at,
+--          valid keys, newest first, "bound": get_credential of each, "skew_seconds": the database's time minus p_signed_at,
 --          "tolerance_seconds", "fresh": true if the skew is tolerable}; null without a reason if
 --          not found.
--- Reads:   workspace_endpoints, workspaces, credential_bindings.
+-- Reads:   workspace_endpoints, workspaces, as get_credential.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_tolerance constant interval := interval '5 minutes'; -- as Standard Webhooks recommends
@@ -21788,14 +21799,16 @@ begin
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds',
 			round(extract(epoch from v_tolerance)),
 		'fresh', p_signed_at between v_now - v_tolerance and v_now + v_tolerance,
-		'auth_refs', (
-			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref), '[]')
-				from autopost.credential_bindings b
-			where b.workspace_id = e.workspace_id and b.platform = 'webhook'
-			and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))))
+		'auth_refs', coalesce(k.auth_refs, '[]'), 'bound', coalesce(k.bound, '[]'))
 	into v_answer
 	from autopost.workspace_endpoints e
 	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	cross join lateral (
+		select jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref) as auth_refs,
+			jsonb_agg(autopost.credential_of(e.workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
+		from autopost.credential_bindings b
+		where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+		and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))) k
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
 	and e.signing_ref is not null and w.status <> 'disabled'
 	and autopost.may_access(e.workspace_id);

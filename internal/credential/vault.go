@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -204,6 +205,20 @@ func (v *Vault) load(ctx context.Context, workspace, authRef string) (held, erro
 	if err != nil {
 		return held{}, err
 	}
+	return v.open(workspace, authRef, bound)
+}
+
+// OpenBound is Open for a credential that the database has returned with something else, as the JSON of a Bound.
+func (v *Vault) OpenBound(workspace, authRef string, bound json.RawMessage) (autopost.Secret, error) {
+	var b *Bound
+	if err := json.Unmarshal(bound, &b); err != nil {
+		return autopost.Secret{}, fmt.Errorf("credential %s: %w", authRef, err)
+	}
+	h, err := v.open(workspace, authRef, b)
+	return h.secret, err
+}
+
+func (v *Vault) open(workspace, authRef string, bound *Bound) (held, error) {
 	if bound == nil {
 		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", autopost.ErrNoCredential, authRef)
 	}
