@@ -46,9 +46,6 @@ func (e *SignedEndpoint) OpenKeys(keys Keys, log *slog.Logger) ([]autopost.Secre
 	var opened []autopost.Secret
 	for i, ref := range e.AuthRefs {
 		key, err := keys.OpenBound(e.WorkspaceID, ref, e.Bound[i])
-		if err == nil {
-			_, err = readKey(key)
-		}
 		if err != nil {
 			log.Error("push.signing_key_unavailable", "workspace_id", e.WorkspaceID, "endpoint_id", e.EndpointID, "auth_ref", ref, "error", err)
 			continue
@@ -122,35 +119,37 @@ func (h *Signed) resolve(r *http.Request, claim signature) (*SignedEndpoint, [][
 	defer cancel()
 	workspace, name := r.PathValue("workspace_id"), r.PathValue("endpoint_id")
 	if !storableText(workspace) || !storableText(name) {
-		return h.withKeys(&SignedEndpoint{}, nil)
+		return &SignedEndpoint{}, h.readKeys(&SignedEndpoint{}, nil), nil
 	}
 	endpoint, err := h.store.ResolveSignedEndpoint(ctx, claim.at, workspace, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve signed endpoint: %w", err)
 	}
 	if endpoint == nil {
-		return h.withKeys(&SignedEndpoint{}, nil)
+		return &SignedEndpoint{}, h.readKeys(&SignedEndpoint{}, nil), nil
 	}
 	secrets, err := endpoint.OpenKeys(h.keys, h.log)
 	if err != nil {
 		h.log.Error("push.not_verifiable", "workspace_id", endpoint.WorkspaceID, "endpoint_id", endpoint.EndpointID, "error", err)
 	}
-	return h.withKeys(endpoint, secrets)
+	return endpoint, h.readKeys(endpoint, secrets), nil
 }
 
-func (h *Signed) withKeys(endpoint *SignedEndpoint, secrets []autopost.Secret) (*SignedEndpoint, [][]byte, error) {
+// readKeys returns keysHashed keys or more. A malformed one is logged and replaced.
+func (h *Signed) readKeys(endpoint *SignedEndpoint, secrets []autopost.Secret) [][]byte {
 	var keys [][]byte
 	for _, secret := range secrets {
 		key, err := readKey(secret)
 		if err != nil {
-			return nil, nil, err
+			h.log.Error("push.not_verifiable", "workspace_id", endpoint.WorkspaceID, "endpoint_id", endpoint.EndpointID, "error", err)
+			continue
 		}
 		keys = append(keys, key)
 	}
 	for len(keys) < keysHashed {
 		keys = append(keys, h.noKey)
 	}
-	return endpoint, keys, nil
+	return keys
 }
 
 // verify reads and hashes the whole body. If the signature is valid, it returns at most keep+1 bytes of it.
