@@ -123,6 +123,9 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, fmt.Errorf("%w: %.40q is a number but not an address", ErrBlockedAddress, host)
 	}
 	addrs, err := g.resolver.LookupNetIP(ctx, "ip", host)
+	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
+		return nil, ErrNoPublicAddress
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,11 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	// One refused address refuses the host: a name that also resolves to a private address is an
 	// attack.
 	for _, addr := range addrs {
-		if err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port))); err != nil {
+		err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port)))
+		if _, literal := netip.ParseAddr(host); literal != nil && errors.Is(err, ErrBlockedAddress) {
+			return nil, ErrNoPublicAddress
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -177,11 +184,11 @@ func (g *guard) check(ctx context.Context, target netip.AddrPort) error {
 			return nil
 		}
 	}
-	if g.tls && ctx.Value(plain{}) != nil {
-		return fmt.Errorf("%w: %s requires https", ErrBlockedScheme, addr)
-	}
 	if !public(addr) {
 		return fmt.Errorf("%w: %s", ErrBlockedAddress, addr)
+	}
+	if g.tls && ctx.Value(plain{}) != nil {
+		return fmt.Errorf("%w: %s requires https", ErrBlockedScheme, addr)
 	}
 	if !slices.Contains([]uint16{80, 443, 8080, 8443}, target.Port()) {
 		return fmt.Errorf("%w: %d", ErrBlockedPort, target.Port())
